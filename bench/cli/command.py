@@ -15,6 +15,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from bench.cli.unread import end_unread, is_unread
 from bench.common.errors import BenchError, ConfigError, nearest, one_line
 from bench.common.escaping import escape_terminal
+from bench.common.signals import AsCtrlC, exit_code
 
 FIRST = ("probe", "run", "report", "compare", "trace", "scorecard", "new", "check")
 """The commands that help lists first, in the order in which people need them; all others stand under "More"."""
@@ -75,7 +76,6 @@ class SuggestingCommand(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         from bench.cli.loopback import spare_loopback  # noqa: PLC0415  help sends no request
-        from bench.common.signals import AsCtrlC, exit_code  # noqa: PLC0415  nor needs it asyncio
 
         spare_loopback()
         with AsCtrlC() as stop:

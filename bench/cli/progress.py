@@ -49,7 +49,7 @@ class RunProgress:
         """Show a trial that ended."""
         before = self._so_far.trials
         self._so_far.add(ended)
-        so_far, done = f"{self._so_far.ends}; {self._so_far.account}", self._so_far.trials
+        so_far, done = f"{self._so_far.outcomes_text}; {self._so_far.account}", self._so_far.trials
         self._bar.update(self._task, completed=done, so_far=so_far)
         now, is_next = perf_counter(), (done * LINES // self._total) > (before * LINES // self._total)
         if not self._console.is_terminal and is_next and now - self._told >= SELDOM:

@@ -17,8 +17,8 @@ from bench.common.signals import Stop, exit_code
 from bench.record.reading import read_trials
 from bench.record.store import RunWriter
 from bench.run.experiment.matrix import Matrix
-from bench.run.experiment.preview import preview, starts
-from bench.run.experiment.runner import missing, run_matrix
+from bench.run.experiment.preview import expected_starts, preview
+from bench.run.experiment.runner import missing_trials, run_matrix
 from bench.run.experiment.session import Session
 from bench.run.experiment.so_far import SoFar
 from bench.run.experiment.trial import TrialResult
@@ -47,7 +47,7 @@ def run_to_its_end(
     Raises:
         typer.Exit: The run was stopped by signal n, with 128 + n; or trials are missing, with 1.
     """
-    todo, so_far = missing(matrix.specs, writer.ended), SoFar(matrix)
+    todo, so_far = missing_trials(matrix.specs, writer.ended), SoFar(matrix)
     trials = f"{len(matrix.specs)} trial{'s' * (len(matrix.specs) != 1)}"
     out.print(f"{trials}, {len(matrix.specs) - len(todo)} of them recorded already in {writer.folder}")
     if early and todo:
@@ -68,7 +68,7 @@ def run_to_its_end(
         how = WITHOUT if early and so_far.endings.alike else "with this budget anew, a larger one or none"
         err.print(f"stopped: {session.ending}; {done}; the same command goes on, {how}")
         raise typer.Exit(1)
-    out.print(f"done: {so_far.ends or 'no trial was missing'}; {so_far.account}")
+    out.print(f"done: {so_far.outcomes_text or 'no trial was missing'}; {so_far.account}")
     for line in (*so_far.endings.summary(), *so_far.client_bound(), *so_far.unknown_words()):
         out.print(line)
     errors = list(so_far.errors())
@@ -99,7 +99,7 @@ def tell_processes(out: Terminal, matrix: Matrix, workers: int) -> None:
     trials = sum(matrix.architectures[spec.architecture].is_command for spec in matrix.specs) if matrix.has_commands else 0
     if not trials:
         return
-    each = starts(matrix)
+    each = expected_starts(matrix)
     often = f"some {trials * each:,.0f} times ({each:.1f} a trial)" if each else "once a trial, and again after each kill"
     out.print(
         f"Commands are started {often}, {workers} trials at a time; a trial takes as long as they take to start and to work."
@@ -125,7 +125,7 @@ async def _until_stopped(
             session.end(ALIKE)
 
     running = asyncio.create_task(run_matrix(matrix, writer, saw, session))
-    with Stop(stop_soon) as stop, suppress(asyncio.CancelledError):
+    with Stop(asyncio.get_running_loop(), stop_soon) as stop, suppress(asyncio.CancelledError):
         await running
     return stop.by
 

@@ -22,7 +22,7 @@ from bench.run.experiment.matrix import Matrix
 from bench.run.experiment.model_part import BaseModelEntry
 from bench.run.experiment.new_manifest import manifest_of
 from bench.run.experiment.recording import RECORDED, recorded_entries
-from bench.run.experiment.runner import missing
+from bench.run.experiment.runner import missing_trials
 from bench.run.experiment.untrusted import Permission
 from bench.run.models.cached import CachedModel, CacheSettings
 from bench.run.models.routed import answerers
@@ -135,7 +135,7 @@ def _is_left_to_other_code(console: Terminal, folder: Path, matrix: Matrix, othe
     trials are missing and the user did not ask for that."""
     records = latest(read_trials(folder))
     failed = {record.place for record in records if record.outcome == "error"}
-    unrecorded = len(missing(matrix.specs, {record.place for record in records}))
+    unrecorded = len(missing_trials(matrix.specs, {record.place for record in records}))
     again = len([spec for spec in matrix.specs if spec.place in failed])
     of_all = f"of {len(matrix.specs)} trials"
     if goes_on and unrecorded + again:

@@ -3,7 +3,6 @@ its terminal is closed."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import stat
@@ -11,27 +10,30 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stop:
-    """A context in a running event loop. The first of these signals calls `then`. From then on a second one ends the process at
-    once: nothing waits for a thread, and no handler of Python runs.
+    """A context in which the first of these signals calls `then`. `loop` is the running event loop. From then on a second one
+    ends the process at once: nothing waits for a thread, and no handler of Python runs.
 
     A command that was started in the background inherits an ignored SIGINT. Inside the context it is heard all the same. A
     SIGHUP that `nohup` ignores stays ignored.
     """
 
-    def __init__(self, then: Callable[[], object]):
-        self._then = then
+    def __init__(self, loop: AbstractEventLoop, then: Callable[[], object]):
+        self._loop, self._then = loop, then
         self.by: signal.Signals | None = None
 
     def __enter__(self) -> Stop:
-        loop = asyncio.get_running_loop()
         self._before = {number: signal.getsignal(number) for number in _heard_signals()}
         for number in self._before:
-            loop.add_signal_handler(number, self._ask_to_stop, number)
+            self._loop.add_signal_handler(number, self._ask_to_stop, number)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -50,7 +52,7 @@ class Stop:
 
     def _let_go(self) -> None:
         for number in self._before:
-            asyncio.get_running_loop().remove_signal_handler(number)
+            self._loop.remove_signal_handler(number)
 
 
 class AsCtrlC:

@@ -1,4 +1,4 @@
-"""Whether a run can continue in a folder: only if all that determines its trials agrees."""
+"""Decide whether a run can continue in a folder: only if all that determines its trials agrees."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAMED: Mapping[str, NamedParts] = {
 
 @dataclass(frozen=True)
 class ManifestDifference:
-    """What two manifests say differently. `name` is "" if there is only one of the kind."""
+    """A difference between two manifests. `name` is "" if a manifest has only one entry of the kind."""
 
     kind: str
     name: str
@@ -37,12 +37,12 @@ class ManifestDifference:
 
     @property
     def what(self) -> str:
-        """What differs, in words."""
+        """The difference in words."""
         return f"{self.kind} '{self.name}'" if self.name else self.kind
 
 
 class RecordedByOtherCode(ResultsError):
-    """A folder holds the same experiment, and other code of ours, or other packages, recorded it.
+    """The folder holds the same experiment, recorded by other code of ours or with other packages.
 
     what   what differs, in words
     """
@@ -53,7 +53,7 @@ class RecordedByOtherCode(ResultsError):
 
 
 def refuse_other(there: Manifest, now: Manifest, folder: Path) -> None:
-    """Refuse a folder that the present experiment cannot go on with.
+    """Raise an error if the present experiment cannot continue in a folder.
 
     Raises:
         RecordedByOtherCode: The experiment is the same, and only our code or packages differ.
@@ -85,7 +85,7 @@ def refuse_other(there: Manifest, now: Manifest, folder: Path) -> None:
 
 
 def _is_ours(difference: ManifestDifference, now: Manifest) -> bool:
-    """Return whether a difference is of our code or of an installed package, and not of what its user tries."""
+    """Return whether a difference concerns our code or an installed package, and not a part that the user tries."""
     if difference.kind == PACKAGE:
         return difference.name not in {name for entry in now.config.architecture.values() for name in entry.packages}
     if difference.kind not in (ARCHITECTURE, PART):
@@ -97,7 +97,7 @@ def _is_ours(difference: ManifestDifference, now: Manifest) -> bool:
 
 
 def _with_versions(difference: ManifestDifference) -> str:
-    """Return what differs, of a package with both versions."""
+    """Return a difference in words; of a package with both versions."""
     versions = f" ({difference.there or 'none'}, here {difference.now or 'none'})" if difference.kind == PACKAGE else ""
     return f"{difference.what}{versions}"
 
@@ -105,7 +105,7 @@ def _with_versions(difference: ManifestDifference) -> str:
 def differences(
     there: Manifest, now: Manifest, free: Set[str], compared: Mapping[str, NamedParts] = NAMED, *, all_names: bool = True
 ) -> Iterator[ManifestDifference]:
-    """Yield all that differs between two manifests.
+    """Yield all differences between two manifests.
 
     Args:
         free: Keys of the config that are not compared.
@@ -136,7 +136,7 @@ def key_that_differs(configs: ManifestDifference) -> tuple[str, str, str]:
 
 
 def leaves(value: object, key: str = "") -> Iterator[tuple[str, object]]:
-    """Yield each dotted key of a table with its value. A list is a value."""
+    """Yield each dotted key of a table with its value. A list counts as one value."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield from leaves(inner, f"{key}.{name}" if key else str(name))

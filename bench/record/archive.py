@@ -44,7 +44,7 @@ END, END_OF_64 = b"PK\x05\x06", b"PK\x06\x07"
 
 
 def archive_path(folder: Path) -> Path:
-    """Return the path of the archive of a run's folder, whether it exists or not."""
+    """Return the path of the archive of a run's folder, whether the archive exists or not."""
     return Path(f"{folder}{SUFFIX}")
 
 
@@ -90,7 +90,8 @@ def archive(folder: Path) -> Path:
 
 
 def names_in(archive: Path) -> frozenset[str]:
-    """Return the names of the files in an archive. Raises ResultsError if it is damaged or holds something else."""
+    """Return the names of the files in an archive. Raises ResultsError if the archive is damaged or contains other files than a
+    run's."""
     with _open_checked(archive) as listed:
         return frozenset(listed.namelist())
 
@@ -110,7 +111,7 @@ def member(archive: Path, name: str) -> IO[bytes]:
 
 
 def unpack(listed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Unpacked | zipfile.ZipExtFile:
-    """Open a file of an archive that anybody can have made: `read1(N)` unpacks no more than N bytes of it.
+    """Open a file of an archive that anybody can have made: `read1(N)` unpacks at most N bytes of it.
 
     Raises:
         NotImplementedError: It is packed in a way that `zipfile` unpacks in one piece, or that it does not know.
@@ -122,7 +123,7 @@ def unpack(listed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Unpacked | zipfil
 
 
 def _open_checked(archive: Path) -> zipfile.ZipFile:
-    """Open an archive, if its list of files can be a run's."""
+    """Open an archive if its list of files can be a run's."""
     damaged = f"{archive}: is not a whole archive of a run; restore the file from a copy"
     try:
         with opened(archive) as file:
@@ -151,7 +152,7 @@ def _open_checked(archive: Path) -> zipfile.ZipFile:
 
 def _refuse_long_list(file: IO[bytes]) -> None:
     """Raise ValueError if the list of files, which is read as a whole, is too long for a run's. An end with a comment, and
-    zip64, are refused as well: there `zipfile` would take the length from another place."""
+    zip64, are refused as well: `zipfile` would then take the length from another place."""
     file.seek(-min(42, file.seek(0, io.SEEK_END)), io.SEEK_END)
     last = file.read()
     end = last[-22:]
@@ -161,7 +162,8 @@ def _refuse_long_list(file: IO[bytes]) -> None:
 
 
 class Unpacked:
-    """A member that LZMA has packed, unpacked by no more than is asked for: APPNOTE.TXT of the zip format, 5.8.8."""
+    """A member of an archive, packed by LZMA, that is unpacked by at most the requested number of bytes: APPNOTE.TXT of the zip
+    format, 5.8.8."""
 
     def __init__(self, listed: zipfile.ZipFile, entry: zipfile.ZipInfo):
         stored = copy.copy(entry)

@@ -1,4 +1,4 @@
-"""Check that all that happened to a command's processes is booked exactly once."""
+"""Check that each event of a command's processes is recorded exactly once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.record.world_events import ProcessDied, ToolCalled
 
 
 def booking_gap(events: Sequence[Event]) -> str | None:
-    """Return what does not add up, or None.
+    """Return which numbers do not agree, in words; None if all do.
 
     Each call that the world's door took must be a call in the record, unless the agent was killed before it. Each process that
     a planned kill ended must be a crash in the record, and the reverse.

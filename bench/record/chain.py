@@ -14,7 +14,7 @@ SUFFIX = len(SEAL % b"") + DIGEST
 
 
 class BrokenChain(ValueError):
-    """A line that does not follow the one before it."""
+    """A line does not follow the line before it."""
 
 
 def seal(line: bytes, before: str) -> tuple[bytes, str]:
@@ -34,7 +34,7 @@ def unseal(line: bytes, before: str) -> tuple[bytes, str]:
 
 
 def link_of(line: bytes) -> str:
-    """Return the link that a line states, right or not."""
+    """Return the link that a line states, right or wrong."""
     return line.rstrip(b"\n")[-DIGEST - 2 : -2].decode("ascii", "replace")
 
 

@@ -1,4 +1,4 @@
-"""The cost of a trial: the provider's token counts if it sent them, else our tokenizer's, times its prices."""
+"""The cost of a trial: the provider's token counts if it sent them, else our tokenizer's, times the provider's prices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.record.record import TrialRecord
 
 
 class Parametrised(Protocol):
-    """What has a model's parameters."""
+    """An object with a model's parameters."""
 
     @property
     def parameters(self) -> Mapping[str, object]: ...
@@ -29,7 +29,7 @@ class Tariff:
         return cls({name: ModelParameters.of(model.parameters) for name, model in models.items()})
 
     def cost(self, record: TrialRecord) -> float | None:
-        """Return the cost in dollars; None, never 0, if a price is unknown."""
+        """Return the cost of a trial in dollars; None, never 0, if a price is unknown."""
         parameters = self.models.get(record.model)
         if parameters is None or not (parameters.is_routed or parameters.prices):
             return None

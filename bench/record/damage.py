@@ -1,5 +1,4 @@
-"""What went wrong in a world, by kind (`bench.worlds.run.environment.damage` counts it), and the world that is shown of a
-trial."""
+"""The damage in a world by kind (`bench.worlds.run.environment.damage` counts it), and a trial's world as it is shown."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from bench.record.journal import JournalEntry
 
 @dataclass(frozen=True)
 class Damage:
-    """How often each kind of damage happened in one trial. None if this count cannot tell."""
+    """The number of damaged effects of each kind in one trial; None if this count cannot tell."""
 
     lost: int = 0
     doubled: int = 0
@@ -37,7 +36,8 @@ DAMAGES = tuple(field.name for field in fields(Damage))
 
 @dataclass(frozen=True)
 class Harm:
-    """An effect that went wrong, how often, and the journal entries that it was counted from (none if it is lost)."""
+    """A damaged effect, how often it was damaged, and the journal entries from which that was counted (none if the effect is
+    lost)."""
 
     effect: str
     times: int
@@ -46,7 +46,7 @@ class Harm:
 
 @dataclass(frozen=True)
 class RowChange:
-    """A row of a table before and after a step. None if the row was absent."""
+    """A row of a table before and after a step; None if the row was absent."""
 
     table: str
     before: Mapping[str, Any] | None
@@ -69,7 +69,7 @@ def _row_text(row: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Remade:
-    """A world that was made again.
+    """A world that was reconstructed from a record.
 
     entries   the journal
     changes   journal entry -> the rows that it changed; an entry that changed nothing is absent

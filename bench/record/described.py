@@ -1,4 +1,4 @@
-"""What readers of a run must know of its architectures and effects. A manifest holds it, so that no report needs their code.
+"""The descriptions of a run's architectures and effects for readers. A manifest holds them, so that no report needs their code.
 
 Manifests of earlier versions lack it: `described.toml` has it for the parts that those versions had.
 """
@@ -21,7 +21,8 @@ UNTOLD = "nothing"
 
 @dataclass(frozen=True)
 class Structure:
-    """How an architecture is built, in words. Comparing two that differ in several of these is no evidence for any of them.
+    """The structure of an architecture, in words. A comparison of two architectures that differ in several of these is no
+    evidence for any of them.
 
     asks      how the task is asked
     verifies  when an output is verified
@@ -36,7 +37,7 @@ class Structure:
 
 
 class DescribedArchitecture(ManifestPart):
-    """An architecture, as its entry says it (`bench.run.architectures.part.ArchitecturePart`)."""
+    """The description of an architecture, from its entry (`bench.run.architectures.part.ArchitecturePart`)."""
 
     makes_own_calls: bool = False
     is_instrument: bool = False
@@ -45,7 +46,7 @@ class DescribedArchitecture(ManifestPart):
 
 
 class DescribedEffect(ManifestPart):
-    """A fault effect at one point, as its entry says it (`bench.run.trial.effects.Effect`)."""
+    """The description of a fault effect at one point, from its entry (`bench.run.trial.effects.Effect`)."""
 
     fails: bool = False
     """Each call that it strikes ends in a failure."""
@@ -54,17 +55,17 @@ class DescribedEffect(ManifestPart):
 
 
 class Described(ManifestPart):
-    """The architectures by name, and the effects by name and point: `missing_field at output`."""
+    """The descriptions of architectures by name, and of effects by name and point: `missing_field at output`."""
 
     architectures: Lookup[str, DescribedArchitecture] = Field(default_factory=dict)
     effects: Lookup[str, DescribedEffect] = Field(default_factory=dict)
 
     def effect(self, name: str, point: str) -> DescribedEffect:
-        """Return what is known of an effect; nothing of it holds where nothing is known."""
+        """Return the description of an effect; a description with all fields false if the effect is unknown."""
         return self.effects.get(f"{name} at {point}", DescribedEffect())
 
 
 @cache
 def described_earlier() -> Described:
-    """Return what is known of the parts of earlier versions."""
+    """Return the descriptions of the parts of earlier versions."""
     return Described.model_validate(tomllib.loads(FILE.read_text(encoding="utf-8")), strict=False)

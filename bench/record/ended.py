@@ -18,7 +18,7 @@ class EndedTrials(Collection[str]):
             self.add(trial)
 
     def add(self, trial: str) -> None:
-        """Add a trial that is not among these."""
+        """Add a trial that is not in the collection yet."""
         self._recent.add(trial)
         if len(self._recent) == RECENT:
             import numpy as np  # noqa: PLC0415  a run that is small needs none

@@ -14,12 +14,12 @@ name."""
 
 
 def unless_stored(value: object, checked: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-    """Check a text's pattern only if a person wrote it."""
+    """Check a text's pattern only if a person wrote the text, and not if it comes from a manifest."""
     return value if info.context == STORED and isinstance(value, str) else checked(value)
 
 
 class ConfigEntry(BaseModel):
-    """A table that a person writes. An unknown key is a mistake."""
+    """A table of a config. An unknown key is a mistake."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -31,5 +31,5 @@ class ManifestPart(BaseModel):
 
     @property
     def shown(self) -> dict[str, Any]:
-        """The given values, as JSON."""
+        """The values that were given, as JSON."""
         return self.model_dump(mode="json", exclude_unset=True)

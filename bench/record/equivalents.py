@@ -1,17 +1,17 @@
-"""How a record names an equivalent of a task: the same world with the same truth, told in another way
-(`bench.run.packs.equivalents` makes them)."""
+"""The name of an equivalent of a task in a record: the same world with the same truth, described in another way
+(`bench.run.packs.equivalents` makes equivalents)."""
 
 LEVELS = ("epsilon_1", "epsilon_2")
 REORDERED, REWORDED = 1, 2
 
 
 def level_of(scenario: str) -> int:
-    """Return ε of a scenario, by its name or its variant's: 0 if it is no equivalent."""
+    """Return the level ε of a scenario, by its name or its variant's; 0 if it is no equivalent."""
     variant = scenario.rpartition(":")[2]
     return LEVELS.index(variant) + 1 if variant in LEVELS else 0
 
 
 def task_of(scenario: str) -> str:
-    """Return the scenario whose equivalent this is, or this name if it is none. Faults are drawn by this name, so that an
-    equivalent meets the same faults as the task."""
+    """Return the scenario of which this is an equivalent, or this name if it is none. Faults are drawn by this name, so that an
+    equivalent gets the same faults as the task."""
     return scenario.rpartition(":")[0] if level_of(scenario) else scenario

@@ -51,7 +51,7 @@ by itself and is told nothing."""
 
 @dataclass(frozen=True)
 class Called:
-    """One request and its outcome. A fault can have kept it from being sent.
+    """One request to the model and its outcome. A fault can have kept the request from being sent.
 
     attempt      counts the attempts at these subtasks, from 1; `try_` counts the requests for one reply
     sample       which of the samples of this attempt
@@ -120,7 +120,7 @@ class Waited:
 
 @dataclass(frozen=True)
 class Refused:
-    """A request that the measuring endpoint did not take: no model was asked, no token paid. `status` is the HTTP status."""
+    """A request that the measuring endpoint refused: no model was asked, no token was paid. `status` is the HTTP status."""
 
     status: Count
     detail: str
@@ -130,8 +130,8 @@ class Refused:
 
 @dataclass(frozen=True)
 class SetAside:
-    """Settings that an outside agent sent with its requests and that were not passed on: those that the experiment sets itself,
-    and hints that change no reply. `settings` has the last value of each, as JSON."""
+    """Settings that an outside agent sent with its requests and that were not passed on: settings that the experiment sets
+    itself, and hints that change no reply. `settings` has the last value of each, as JSON."""
 
     settings: Lookup[str, str]
     kind: Literal["set_aside"] = "set_aside"
@@ -139,7 +139,7 @@ class SetAside:
 
 @dataclass(frozen=True)
 class Faulted:
-    """One entry in the receipt of one planned fault; `fault` numbers the planned faults of the trial.
+    """One stage in the receipt of one planned fault; `fault` numbers the planned faults of the trial.
 
     `call` is the call that carried it. A fault is not applicable if nothing could carry it.
     """
@@ -157,8 +157,8 @@ class Faulted:
 
 @dataclass(frozen=True)
 class Judged:
-    """The verifier's verdict on one subtask's output, which `calls` made. If it was accepted, `reason` is empty and `violation`
-    is None. `detail` is for readers.
+    """The verifier's verdict on one subtask's output, which `calls` made. If the output was accepted, `reason` is empty and
+    `violation` is None. `detail` is for readers.
 
     `fault` numbers the fault that struck the reply, if its undamaged form is judged.
     """
@@ -176,7 +176,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Committed:
-    """A version was written to the state, verified or not. `calls` made it; empty if code wrote it.
+    """A version of an output was written to the state, verified or not. `calls` made it; empty if code wrote it.
 
     made_from   (name, version, digest) of each input; a document's version is 0
     """
@@ -192,7 +192,7 @@ class Committed:
 
 @dataclass(frozen=True)
 class Answered:
-    """The versions that make the final answer: (subtask, version)."""
+    """The versions that form the final answer: (subtask, version)."""
 
     versions: Many[tuple[str, Count]]
     kind: Literal["answer"] = "answer"
@@ -207,7 +207,7 @@ class OfAKind(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class EventPart(Part):
-    """A kind of event. `form` is its dataclass, whose field `kind` names it."""
+    """The entry of a kind of event. `form` is its dataclass, whose field `kind` names it."""
 
     form: type[OfAKind]
 
@@ -222,7 +222,7 @@ EVENTS = Registry("kind of event", EventPart, plural="events")
 
 
 class _ReadEvent:
-    """Reads an event by its kind. An event of an unregistered kind, which a later version can add, is kept as it is and
+    """Validates an event by its kind. An event of an unregistered kind, which a later version can add, is kept unchanged and
     ignored."""
 
     @classmethod
@@ -244,7 +244,7 @@ Event = Annotated[OfAKind | BoundedTable[str, Any], _ReadEvent]
 
 
 class Events(tuple[Event, ...]):
-    """A trial's events in order. They are sorted by kind once, since they are asked for by kind many times."""
+    """A trial's events in order. They are sorted by kind once, since they are read by kind many times."""
 
     @kept
     def by_kind(self) -> Mapping[type, Sequence[Any]]:

@@ -19,9 +19,9 @@ LARGEST = sys.float_info.max
 
 
 def extra_text(fields: Mapping[str, Any], clean: Callable[[str], str] = str) -> str:
-    """Return the fields as one JSON text, with `clean` applied to all texts; "" for no fields. A number beyond LARGEST is
+    """Return the fields as one JSON text, with `clean` applied to all texts; "" for no fields. A number beyond LARGEST becomes
     null."""
-    kept = saying(fields)
+    kept = meaningful_fields(fields)
     if not kept:
         return ""
     try:
@@ -35,13 +35,13 @@ def json_text(value: object, *, allow_nan: bool = True, sort_keys: bool = False)
     return "".join(json.JSONEncoder(ensure_ascii=False, allow_nan=allow_nan, sort_keys=sort_keys).iterencode(value))
 
 
-def saying(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that say something."""
-    return {name: value for name, value in fields.items() if _says_something(name, value)}
+def meaningful_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields with a meaningful value."""
+    return {name: value for name, value in fields.items() if _is_meaningful(name, value)}
 
 
 def extra_in(text: str) -> dict[str, Any]:
-    """Return the fields in a text of `extra_text`. Raises ValueError for any other text."""
+    """Parse the fields in a text that `extra_text` made. Raises ValueError for any other text."""
     try:
         fields = json.loads(text) if text else {}
     except RecursionError as error:
@@ -51,7 +51,7 @@ def extra_in(text: str) -> dict[str, Any]:
     return fields
 
 
-def _says_something(name: str, value: object) -> bool:
+def _is_meaningful(name: str, value: object) -> bool:
     return value is not None and value not in ([], {}) and (value not in ("", False) or name not in STANDARD)
 
 

@@ -48,14 +48,14 @@ class AppendOnly:
 
     @property
     def is_where_it_was(self) -> bool:
-        """Whether the path still leads here: a folder can be renamed between its opening and its locking."""
+        """Whether the path still leads to this file: a folder can be renamed between its opening and its locking."""
         try:
             return os.path.samestat(os.fstat(self.file), self.path.stat())
         except FileNotFoundError:
             return False
 
     def repair(self) -> bool:
-        """Cut off a last line that a kill left without its end. Returns whether there was one."""
+        """Cut off an incomplete last line, which a kill left. Return whether there was one."""
         size = self.size
         end, block = size, 1 << 16
         while end > 0:
@@ -78,7 +78,7 @@ class AppendOnly:
         self.link = link
 
     def append(self, content: bytes) -> None:
-        """Write the whole content, or leave the file as it was."""
+        """Write the whole content, or leave the file unchanged."""
         written = 0
         try:
             while written < len(content):
@@ -124,8 +124,8 @@ def manifest_bytes(folder: Path) -> bytes:
 
 
 def lines_of(path: Path, sparse: int = SPARSE) -> Iterator[tuple[int, bytes]]:
-    """Yield whole lines with their numbers, without a last line that has no end. Raises ResultsError for an unreadable file,
-    and for a line that holds too many values."""
+    """Yield the complete lines of a file with their numbers. Raises ResultsError for an unreadable file, and for a line with
+    too many values."""
     try:
         with opened(path) as file:
             for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), 1):
@@ -142,18 +142,18 @@ def lines_of(path: Path, sparse: int = SPARSE) -> Iterator[tuple[int, bytes]]:
 
 
 def last_link(path: Path) -> str:
-    """Return the link of a file's last line; "" if it has none. Raises ResultsError for a broken chain."""
+    """Return the link of a file's last line; "" if the file is empty. Raises ResultsError for a broken chain."""
     link = ""
     for number, line in lines_of(path):
         try:
             _, link = unseal(line, link)
         except BrokenChain as error:
-            raise damaged(path, number) from error
+            raise damage_error(path, number) from error
     return link
 
 
 def link_at_end(path: Path) -> str:
-    """Return the link that a file's last line states, unchecked."""
+    """Return the link that a file's last line states, without checking it."""
     line = read = b""
     with opened(path) as file:
         for part in iter(lambda: file.read(BLOCK), b""):
@@ -163,14 +163,15 @@ def link_at_end(path: Path) -> str:
     return link_of(line)
 
 
-def damaged(path: Path, number: int) -> ResultsError:
+def damage_error(path: Path, number: int) -> ResultsError:
+    """Return the error that this line of a file is damaged."""
     problem = f"{path}: line {number} is damaged, or one before it is missing"
     todo = f"`bench verify {path.parent}` says more; restore the file from a copy, or run again under another --name"
     return ResultsError(f"{problem}; {todo}")
 
 
 def write_files(to: Path, contents: Mapping[str, bytes]) -> list[Path]:
-    """Write files into a folder in reverse order: a page is written when all that it names is there.
+    """Write files into a folder in reverse order: a page is written after all files that it names.
 
     Args:
         to: The folder. It is made if it does not exist.
@@ -192,14 +193,14 @@ def write_files(to: Path, contents: Mapping[str, bytes]) -> list[Path]:
 
 
 def _refuse_outside(to: Path, name: str) -> None:
-    """Raise ResultsError for a name that is no path below a folder: a name can hold what a stranger wrote."""
+    """Raise ResultsError for a name that is no path below a folder: a name can contain a stranger's text."""
     place = PurePath(name)
     if "\0" in name or place.is_absolute() or ".." in place.parts or not place.name:
         raise ResultsError(f"{to}: {one_line(name, 60)!r} would be written outside of it; nothing was written")
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: under another name first."""
+    """Write a file whole or not at all, first under another name."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write_whole(path, content)

@@ -59,12 +59,13 @@ class Form:
 
     @property
     def lets_misfits_pass(self) -> bool:
-        """Whether an output that misfits its schema can have effects: it is not checked, or a rejection reads as success."""
+        """Whether an output that does not fit its schema can have effects: it is not checked, or a rejection reads as
+        success."""
         return not self.holds("schema") or self.tells == "as_success"
 
     @property
     def keys(self) -> bool:
-        """Whether an effect is made under a key."""
+        """Whether an effect is made under an idempotency key."""
         return self._commit != "plain"
 
     @property
@@ -77,7 +78,7 @@ class Form:
 
     @property
     def settings(self) -> dict[str, object]:
-        """The settings as a trial's id has them: a later setting is left out unless it is given."""
+        """The settings in the form of a trial's id: a later setting is left out unless it is given."""
         return {name: value for name, value in asdict(self).items() if value or name not in LATER}
 
     @property

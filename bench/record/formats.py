@@ -1,4 +1,4 @@
-"""The forms in which an answer is asked for, and read."""
+"""The forms in which an answer is requested and read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults in the grades of a run, alone and compared with its trials."""
+"""Find contradictions in the grades of a run, alone and compared with its trials."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ def contradiction(record: TrialRecord | NewGrade) -> str:
     return f"contradicts itself: its outcome is {record.outcome}, its grade means {outcome_of(record.grade)}"
 
 
-def lacks_of_answer(trial: TrialRecord) -> Iterator[str]:
-    """Yield what a trial's events lack of the answer that was graded. It needs no call: code can write an answer."""
+def missing_parts_of_answer(trial: TrialRecord) -> Iterator[str]:
+    """Yield what is missing in a trial's events of the answer that was graded. No call is required: code can write an
+    answer."""
     if not trial.grade:
         return
     answers = of_kind(trial.events, Answered)
@@ -31,7 +32,7 @@ def lacks_of_answer(trial: TrialRecord) -> Iterator[str]:
 
 
 def misplaced_grades(records: Sequence[tuple[int, NewGrade | Regrade]], scenarios: Mapping[str, str]) -> LineDefects:
-    """Yield the new grades that no `bench more regrade` can have left. `scenarios`: trial -> its scenario.
+    """Yield the new grades that no `bench more regrade` can have written. `scenarios` maps each trial to its scenario.
 
     A regrade writes a line with the number of grades of one scenario that changed, followed by these grades. A regrade that was
     killed writes fewer; the next one of its scenario adds the missing ones.

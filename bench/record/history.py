@@ -43,8 +43,8 @@ def _share(latency: float, framework: float) -> float:
 
 @dataclass(frozen=True)
 class History:
-    """The history of one recorded model. `name`, `digest`, sessions and machine are the recording's. All else is of the
-    replayed model.
+    """The history of one recorded model. `name`, `digest`, sessions and machine are the recording's; all other fields concern
+    the replayed model.
 
     superseded  records of errors that a later record of the same trial replaced
     calls       the calls of its trials' latest records; `reused` of them got a reply that another trial had had
@@ -100,7 +100,7 @@ class History:
 
 
 def _live_seconds(trials: Iterable[TrialRecord]) -> tuple[LiveSeconds, ...]:
-    """Return the seconds by arm, in the order of the trials."""
+    """Return the live seconds by arm, in the order of the trials."""
     arms: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
     for trial in trials:
         if trial.timing == "live" and trial.outcome != "error":

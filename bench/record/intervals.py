@@ -1,4 +1,4 @@
-"""Stretches of time in whole nanoseconds, so that a recorded call's seconds are the same on any trial's clock."""
+"""Intervals of time in whole nanoseconds, so that a recorded call's seconds are the same on any trial's clock."""
 
 from __future__ import annotations
 

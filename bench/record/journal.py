@@ -24,7 +24,7 @@ NEVER = Moment(0)
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """One entry.
+    """One entry of a world's journal.
 
     seq, at, life   its number, its moment, and the number of the agent's process, from 1; set when it is written
     what         a tool call, an event, a question to a person, a person's answer, the agent's death
@@ -89,7 +89,7 @@ def append(connection: sqlite3.Connection, entry: JournalEntry) -> None:
 
 
 def read(connection: sqlite3.Connection, where: str = "1", *values: Any) -> list[JournalEntry]:
-    """Return the entries for which this SQL condition holds, in order."""
+    """Return the journal entries for which this SQL condition holds, in order."""
     rows = connection.execute(f"SELECT {', '.join(COLUMNS)} FROM world_journal WHERE {where} ORDER BY seq", values)
     return [JournalEntry(**{name: _read(name, row[name]) for name in COLUMNS}) for row in rows]
 

@@ -51,7 +51,7 @@ def is_retry(call: Called) -> bool:
 
 
 def book(events: Sequence[Event]) -> tuple[LedgerEntry, ...]:
-    """Return each call's entry, in the order of the calls."""
+    """Return the ledger entry of each call, in the order of the calls."""
     in_answer = Lineage(events).of_answer
     calls = of_kind(events, Called)
     written = {call for commit in of_kind(events, Committed) for call in commit.calls}
@@ -75,15 +75,14 @@ def totals(entries: Iterable[LedgerEntry]) -> dict[Account, int]:
 
 
 def imbalance(entries: Iterable[LedgerEntry], counted: int) -> str | None:
-    """Return what is wrong, in one line, if the accounts do not add up to the tokens that the caller counted. None if they
-    do."""
+    """Return, in one line, by how much the accounts differ from the tokens that the caller counted; None if they agree."""
     booked = sum([entry.tokens for entry in entries])
     return None if booked == counted else f"the ledger adds up to {booked} tokens, but {counted} were counted"
 
 
 def last_verdicts(events: Iterable[Event]) -> dict[int, str]:
-    """Return call -> "" if the last verdicts accepted all its outputs, else the first reason of a rejection. Verdicts on what
-    stood before a fault struck do not count."""
+    """Return, for each call, "" if the last verdicts accepted all its outputs, else the first reason of a rejection. Verdicts
+    on undamaged replies do not count."""
     judged = [verdict for verdict in of_kind(events, Judged) if verdict.view != "undamaged"]
     last = {(call, verdict.subtask): verdict for verdict in judged for call in verdict.calls}
     reasons: dict[int, str] = {}

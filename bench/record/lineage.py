@@ -1,4 +1,4 @@
-"""The origin of outputs: the calls that made a version, and the versions that it was made from, however far back."""
+"""The lineage of outputs: the calls that made a version, and the versions from which it was made, directly or indirectly."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class Lineage:
 
     @property
     def of_answer(self) -> frozenset[int]:
-        """The calls behind the final answer; empty if there is none."""
+        """The calls that contributed to the final answer; empty if there is none."""
         return self.calls_behind(self._answer)
 
     def calls_behind(self, outputs: Iterable[OutputVersion]) -> frozenset[int]:
-        """Return the calls that made these outputs and all that these were made from."""
+        """Return the calls that made these outputs and all outputs from which these were made."""
         return frozenset(
             call for output in self.ancestry(outputs) if output in self._commits for call in self._commits[output].calls
         )
 
     def ancestry(self, outputs: Iterable[OutputVersion]) -> frozenset[OutputVersion]:
-        """Return these outputs and all that they were made from."""
+        """Return these outputs and all outputs from which they were made."""
         reached: set[OutputVersion] = set()
         unvisited = list(outputs)
         while unvisited:

@@ -1,4 +1,4 @@
-"""What a run keeps about itself: the type that its writer and its readers share."""
+"""The manifest of a run: the type that its writer and its readers share."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ManifestPack(ManifestPart):
         return self.asked_by_instance.get(instance, self.asked)
 
     def digests(self, instance: str) -> Mapping[str, str]:
-        """Return the digests above for one instance, by field name; "" if there is no reference."""
+        """Return the digests of one instance, by field name; "" if there is no reference."""
         return {
             "asked": self.asks(instance),
             "graded_by": self.graded_by_instance.get(instance, self.graded_by),
@@ -73,7 +73,7 @@ class ManifestPack(ManifestPart):
 
 class Merged(ManifestPart):
     """A part of a run from `bench more merge`, as it was recorded: its number of trials, the digest of all its files (`bench
-    verify`), and the machine."""
+    verify`), and its machine."""
 
     name: str
     started: str = ""
@@ -92,7 +92,7 @@ class Replaced(ManifestPart):
 
 
 class OtherCode(ManifestPart):
-    """Other code that went on with a run: when, how many records of trials the run had by then, and the code's digests."""
+    """Other code that continued a run: the time, the number of trial records at that time, and the code's digests."""
 
     started: str
     records: Count
@@ -104,7 +104,7 @@ class OtherCode(ManifestPart):
 
 
 class Manifest(ManifestPart):
-    """The manifest of a run. It holds no key, no path and no host name of the machine that made it."""
+    """The manifest of a run. It contains no key, no path and no host name of the machine that made it."""
 
     format: int
     name: str
@@ -156,12 +156,12 @@ class Manifest(ManifestPart):
     """The files that a converted run replaces: its chains were made anew then."""
 
     @property
-    def known(self) -> Described:
-        """What is known of its architectures and effects."""
+    def descriptions(self) -> Described:
+        """The descriptions of its architectures and effects."""
         return self.described or described_earlier()
 
     def recorded_name(self, scenario: str) -> str:
-        """Return the name by which trials are recorded of a scenario that the config names: without the pack's default variant,
+        """Return the name under which the trials of a scenario in the config are recorded: without the pack's default variant,
         which the config may name in full."""
         pack, slash, instance = scenario.partition("/")
         base, _, variant = pack.partition(":")
@@ -175,15 +175,15 @@ class Manifest(ManifestPart):
 
     @property
     def under_last_code(self) -> Manifest:
-        """This manifest with the code, parts and packages of the last code that went on with the run."""
+        """This manifest with the code, parts and packages of the last code that continued the run."""
         if not self.other_code:
             return self
         last = self.other_code[-1]
         update = {"code": last.code, "architectures": last.architectures, "parts": last.parts, "packages": last.packages}
         return self.model_copy(update=update)
 
-    def gone_on_by(self, now: Manifest, records: int) -> Manifest:
-        """Return this manifest with the mark that the code of `now` goes on after so many records of trials."""
+    def continued_by(self, now: Manifest, records: int) -> Manifest:
+        """Return this manifest with the mark that the code of `now` continues after this number of trial records."""
         mark = OtherCode(
             started=now.started,
             records=records,
@@ -197,7 +197,7 @@ class Manifest(ManifestPart):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What every reader of the run's numbers must know of its origin, a sentence each."""
+        """The sentences on the run's origin that every reader of its numbers must know."""
         return tuple(filter(None, (self.origin, self.mixture)))
 
     @property
@@ -221,8 +221,8 @@ class Manifest(ManifestPart):
             return f"This run was merged of {len(self.merged)} parts{kinds}: {parts}."
         return f"These are not all trials of the experiment: {self.portion}." if self.portion else ""
 
-    def also_labelled(self, other: Manifest) -> Manifest:
-        """Return this manifest with the tags of the other one added, and with the other note if there is one."""
+    def with_labels_of(self, other: Manifest) -> Manifest:
+        """Return this manifest with the tags of the other manifest added, and with its note if it has one."""
         tags = tuple(dict.fromkeys((*self.tags, *other.tags)))
         return self.model_copy(update={"tags": tags, "note": other.note or self.note})
 
@@ -233,12 +233,12 @@ class Manifest(ManifestPart):
 
 
 class OtherFormat(Exception):
-    """The files of a run have a format other than the one read here; the message is one line."""
+    """The files of a run have another format than the one read here; the message is one line."""
 
 
 def manifest_in(text: bytes) -> Manifest:
-    """Return the manifest in a file. Raises OtherFormat; ValueError or RecursionError if it is none, or holds more values than
-    any run has, a number that does not fit into 64 bits, or half a surrogate pair, which no report could hold."""
+    """Parse a manifest. Raises OtherFormat; ValueError or RecursionError if the text is no manifest, or contains more values
+    than any run has, a number that does not fit into 64 bits, or half a surrogate pair, which no report could hold."""
     if why := excess_in(text, 2 * SPARSE):
         raise ValueError(why)
     value = json.loads(text.decode(), parse_constant=no_number, parse_float=finite, parse_int=_whole)

@@ -58,8 +58,9 @@ class Message:
         return hash(self.content)  # that of a text is kept, and few messages of a trial differ in something else alone
 
     @kept
-    def stored(self) -> tuple[StoredMessage, Texts]:
-        """Return the stored form, and the texts behind its digests: content, tool calls as JSON, and extra fields."""
+    def stored_form(self) -> tuple[StoredMessage, Texts]:
+        """Return the stored form of the message, and the texts behind its digests: content, tool calls as JSON, and extra
+        fields."""
         texts = Texts()
         content, calls = texts.keep(self.content), text_of(self.tool_calls)
         named = texts.keep(calls) if calls else None
@@ -68,12 +69,12 @@ class Message:
 
     @kept
     def tokens(self) -> int:
-        """Return the number of tokens of its content and of its tool calls, by our tokenizer."""
+        """Return the number of tokens of the content and of the tool calls, by our tokenizer."""
         return sum(map(count_tokens, filter(None, (self.content, counted_text_of(self.tool_calls)))))
 
 
 def stored(messages: Iterable[Message], texts: Texts) -> tuple[StoredMessage, ...]:
-    """Return messages as a record keeps them.
+    """Return messages in the form of a record.
 
     Args:
         messages: The messages that were sent.
@@ -82,7 +83,7 @@ def stored(messages: Iterable[Message], texts: Texts) -> tuple[StoredMessage, ..
     Returns:
         Their stored forms, in the same order.
     """
-    each = [message.stored for message in messages]
+    each = [message.stored_form for message in messages]
     for _, named in each:
         texts.update(named)
     return tuple([message for message, _ in each])

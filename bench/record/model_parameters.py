@@ -31,7 +31,7 @@ class RecordingUsed(EarlierRun):
 
 
 class ModelParameters(ManifestPart):
-    """`Model.parameters` of any kind of model: the fields that are used or shown, in the order in which they are shown, and the
+    """The parameters of a model of any kind: the fields that are used or shown, in the order in which they are shown, and the
     model's other fields."""
 
     model: str | None = None
@@ -77,7 +77,7 @@ class ModelParameters(ManifestPart):
 
     @property
     def is_simulated(self) -> bool:
-        """Whether it is a simulated model, or passes requests on to one."""
+        """Whether the model is simulated, or routes requests to a simulated model."""
         return self.kind == "simulated" or any(model.is_simulated for model in self.models.values())
 
     @property
@@ -87,25 +87,25 @@ class ModelParameters(ManifestPart):
 
     @property
     def is_routed(self) -> bool:
-        """Whether it routes and has no prices. A recording of a routed model can have prices."""
+        """Whether the model routes requests and has no prices. A recording of a routed model can have prices."""
         return self.kind == "routed" and self.prices is None
 
     def answering(self, by: str, subtasks: Sequence[str]) -> ModelParameters | None:
-        """Return the parameters of the model that answered, or would have without a fault; None if it is unknown."""
+        """Return the parameters of the model that answered, or would have answered without a fault; None if it is unknown."""
         if not self.is_routed:
             return self
         return self.models.get(by or target_of(self.default, self.subtasks, subtasks))
 
     def cost(self, tokens_in: int, tokens_out: int, cached: int | None = None) -> float | None:
-        """Return the cost of these tokens in dollars; None if a price is unknown. `cached` of those read can have a price of
-        their own."""
+        """Return the cost of these tokens in dollars; None if a price is unknown. `cached` of the tokens read can have a price
+        of their own."""
         if self.prices is None:
             return None
         less = 0.0 if self.price_cached is None else min(cached or 0, tokens_in) * (self.prices[0] - self.price_cached)
         return (tokens_in * self.prices[0] + tokens_out * self.prices[1] - less) / 1_000_000
 
-    def unpriced(self, name: str) -> str:
-        """Return the name of a model without prices that can answer for this one; "" if all have prices."""
+    def model_without_price(self, name: str) -> str:
+        """Return the name of a model without prices that can answer for this model; "" if all have prices."""
         if not self.is_routed:
             return "" if self.prices else name
         return next((target for target, target_model in self.models.items() if not target_model.prices), "")

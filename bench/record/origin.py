@@ -1,4 +1,4 @@
-"""The origin of a result, as a manifest keeps it: the code and the machine that made it."""
+"""The origin of a result in a manifest: the code and the machine that produced it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def names_package(digest: str) -> bool:
 
 
 class CodeVersion(ManifestPart):
-    """Our version; in a git checkout also its commit, and whether files differ from it."""
+    """The version of our package; in a git checkout also its commit, and whether files differ from it."""
 
     version: str = "–"
     commit: str | None = None
@@ -27,13 +27,13 @@ class CodeVersion(ManifestPart):
 
     @property
     def text(self) -> str:
-        """The version, the commit and the digest, for a reader."""
+        """The version, the commit and the digest, in words."""
         changed = "dirty: files differ from it" if self.dirty else "clean"
         commit = f"commit {self.commit[:12]} ({changed})" if self.commit else "no commit known"
         return f"version {self.version}, {commit}, digest {self.digest} of its {self.digest_of}"
 
 
-def digests_said(codes: Sequence[CodeVersion]) -> str:
+def digests_text(codes: Sequence[CodeVersion]) -> str:
     """Return the digests of the code versions that ran a run's trials, as one text."""
     return " + ".join(code.digest for code in codes)
 

@@ -11,7 +11,7 @@ LIBRARIES = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib"
 
 
 def place_of(error: BaseException) -> str:
-    """Return `folder/file.py:12` of the last frame outside of libraries, an author's before ours; "" if there is none."""
+    """Return `folder/file.py:12` of the last frame outside of libraries, a user's file before ours; "" if there is none."""
     frames = [(Path(frame.filename), frame.lineno) for frame in reversed(traceback.extract_tb(error.__traceback__))]
     known = [(path.resolve(), line) for path, line in frames if path.is_file() and not _is_library(path.resolve())]
     authors = [(path, line) for path, line in known if not _is_ours(path)]

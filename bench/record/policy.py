@@ -23,7 +23,7 @@ MOST_BYTES = 2**18
 
 
 class FirstReplies(BaseModel):
-    """Distinct first replies for one subtask (`of`), and how many of them were rejected."""
+    """The number of distinct first replies for one subtask (`of`), and how many of them were rejected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     rejected: Count
@@ -57,7 +57,8 @@ class LearnedPolicy(BaseModel):
         return hashlib.sha256(json.dumps(learned, sort_keys=True).encode()).hexdigest()[:20]
 
     def calls_for(self, scenario: str, subtasks: Collection[str]) -> Many[Many[str]]:
-        """Return the calls in which a scenario's subtasks are asked for. Raises ConfigError if the policy does not say."""
+        """Return the calls in which a scenario's subtasks are asked for. Raises ConfigError if the policy was not learned for
+        them."""
         name = scenario.partition(":")[0]
         if name not in self.packs:
             raise ConfigError(f"the policy was learned for {', '.join(self.packs)}, and not for scenario '{scenario}'")
@@ -68,7 +69,7 @@ class LearnedPolicy(BaseModel):
 
 
 def read_policy(path: Path) -> LearnedPolicy:
-    """Read a policy. Raises ConfigError for a file that cannot be read, or is no policy."""
+    """Read a policy's file. Raises ConfigError for a file that cannot be read, or is no policy."""
     try:
         return LearnedPolicy.model_validate_json(text_of(path, MOST_BYTES))
     except OSError as error:

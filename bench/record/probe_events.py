@@ -147,7 +147,7 @@ class GatewayCall:
 
 @dataclass(frozen=True)
 class GatewayNoticed:
-    """A door saw something that no call explains: changed tools, a message that is none, a refused request."""
+    """A door noticed an event that belongs to no call: changed tools, a message that is none, a refused request."""
 
     door: str
     what: str
@@ -178,7 +178,7 @@ class StoresRead:
 
 @dataclass(frozen=True)
 class CellFinding:
-    """What differs from the clean state, for one effect.
+    """A difference from the clean state, for one effect.
 
     effect   name of the call whose effect it is, as the clean runs show; "" for what no clean run changes
     times    how often the effect stands
@@ -290,7 +290,7 @@ class CellsPlanned:
 
 
 def plan_of(call: str, point: str, form: str = "") -> str:
-    """Return the plan of the cell that strikes a call at this point; `form` if it is not the point's first."""
+    """Return the plan of the cell that strikes a call at this point. `form` is given if it is not the point's first form."""
     return f"{call}.{point}.{form}" if form else f"{call}.{point}"
 
 

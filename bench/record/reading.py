@@ -22,7 +22,7 @@ from bench.common.errors import ResultsError
 from bench.common.wording import first_violation
 from bench.record.chain import BrokenChain, unseal
 from bench.record.ended import EndedTrials
-from bench.record.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, damaged, holds, lines_of, manifest_bytes
+from bench.record.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, damage_error, holds, lines_of, manifest_bytes
 from bench.record.manifest import Manifest, OtherFormat, manifest_in
 from bench.record.record import GRADE, RECORD, RESPONSE, NewGrade, Regrade, ResponseRecord, SessionRecord, TrialRecord
 
@@ -31,7 +31,7 @@ ID = b'{"id":"'
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the run's manifest. Raises ResultsError if the folder holds no run, or one of another format."""
+    """Return the run's manifest. Raises ResultsError if the folder contains no run, or a run of another format."""
     path = folder / MANIFEST
     try:
         return manifest_in(manifest_bytes(folder))
@@ -46,7 +46,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def are_probes(*folders: Path) -> bool:
-    """Return whether the folders hold probes. Raises ResultsError for a folder without a run, and if only some are probes."""
+    """Return whether the folders are probes. Raises ResultsError for a folder without a run, and if only some are probes."""
     probes = [folder for folder in folders if read_manifest(folder).probe]
     if probes and len(probes) < len(folders):
         raise ResultsError(f"{probes[0]}: is a probe, and not every run here is; give probes alone")
@@ -71,7 +71,7 @@ def read_records(folder: Path, only: Container[str] | None = None) -> Iterator[T
 
 
 def _ended_once(path: Path, records: Iterable[TrialRecord | SessionRecord]) -> Iterator[TrialRecord | SessionRecord]:
-    """Yield the records. Raise ResultsError for a further record of a trial that had ended without an error."""
+    """Yield the records. Raises ResultsError for a further record of a trial that had ended without an error."""
     ended = EndedTrials()
     for record in records:
         if isinstance(record, TrialRecord):
@@ -124,13 +124,13 @@ def read_grades(folder: Path) -> Grades:
 
 
 def read_texts(folder: Path) -> dict[str, str]:
-    """Digest -> text."""
+    """Return the texts of a run by digest."""
     return {line["digest"]: line["text"] for line in text_lines(folder)}
 
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Switch the garbage collector off in the block: records have no cycles, and each search visits all objects."""
+    """Switch the garbage collector off in the block: records have no cycles, and each collection visits all objects."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -141,7 +141,7 @@ def without_collector() -> Iterator[None]:
 
 
 def _may_be_among(only: Container[str], content: bytes) -> bool:
-    """Return whether a line can hold one of these trials: a run writes a trial's id first."""
+    """Return whether a line can be the record of one of these trials: a run writes a trial's id first."""
     if not content.startswith(ID):
         return True
     name = content[len(ID) : content.find(b'"', len(ID))]
@@ -156,7 +156,7 @@ def _read_chain(path: Path, adapter: TypeAdapter[Record], wanted: Callable[[byte
             if wanted is None or wanted(content):
                 yield validate(adapter, content)
         except BrokenChain as error:
-            raise damaged(path, number) from error
+            raise damage_error(path, number) from error
         except ValidationError as error:
             problem = f"{path}: line {number} holds what no run writes: {first_violation(error).line}"
             raise ResultsError(f"{problem}; restore the file from a copy") from error
@@ -167,7 +167,7 @@ def text_lines(folder: Path) -> Iterator[dict[str, str]]:
         try:
             yield text_of_line(line)
         except ValueError as error:
-            raise damaged(folder / TEXTS, number) from error
+            raise damage_error(folder / TEXTS, number) from error
 
 
 def text_of_line(line: bytes) -> dict[str, str]:

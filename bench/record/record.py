@@ -85,8 +85,8 @@ def place_in_run(scenario: str, instance: str, architecture: str, model: str, pl
 
 
 class FailedTrials:
-    """The trials of a run that ended in an error. When the run goes on, another record replaces each: of the same id, or of
-    another id if other code made it."""
+    """The trials of a run that ended in an error. When the run continues, another record replaces each of them: with the same
+    id, or with another id if other code made it."""
 
     def __init__(self) -> None:
         self._ids: dict[str, str] = {}
@@ -111,8 +111,8 @@ def latest(records: Iterable[TrialRecord]) -> list[TrialRecord]:
 
 @dataclass(frozen=True)
 class EndpointTrouble:
-    """What an endpoint did to a session: how often a 429 halved its limit on calls in flight, the limit before and the lowest;
-    how often all calls to it were held back, and for how many seconds."""
+    """The trouble of an endpoint in a session: how often a 429 halved its limit on calls in flight, the limit before and the
+    lowest limit; how often all calls to it were held back, and for how many seconds."""
 
     endpoint: str
     limit: Count
@@ -124,7 +124,8 @@ class EndpointTrouble:
 
 @dataclass(frozen=True)
 class ClosingMark:
-    """What a complete run held: how many trials, and the link of its last response, which covers them all."""
+    """The content of a complete run: the number of its trials, and the link of its last response, which covers all
+    responses."""
 
     trials: Count
     responses: str
@@ -197,7 +198,8 @@ RESPONSE: TypeAdapter[ResponseRecord] = TypeAdapter(ResponseRecord)
 
 @dataclass(frozen=True)
 class Regrade:
-    """The answers of one scenario were graded anew: when (UTC, ISO 8601), the grader's digest, and how many grades changed.
+    """The answers of one scenario were graded again: the time (UTC, ISO 8601), the grader's digest, and how many grades
+    changed.
 
     unguarded   the missing guards of the sandbox despite which the user let a model's code run
     """

@@ -1,4 +1,4 @@
-"""An agent that goes in circles: its model makes the same tool call again and again in one trial."""
+"""Detect an agent that makes no progress: its model repeats the same tool call in one trial."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class RepeatedCalls:
             self._made[tuple((call.name, call.arguments) for call in calls)] += 1
 
     @property
-    def told(self) -> str:
-        """What the model called again and again, and why; "" if it did not."""
+    def description(self) -> str:
+        """The call that the model repeated, and the reason, in words; "" if it repeated none."""
         times = max(self._made.values(), default=0)
         if times < ENOUGH:
             return ""
@@ -47,7 +47,7 @@ class RepeatedCalls:
 
 
 def repeated_call(record: TrialRecord, texts: Mapping[str, str]) -> str:
-    """Return what the model called again and again in a trial, and why; "" if it did not.
+    """Return which call the model repeated in a trial, and the reason, in words; "" if it repeated none.
 
     Args:
         record: The trial.
@@ -56,4 +56,4 @@ def repeated_call(record: TrialRecord, texts: Mapping[str, str]) -> str:
     repeated = RepeatedCalls()
     for call in of_kind(record.events, Called):
         repeated.add((message.role for message in call.messages), calls_in(texts.get(call.tool_calls or "", "")))
-    return repeated.told
+    return repeated.description

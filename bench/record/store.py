@@ -93,13 +93,13 @@ class RunWriter:
         if path.exists():
             now = manifest_in(_text_of(manifest, self.folder))  # as its file would say it: null is a value there
             there = read_manifest(self.folder)
-            more = there.also_labelled(now)
+            more = there.with_labels_of(now)
             try:
                 refuse_other(there, now, self.folder)
             except RecordedByOtherCode:
                 if not goes_on:
                     raise
-                more = more.gone_on_by(now, sum(1 for _ in read_trials(self.folder)))
+                more = more.continued_by(now, sum(1 for _ in read_trials(self.folder)))
             if more != there:
                 write_manifest(self.folder, more)
             return
@@ -122,7 +122,7 @@ class RunWriter:
         self.trials += record.place not in self._failed
 
     def add_texts(self, texts: Mapping[str, str]) -> None:
-        """Append these texts, by digest, except those that are there already."""
+        """Append these texts, by digest, except those that the run has already."""
         new = {digest: text for digest, text in texts.items() if digest not in self._known}
         if new:
             lines = [json.dumps({"digest": digest, "text": text}).encode() + b"\n" for digest, text in new.items()]
@@ -139,7 +139,7 @@ class RunWriter:
 
     @property
     def mark(self) -> ClosingMark:
-        """The mark of what the run holds now."""
+        """The closing mark of the run's present content."""
         return ClosingMark(self.trials, self._responses.link)
 
     def close(self) -> None:
@@ -156,7 +156,7 @@ class RunWriter:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Keep others from writing to a run's folder in the block. Raises ResultsError if somebody is writing."""
+    """Lock a run's folder while the block runs. Raises ResultsError if another process is writing to it."""
     with ExitStack() as opened:
         try:
             file = AppendOnly(folder / TRIALS, opened)
@@ -167,7 +167,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def is_written(folder: Path) -> bool:
-    """Return whether somebody is writing to a run now."""
+    """Return whether another process is writing to a run now."""
     if archive_of(folder):
         return False
     with opened(folder / TRIALS) as file:
@@ -211,8 +211,8 @@ def append_grades(folder: Path, records: Iterable[Regrade | NewGrade]) -> None:
 
 
 def set_aside(folder: Path) -> Path:
-    """Rename a run's folder, so that its name is free. Returns the new path. Raises ResultsError if somebody is writing
-    there."""
+    """Rename a run's folder, so that its name is free. Return the new path. Raises ResultsError if another process is writing
+    to it."""
     with writing(folder):
         number = 1
         while os.path.lexists(other := folder.with_name(f"{folder.name}.{number}")):
@@ -222,7 +222,7 @@ def set_aside(folder: Path) -> Path:
 
 
 def _lock(trials: AppendOnly) -> None:
-    """Lock a run's folder. The kernel releases the lock however the process ends, so none is ever left behind."""
+    """Lock a run's folder. The kernel releases the lock however the process ends, so no lock is ever left behind."""
     folder = trials.path.parent
     try:
         fcntl.flock(trials.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -249,7 +249,8 @@ def _serializer(kind: type) -> SchemaSerializer:
 
 
 def _line(adapter: TypeAdapter[Any], record: object) -> bytes:
-    """Return a record's line. Outside text can hold half a surrogate pair in any field: no record is lost for that."""
+    """Return a record's line. A text from outside can contain half a surrogate pair in any field: no record is lost for
+    that."""
     try:
         return adapter.serializer.to_json(record)
     except PydanticSerializationError:

@@ -1,4 +1,4 @@
-"""Tool calls as a model writes them, and the JSON text by which they are stored, compared and counted."""
+"""Tool calls as a model writes them, and the JSON text in which they are stored, compared and counted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bench.record.extra_fields import extra_in, extra_text, saying
+from bench.record.extra_fields import extra_in, extra_text, meaningful_fields
 
 OF_A_CALL = ("id", "type", "function", "index")
 OF_A_FUNCTION = ("name", "arguments")
@@ -25,18 +25,20 @@ class ToolCall:
 
     @property
     def plain(self) -> dict[str, Any]:
-        """Return the call as chat completions write it."""
+        """Return the call in the form of a chat completion."""
         extra = extra_in(self.extra)
         function = {"name": self.name, **extra.pop("function", {}), "arguments": self.arguments}
         return {"id": self.id, "type": "function", **extra, "function": function}
 
 
 def call_extra(call: Mapping[str, Any], function: Mapping[str, Any], clean: Callable[[str], str] = str) -> str:
-    """Return the fields of a call and of its function that not every call has."""
-    return extra_text(_beside(call, OF_A_CALL) | {"function": saying(_beside(function, OF_A_FUNCTION))}, clean)
+    """Return the extra fields of a call and of its function as JSON text."""
+    return extra_text(
+        _other_fields(call, OF_A_CALL) | {"function": meaningful_fields(_other_fields(function, OF_A_FUNCTION))}, clean
+    )
 
 
-def _beside(fields: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
+def _other_fields(fields: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name not in known}
 
 
@@ -46,12 +48,12 @@ def text_of(calls: Collection[ToolCall]) -> str:
 
 
 def counted_text_of(calls: Collection[ToolCall]) -> str:
-    """Return the text by which tokens are counted, without the fields that a provider only wants back."""
+    """Return the text whose tokens are counted, without the fields that a provider only wants back."""
     return text_of([replace(call, extra="") for call in calls]) if calls else ""
 
 
 def calls_in(text: str) -> tuple[ToolCall, ...]:
-    """Return the calls in a text of `text_of`. Raises ValueError for any other text."""
+    """Parse the calls in a text that `text_of` made. Raises ValueError for any other text."""
     try:
         calls = tuple(map(_call, json.loads(text) if text else []))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Find what is wrong with a run's folder: lines that were changed, lost, doubled or moved.
+"""Find defects in a run's folder: lines that were changed, lost, doubled or moved.
 
 The chains find the line. Comparing the files finds more: the trials name texts and calls, and the sessions say how many trials
 there were when the run was complete. Texts are known by their digests, so their order is free. A forger can chain a run anew,
@@ -29,7 +29,7 @@ from bench.record.archive import MEMBERS
 from bench.record.chain import DIGEST, BrokenChain, link_of, seal, unseal
 from bench.record.events import Called, Committed, of_kind
 from bench.record.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, holds, lines_of, link_at_end, manifest_bytes, opened
-from bench.record.graded import contradiction, lacks_of_answer, misplaced_grades
+from bench.record.graded import contradiction, misplaced_grades, missing_parts_of_answer
 from bench.record.manifest import Manifest
 from bench.record.messages import StoredMessage
 from bench.record.reading import read_manifest, text_of_line, with_grades, without_collector
@@ -48,7 +48,7 @@ Lines = Iterable[tuple[int, Any]]
 
 @dataclass(frozen=True)
 class Defect:
-    """A defect. `line` is None if it concerns a whole file."""
+    """A defect in a run's files. `line` is None if the defect concerns a whole file."""
 
     path: Path
     line: int | None
@@ -87,12 +87,13 @@ def verify(folder: Path) -> Checked:
 
 @without_collector()
 def require_sound(folder: Path) -> None:
-    """Raise ResultsError if a run is not sound, with the first defect and the command that names the others."""
+    """Raise ResultsError if a run has a defect, with the first defect and the command that names the others."""
     deque(sound_records(folder), maxlen=0)
 
 
 def sound_records(folder: Path) -> Iterator[TrialRecord | SessionRecord]:
-    """Yield the records of a run while all its files are checked. After the last record, raise as `require_sound` does."""
+    """Yield the records of a run while all its files are checked. After the last record, raise ResultsError as `require_sound`
+    does."""
     yield from (check := RunCheck(folder))
     if defects := check.checked.defects:
         more = f"{len(defects) - 1} more by" if len(defects) > 1 else "see"
@@ -142,12 +143,13 @@ class RunCheck:
             trials.count,
             responses,
             len(texts.known),
-            tuple(defects.listed),
+            tuple(defects.as_list),
             *_ending(trials.session, trials.is_last),
         )
 
     def _compare(self, defects: Defects, sought: str, kept: Container[int], trials: _Trials, texts: _Texts) -> None:
-        """Add what the files lack of each other."""
+        """Add the defects that show only when the files are compared: records, responses or texts that another file names and
+        that are missing."""
         folder = self._folder
         for number, lost in trials.unlike_mark:
             defects.add(folder / TRIALS, number, lost)
@@ -155,7 +157,7 @@ class RunCheck:
             defects.add(folder / RESPONSES, None, "lacks responses that were there when the run was complete")
         for lack in trials.lost_responses(kept):
             defects.add(folder / RESPONSES, None, lack)
-        for text in texts.lost():
+        for text in texts.missing_texts():
             defects.add(folder / TEXTS, None, text)
 
 
@@ -170,15 +172,16 @@ def whole_digest(folder: Path) -> str:
 
 
 def sources(folder: Path) -> str:
-    """Return, by digest, what numbers are made from: the manifest, and the last links of the trials and of the new grades, each
-    of which covers all lines before it. The lines are not checked here, but when they are read."""
+    """Return, by digest, the files from which numbers are made: the manifest, and the last links of the trials and of the new
+    grades, each of which covers all lines before it. The lines are checked when they are read, not here."""
     digests = {MANIFEST: hashlib.blake2b(manifest_bytes(folder), digest_size=10).hexdigest()}
     digests |= {name: link_at_end(folder / name) for name in (TRIALS, GRADES) if holds(folder, name)}
     return ", ".join(f"{name} {digest}" for name, digest in digests.items())
 
 
 class Defects:
-    """Defects of files. Of each file and kind MOST are kept and the others counted: a stranger's file can have any number."""
+    """Defects of files. Of each file and kind MOST are kept and the others are counted: a stranger's file can have any
+    number."""
 
     def __init__(self) -> None:
         self._kinds: dict[tuple[Path, str], list[Defect]] = {}
@@ -201,8 +204,8 @@ class Defects:
         self._more += other._more
 
     @property
-    def listed(self) -> Iterator[Defect]:
-        """The defects by kind. The last one of a kind says how many were left out."""
+    def as_list(self) -> Iterator[Defect]:
+        """The defects by kind. The last defect of a kind says how many were left out."""
         for kind, kept in self._kinds.items():
             more = self._more[kind]
             yield from kept[:-1]
@@ -236,8 +239,8 @@ class _Chain:
         return _Places(self.path)
 
     def _follow(self, number: int, line: bytes, link: str | None, following: bytes) -> tuple[str | None, Any]:
-        """Read a line. Return the link that the next line must follow, None if a broken line tells none, and the line's record,
-        None if it holds none."""
+        """Read a line. Return the link that the next line must follow (None if a broken line does not show it), and the line's
+        record (None if it has none)."""
         try:
             if link is None:
                 raise BrokenChain
@@ -264,7 +267,7 @@ class _Chain:
             return None
 
     def _break_of(self, line: bytes, link: str, following: bytes) -> tuple[str, str]:
-        """Return what happened to a line that does not follow the one before it, and the link that the next line must
+        """Return what happened to a line that does not follow the line before it, and the link that the next line must
         follow."""
         if (place := self._places.before(line)) is not None:
             return f"is in another place: {f'it belongs behind line {place}' if place else 'it is the first one'}", link_of(
@@ -281,7 +284,8 @@ class _Chain:
 
 
 class _Places:
-    """Where the first LISTED lines of a file stand: of each its hash and its link, so that a million lines take 18 MB."""
+    """The places of the first LISTED lines of a file: the hash and the link of each line, so that a million lines take 18
+    MB."""
 
     def __init__(self, path: Path):
         self._hashes, self._links, self._left = array("q"), bytearray(), SEARCHED
@@ -296,7 +300,7 @@ class _Places:
         return 0
 
     def before(self, line: bytes) -> int | None:
-        """Return the number of the line that a line follows, 0 if it is the first one; None if none was found."""
+        """Return the number of the line that a line follows, 0 if it is the first line; None if none was found."""
         if not SEAL.search(line):
             return None
         for place, start in enumerate(range(-DIGEST, len(self._links), DIGEST)):
@@ -309,7 +313,7 @@ class _Places:
 
 
 class _Trials:
-    """Notes on the trials and sessions of a run while they pass.
+    """Notes on the trials and sessions of a run, made while their records are read.
 
     count              the number of trial records
     scenarios          trial -> its scenario
@@ -348,7 +352,8 @@ class _Trials:
         return len(self._places)
 
     def lost_responses(self, kept: Container[int]) -> Iterator[str]:
-        """Yield which replies lack a response here. Each reply must have one, unless it came from an earlier run."""
+        """Yield the trials whose replies lack responses. Each reply must have a response, unless it came from an earlier
+        run."""
         lost = Counter(number for number, reply in zip(self._lines, self._replies, strict=True) if reply not in kept)
         for number, count in lost.items():
             yield f"lacks {count} responses of the trial in line {number} of {TRIALS}"
@@ -378,13 +383,13 @@ class _Trials:
                 self._lines.append(number)
 
     def _wrong(self, trial: TrialRecord) -> Iterator[str]:
-        """Yield what is wrong with a trial: alone, and beside the manifest and the trials before it."""
+        """Yield the defects of a trial: contradictions in itself, with the manifest and with earlier trials."""
         if wrong := contradiction(trial):
             yield wrong
         spent = sum(call.tokens_in + call.tokens_out for call in of_kind(trial.events, Called))
         if spent != trial.tokens:
             yield f"contradicts itself: it says {trial.tokens} tokens, and its calls have {spent}"
-        yield from lacks_of_answer(trial)
+        yield from missing_parts_of_answer(trial)
         if ended := self._ended.get(trial.id):
             yield f"is another record of the trial {trial.id}, which had ended in line {ended}"
         elif trial.id not in self.scenarios:
@@ -426,8 +431,8 @@ class _Texts:
             if digest and digest not in self.known:
                 self._missing.setdefault(digest, named_in)
 
-    def lost(self) -> Iterator[str]:
-        """Yield which texts were looked for and are missing."""
+    def missing_texts(self) -> Iterator[str]:
+        """Yield the texts that a record names and that are missing."""
         for digest, where in self._missing.items():
             yield f"lacks the text {digest}, which {where} names"
 
@@ -445,14 +450,14 @@ def _follows(line: bytes, link: str) -> bool:
     return True
 
 
-def _reply_key(of: TrialRecord | ResponseRecord, reply: str | None, messages: Sequence[StoredMessage]) -> int:
-    """Return a reply's key as a number: a million of them take less memory than their parts."""
-    return hash((of.scenario, of.instance, of.repetition, of.arm, reply, messages))
+def _reply_key(record: TrialRecord | ResponseRecord, reply: str | None, messages: Sequence[StoredMessage]) -> int:
+    """Return a reply's key as a number: a million numbers take less memory than their parts."""
+    return hash((record.scenario, record.instance, record.repetition, record.arm, reply, messages))
 
 
-def _place(of: TrialRecord | ResponseRecord) -> int:
-    """Return what names a trial in its responses, as a number."""
-    return hash((of.model, of.scenario, of.instance, of.repetition, of.arm))
+def _place(record: TrialRecord | ResponseRecord) -> int:
+    """Return a number that identifies a trial in its responses."""
+    return hash((record.model, record.scenario, record.instance, record.repetition, record.arm))
 
 
 def _digests_named(record: TrialRecord | SessionRecord | ResponseRecord) -> Sequence[str | None]:
@@ -473,7 +478,7 @@ def _in_messages(messages: Iterable[StoredMessage]) -> Sequence[str | None]:
 
 
 def _ending(session: SessionRecord | None, is_last: bool) -> tuple[str, bool]:
-    """Return how the last session ended: `complete`, or why it stopped; and whether its end is there."""
+    """Return how the last session ended: `complete`, or why it stopped; and whether its end is recorded."""
     if session is None:
         return "no session began", True
     if session.what == "ended" and is_last:

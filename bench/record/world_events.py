@@ -20,7 +20,7 @@ REPAIRED = "repaired"
 
 @dataclass(frozen=True, kw_only=True)
 class EventOrigin:
-    """What an event came from.
+    """The request and the plan version from which an event came.
 
     request        the number of the last model call for the judgment of the present step; if it has none, for the judgments of
                    the steps before it; for an agent in a separate process, its last call. None: nothing was asked
@@ -110,7 +110,7 @@ class PersonAsked(StepOrigin):
 
 @dataclass(frozen=True)
 class PersonDecided(StepOrigin):
-    """The wait for a person ended. `said` is approved, denied, or late if nobody answered in time."""
+    """The wait for a person's answer ended. `said` is approved, denied, or late if nobody answered in time."""
 
     person: str
     ticket: str
@@ -123,7 +123,7 @@ class PersonDecided(StepOrigin):
 
 @dataclass(frozen=True)
 class Stepped(EventOrigin):
-    """A step of the procedure `began` (once for each attempt) or `ended`. `why` it failed, or ""."""
+    """A step of the procedure `began` (once for each attempt) or `ended`. `why` says why it failed; "" if it did not."""
 
     step: str
     stage: Literal["began", "ended"]
@@ -170,7 +170,7 @@ class WorldBegan:
 
 @dataclass(frozen=True)
 class WorldEnded:
-    """How the world ended: `digest` of its tables, and of the text `kept` for its grader.
+    """The end of a world: `digest` of its tables, and of the text `kept` for its grader.
 
     damage    how often each kind happened, counted from the journal
     recount   the same, counted from the tables alone; None if they do not tell

@@ -28,7 +28,7 @@ from bench.run.experiment.trial import TrialResult
 from bench.run.trial.faults import FaultPlan
 from bench.worlds.run.environment import World
 from bench.worlds.run.environment.final import content_of
-from bench.worlds.run.runtime.lives import kept
+from bench.worlds.run.runtime.lives import world_digest
 
 ENDED = "ended"
 """The kind of an entry that is not damage: how an unsolved trial ended."""
@@ -249,7 +249,7 @@ async def rerun(arm: RerunArm, agent: RerunAgent, parts: MendedSet, start: Start
     environment = resolved.scenario.environment
     model = WatchedModel(resolved.model, resolved.scenario, start.requests if "proposer" in parts else None)
     working = MendedAgent(agent, parts, start, model, environment is not None)
-    exchanged = replace(matrix.worked_by(working.work), models={**matrix.models, spec.model: model})
+    exchanged = replace(matrix.with_architecture(working.work), models={**matrix.models, spec.model: model})
     if environment is None and "signal" in parts:
         exchanged = _with_reasons(exchanged)
     result = await RerunArm(spec, exchanged).run(plan)
@@ -270,7 +270,7 @@ def _with_reasons(matrix: Matrix) -> Matrix:
 
 def _entries(result: TrialResult, environment: Any) -> EntryCounts:
     entries: dict[FailedEntry, int] = {}
-    if content := kept(result.record.events):
+    if content := world_digest(result.record.events):
         with closing(World(environment, content=content_of(result.texts[content]))) as world:
             for kind, harms in world.harms().items():
                 for harm in harms:

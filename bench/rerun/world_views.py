@@ -16,7 +16,7 @@ from bench.record.world_events import WorldEnded
 from bench.rerun.remade import remake
 from bench.run.experiment.keys import key_of
 from bench.run.packs import load_pack
-from bench.worlds.read.report.steps import damage_entries, steps_of
+from bench.worlds.read.report.steps import damage_rows, steps_of
 from bench.worlds.read.report.trace import WorldTrace
 from bench.worlds.run.environment import Environment
 
@@ -62,7 +62,7 @@ class Worlds:
             return {}
         world = self._remake(record, ended)
         steps = steps_of(record.events, world, self._texts)
-        return {"world": WorldTrace(steps, ended.damage, ended.recount, damage_entries(world), ended.lives, world.lacking)}
+        return {"world": WorldTrace(steps, ended.damage, ended.recount, damage_rows(world), ended.lives, world.lacking)}
 
     def _remake(self, record: TrialRecord, ended: WorldEnded) -> Remade:
         if ended.kept not in self._texts:

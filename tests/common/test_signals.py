@@ -18,7 +18,7 @@ import asyncio, signal, time
 from bench.common.signals import Stop
 
 async def work():
-    with Stop(lambda: print("asked", flush=True)):
+    with Stop(asyncio.get_running_loop(), lambda: print("asked", flush=True)):
         print("ready", flush=True)
         await asyncio.to_thread(time.sleep, 60)  # as a grader does
 
@@ -44,7 +44,7 @@ def test_the_first_signal_asks_and_the_second_ends_the_process(asked: signal.Sig
 def test_a_stop_that_nobody_asked_for_leaves_the_handlers_that_it_found() -> None:
     async def unasked() -> None:
         before = [signal.getsignal(number) for number in STOPPING]
-        with Stop(lambda: None):
+        with Stop(asyncio.get_running_loop(), lambda: None):
             assert signal.getsignal(signal.SIGTERM) not in before
         assert [signal.getsignal(number) for number in STOPPING] == before
 
@@ -61,7 +61,7 @@ from bench.common.signals import Stop
 
 async def work():
     asked = asyncio.Event()
-    with Stop(asked.set) as stop:
+    with Stop(asyncio.get_running_loop(), asked.set) as stop:
         print("ready", flush=True)
         await asked.wait()
         print("asked", flush=True)

@@ -12,7 +12,7 @@ from bench.read.render.cells import text_of
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.worlds.read.scorecard.build import scorecard_of
-from bench.worlds.read.scorecard.tables import summary_table
+from bench.worlds.read.scorecard.tables import overview
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "scorecard.md").read_text(encoding="utf-8")
@@ -27,7 +27,7 @@ def rounded(share: str) -> str:
 @pytest.mark.endurance
 def test_the_pages_first_table_is_that_of_forty_customers(tmp_path: Path) -> None:
     config = load_config(ROOT / "configs" / "renewal.toml", {"instances": 40, "plans": ["none", "crash"]})
-    shown = summary_table(scorecard_of([run_of_matrix(tmp_path, build_matrix(config, [ROOT / "scenarios"], "code"))]))
+    shown = overview(scorecard_of([run_of_matrix(tmp_path, build_matrix(config, [ROOT / "scenarios"], "code"))]))
     for row in ([text_of(cell) for cell in line] for line in shown.rows):
         cells = dict(zip(shown.columns, row, strict=True))
         tokens = cells["Tokens, × control"].removesuffix(" (interval n/a)")

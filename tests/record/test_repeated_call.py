@@ -29,7 +29,7 @@ def told_during(times: int, role: MessageRole = "tool", tools: Sequence[str] = (
     lines = list[str]()
     session = Session(say=lines.append)
     for _ in range(trials):
-        saw = session.watching("mine")
+        saw = session.response_watcher("mine")
         for call in calls(times, tools):
             request = Request((Message(role, "done"),), 1, RequestContext(TINY.name, ("total",), 1, 1))
             saw(Response("m", request, Reply("", tool_calls=(call,)), 0.1))

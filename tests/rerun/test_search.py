@@ -46,7 +46,7 @@ def arm_of(weakness: str = "") -> RerunArm:
     given["architectures"] = ["state_machine_remedied"]
     config = load_config(STUDIES_FOLDER / "reliability_surface" / "config.toml", given)
     matrix = build_matrix(config, PACKS, "code")
-    return RerunArm(matrix.specs[0], matrix.worked_by(planted(weakness)) if weakness else matrix)
+    return RerunArm(matrix.specs[0], matrix.with_architecture(planted(weakness)) if weakness else matrix)
 
 
 @cache

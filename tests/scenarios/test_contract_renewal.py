@@ -333,7 +333,7 @@ def test_an_offer_made_on_what_was_before_the_end_of_life_is_stale_and_may_not_g
 
 def hears_nothing(world: World) -> None:
     """Time passes until the day of the outreach, in which no notice reaches the agent."""
-    world.told_by(lambda *_: ())
+    world.set_notice_times(lambda *_: ())
     world.wait_until(limits.OUTREACH)
 
 

@@ -254,7 +254,7 @@ def test_a_colleagues_deploy_repairs_it_and_a_rollback_then_brings_the_fault_bac
     instance = of_kind("redeployed")
     service = {"service": story(instance).suspect}
     with living(instance) as world:
-        world.told_by(lambda *_: ())
+        world.set_notice_times(lambda *_: ())
         before = world.call("read_deployment", service).result
         world.wait(minutes=50)
         assert shows_well(world)

@@ -338,7 +338,7 @@ def test_an_order_that_is_on_its_way_gets_no_other_address_and_an_undo_restores_
 def test_who_ships_by_an_address_that_has_changed_meanwhile_acts_on_what_is_stale() -> None:
     instance = of_kind("moved")
     with living(instance) as world:
-        world.told_by(lambda *_: ())
+        world.set_notice_times(lambda *_: ())
         before = world.call("read_account", {"ticket": story(instance).ticket}).result.address
         case = offered(world, instance)
         world.call("ship", {"order": case.about.order, "size": case.size, "address": before})

@@ -77,7 +77,7 @@ def lived(
     }
     scenario = replace(REFUNDS, environment=environment)
     matrix = build_matrix(Config.model_validate(values), (), "code", scenarios={"refunds": scenario})
-    matrix = replace(matrix.worked_by(asserted), server=server, models={"m": model} if model else matrix.models)
+    matrix = replace(matrix.with_architecture(asserted), server=server, models={"m": model} if model else matrix.models)
     result = run(run_trial(matrix.specs[repetition - 1], matrix, Slots(), GRADERS, on_response))
     for error in wrong:
         raise error

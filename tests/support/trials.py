@@ -18,7 +18,7 @@ from bench.run.experiment.grading import Graders
 from bench.run.experiment.matrix import Matrix, TrialSpec, build_matrix
 from bench.run.experiment.trial import TrialResult, run_trial
 from bench.run.models.base import Model
-from bench.run.packs import find_packs, instances_of, lacks, load_pack
+from bench.run.packs import find_packs, instances_of, load_pack, missing_data
 from bench.run.trial.effects import EFFECTS, CallEffect, TextEffect
 from bench.run.trial.loop import run
 from bench.run.trial.slots import Slots
@@ -27,7 +27,7 @@ from bench.run.trial.workbench import Workbench
 from bench.scenario import Scenario, Task
 
 ROOTS = (Path(__file__).parents[2] / "scenarios", Path(__file__).parent / "packs")
-AVAILABLE = {name: folder for name, folder in find_packs(ROOTS).items() if not lacks(name, ROOTS)}
+AVAILABLE = {name: folder for name, folder in find_packs(ROOTS).items() if not missing_data(name, ROOTS)}
 """The packs that are not without their data here."""
 TINY = load_pack("tiny", ROOTS)
 GRADERS = Graders()
@@ -142,7 +142,7 @@ def conducted(
 
     wrong: list[AssertionError] = []
     matrix = matrix_of(pack, {"plan": faults} if faults else None, architectures=["static"], **settings)
-    matrix = replace(matrix.worked_by(asserted), server=server)
+    matrix = replace(matrix.with_architecture(asserted), server=server)
     scenario = matrix.scenarios[matrix.specs[0].scenario_key]
     [result] = run_all(with_model(matrix, model or ScriptedModel(scenario.reference, script)), matrix.specs[:1])
     for error in wrong:

@@ -59,7 +59,7 @@ def worked(
     scenario = replace(PACK, environment=world or environment(trips, strikes))
     matrix = build_matrix(Config.model_validate(values), (), "code", scenarios={"trips": scenario})
     whole = load_architecture(ARCHITECTURES[pattern], form=form) if isinstance(pattern, str) else pattern
-    matrix = replace(matrix.worked_by(whole), models={"m": model} if model else matrix.models)
+    matrix = replace(matrix.with_architecture(whole), models={"m": model} if model else matrix.models)
     return run(run_trial(matrix.specs[repetition - 1], matrix, Slots(), GRADERS))
 
 

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from aiohttp import web
 
-from bench.run.endpoint.server import application, serving
+from bench.run.endpoint.server import application, serve_application
 from bench.wire.access_guard import LARGEST_BODY, AccessGuard
 from bench.wire.problem import Problem
 
@@ -30,7 +30,7 @@ def behind(door: AccessGuard, client: Callable[[str], Awaitable[None]]) -> tuple
         statuses.append(problem.status)
 
     async def serve() -> None:
-        async with serving(application([web.route("*", "/{tail:.*}", handler)], door, on_refusal), door, 0) as root:
+        async with serve_application(application([web.route("*", "/{tail:.*}", handler)], door, on_refusal), door, 0) as root:
             await client(root)
 
     asyncio.run(serve())

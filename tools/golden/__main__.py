@@ -17,7 +17,8 @@ from golden.items import items
 def committed_runs() -> list[str]:
     """Return the names of the runs that git holds, as folders or as archives."""
     listed = subprocess.run(["git", "ls-files", "results"], cwd=ROOT, capture_output=True, text=True, check=True)
-    return sorted({line.split("/")[1].removesuffix(".zip") for line in listed.stdout.splitlines()})
+    in_results = {line.split("/")[1] for line in listed.stdout.splitlines()} - {"index.json"}
+    return sorted(name.removesuffix(".zip") for name in in_results)
 
 
 def main(words: list[str], take_over: bool) -> int:

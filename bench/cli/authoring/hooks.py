@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.cli.hooks import HookFailed, Hooks
-from bench.run.packs.code import plain
+from bench.run.packs.code import unwrap
 from bench.scenario import Answer, Check, Context, Finding, Grade, Inputs, Json, Output, Subtask
 
 
@@ -86,7 +86,7 @@ class TaskHooks(Hooks):
 
     def _definition(self, function: Callable[..., Any]) -> str:
         """Return `grader.py:12: ` for a function that the pack defines, else ""."""
-        code = getattr(plain(function), "__code__", None)
+        code = getattr(unwrap(function), "__code__", None)
         if not inspect.iscode(code):
             return ""
         path, root = Path(code.co_filename).resolve(), self.folder.resolve()

@@ -116,13 +116,13 @@ def _print_effects(_: Sequence[Path]) -> None:
 
 
 def _print_packs(roots: Sequence[Path]) -> None:
-    from bench.run.packs import lacks, variants_of  # noqa: PLC0415  another kind should not wait for it
+    from bench.run.packs import missing_data, variants_of  # noqa: PLC0415  another kind should not wait for it
 
     out.print("packs")
     if not (packs := find_packs(roots)):
         out.print(f"  {_no_packs_in(roots)}")
     for name, folder in packs.items():
-        note = f"; not available here: {lacking}" if (lacking := lacks(name, roots)) else ""
+        note = f"; not available here: {lacking}" if (lacking := missing_data(name, roots)) else ""
         whose = f"  from {package}" if (package := package_of(folder)) else ""
         out.print(f"  {name}  (variants: {', '.join(variants_of(folder))}{note}){whose}")
 

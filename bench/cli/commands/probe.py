@@ -288,7 +288,7 @@ async def _until_stopped(settings: ProbeSettings, secrets: Secrets, writer: Prob
                     progress.saw(run)
 
     running = asyncio.create_task(all_runs())
-    with Stop(running.cancel) as stop, suppress(asyncio.CancelledError):
+    with Stop(asyncio.get_running_loop(), running.cancel) as stop, suppress(asyncio.CancelledError):
         await running
     return stop.by
 

@@ -30,8 +30,8 @@ from bench.run.experiment.code import our_codebase
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.experiment.model_entries import MODELS
-from bench.run.experiment.portion import Portion, repetitions_in, restrict_to, shard_in
-from bench.run.experiment.preview import unanswered
+from bench.run.experiment.portion import Portion, parse_repetitions, parse_shard, restrict_to
+from bench.run.experiment.preview import lines_on_missing_replies
 from bench.run.experiment.session import Session
 from bench.run.experiment.untrusted import permission
 from bench.run.trial.effects import EFFECTS
@@ -115,8 +115,8 @@ def run(
     """
     models, added = chosen_models(model or ())
     added = declared(added, concurrency)
-    first, last = repetitions_in(repetitions)
-    portion = Portion(shard_in(shard), first)
+    first, last = parse_repetitions(repetitions)
+    portion = Portion(parse_shard(shard), first)
     given = {
         "models": models,
         "scenarios": scenario,
@@ -134,7 +134,7 @@ def run(
     if dry_run:
         show_preview(out, matrix)
         tell_processes(out, matrix, at_a_time)
-        for line in unanswered(matrix, permission(matrix, unguarded).graders) if added else ():
+        for line in lines_on_missing_replies(matrix, permission(matrix, unguarded).graders) if added else ():
             out.print(line)
         return
     for line in whose_replies(matrix):

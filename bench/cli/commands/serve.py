@@ -19,7 +19,7 @@ from bench.common.paths import PACKS, RESULTS, named
 from bench.common.signals import exit_code
 from bench.run.experiment.code import our_codebase
 from bench.run.experiment.matrix import Matrix
-from bench.run.experiment.runner import missing
+from bench.run.experiment.runner import missing_trials
 from bench.run.experiment.so_far import SoFar, calls_of
 from bench.run.experiment.trial import TrialResult
 from bench.run.experiment.untrusted import permission
@@ -67,7 +67,7 @@ def command(
     For example: bench serve configs/smoke.toml --model simulated --plan none
     """
     # Here, because it imports aiohttp, for which no other command should wait.
-    from bench.run.serve.session import external_config, external_matrix, one_more, serve  # noqa: PLC0415
+    from bench.run.serve.session import external_config, external_matrix, serve, with_one_more_repetition  # noqa: PLC0415
 
     console, err = Terminal(), Terminal(stderr=True)
     models, recorded = chosen_models([model] if model else [])
@@ -75,7 +75,9 @@ def command(
     settings = external_config(config, architecture, overrides, recorded)
     made = run_name(settings, architecture, (scenario or "free").replace(":", "-").replace("/", "-"))
     folder = named(RESULTS, name or made)
-    matrix = external_matrix(settings if scenario else one_more(settings, folder), scenarios, our_codebase().digest)
+    matrix = external_matrix(
+        settings if scenario else with_one_more_repetition(settings, folder), scenarios, our_codebase().digest
+    )
     token = _token() if asks_token else ""
     permitted = permission(matrix, unguarded)
     writer, so_far = open_run(console, folder, matrix, aside, permitted), SoFar(matrix)
@@ -83,7 +85,7 @@ def command(
     if writer is None:
         return
     try:
-        todo = len(missing(matrix.specs, writer.ended))
+        todo = len(missing_trials(matrix.specs, writer.ended))
         watch = _watch(console, so_far)
 
         def introduce(root: str) -> None:
@@ -151,7 +153,7 @@ def _introduction(root: str, token: str, matrix: Matrix, todo: int, folder: Path
 
 
 def _conclude(console: Terminal, served: Served, so_far: SoFar, folder: Path) -> None:
-    console.print(f"{'stopped' if served.stopped else 'done'}: {so_far.ends or 'no trial was begun'}")
+    console.print(f"{'stopped' if served.stopped else 'done'}: {so_far.outcomes_text or 'no trial was begun'}")
     console.print(f"{served.requests} requests taken, {so_far.calls} calls recorded, {so_far.account}")
     if served.refusals:
         console.print(f"{len(served.refusals)} requests refused, the last: {served.refusals[-1]}")

@@ -141,7 +141,7 @@ Arms = Mapping[Condition, Mapping[str, Arm]]
 def arms_of(run: Run) -> Arms:
     """Return the arms of a run, by condition and architecture, both in the config's order."""
     order = run.names("architecture")
-    described = run.manifest.known.architectures
+    described = run.manifest.descriptions.architectures
     instruments = {name for name in order if (known := described.get(run.config.base(name))) and known.is_instrument}
     by_condition: dict[Condition, dict[str, Arm]] = {}
     grouped = run.trials.groupby(["scenario", "model", "plan", "architecture"], sort=False)

@@ -36,7 +36,7 @@ def structure_of(run: Run, architecture: str) -> Structure | None:
     """Return the structure of the base architecture, with what a variant tells the next prompt. None if the architecture has no
     entry."""
     base = run.config.base(architecture)
-    known = run.manifest.known.architectures.get(base)
+    known = run.manifest.descriptions.architectures.get(base)
     structure = known.structure if known else None
     variant = run.config.architecture.get(architecture)
     repair = (variant and variant.repair) or run.config.repair

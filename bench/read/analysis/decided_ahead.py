@@ -24,7 +24,7 @@ def reason_for_fixed_outcome(run: Run, model: str, plan: str) -> str:
         model: The model's name in the run.
         plan: The fault plan's name.
     """
-    faults, known = run.config.faults_of(plan), run.manifest.known
+    faults, known = run.config.faults_of(plan), run.manifest.descriptions
     if any(_leaves_no_answer(fault, known, run.config.max_attempts) for fault in faults):
         return NO_ANSWER
     cached = run.parameters_of(model).cache

@@ -31,7 +31,7 @@ from bench.record.config import StoredConfig
 from bench.record.described import Described
 from bench.record.manifest import Manifest
 from bench.record.model_parameters import ModelParameters
-from bench.record.origin import digests_said, names_package
+from bench.record.origin import digests_text, names_package
 from bench.record.reading import read_trials
 from bench.record.record import TrialRecord
 
@@ -132,8 +132,8 @@ def _manifest(runs: Sequence[Run], shared: Shared) -> Manifest:
         "models": _models(manifests),
         "architectures": _unite(manifest.architectures for manifest in manifests),
         "described": Described(
-            architectures=_unite(manifest.known.architectures for manifest in manifests),
-            effects=_unite(manifest.known.effects for manifest in manifests),
+            architectures=_unite(manifest.descriptions.architectures for manifest in manifests),
+            effects=_unite(manifest.descriptions.effects for manifest in manifests),
         ),
         "policies": _unite(manifest.policies for manifest in manifests),
         "name": " + ".join(run.name for run in runs),
@@ -212,7 +212,7 @@ def _by_other_code(run: Run, earlier: Sequence[Run]) -> Iterator[str]:
     """Yield the architectures of which an earlier run has trials in the same arm by other code."""
     arms = {place.arm for place in places_of(run.trials)}
     for other in earlier:
-        if digests_said(other.manifest.codes) != digests_said(run.manifest.codes):
+        if digests_text(other.manifest.codes) != digests_text(run.manifest.codes):
             yield from (place.architecture for place in places_of(other.trials) if place.arm in arms)
 
 

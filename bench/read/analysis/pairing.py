@@ -17,7 +17,7 @@ import pandas as pd
 from bench.common.errors import ResultsError, nearest
 from bench.read.analysis.arms import instances_of
 from bench.read.analysis.frames import Run
-from bench.record.origin import digests_said
+from bench.record.origin import digests_text
 from bench.record.plan_entries import PlanEntry
 
 SharedInstance = tuple[str, str]
@@ -233,7 +233,7 @@ def _repetitions(places: Sequence[TrialPlace]) -> str:
 
 def _differing(first: Run, second: Run, across: Mapping[str, object]) -> Iterator[str]:
     yield from (f"the config's {key}" for key in differing_settings((first, second), COMPARED_APART | across.keys()))
-    if digests_said(first.manifest.codes) != digests_said(second.manifest.codes):
+    if digests_text(first.manifest.codes) != digests_text(second.manifest.codes):
         yield "the code"
     there = second.manifest.models
     for name, parameters in first.manifest.models.items():

@@ -16,7 +16,7 @@ def subtasks_of_round(run: Run, scenario: str) -> dict[str, tuple[str, ...]]:
     pack, by_subtask = scenario.partition(":")[0], dict[str, tuple[str, ...]]()
     for plan, fault in single_faults(run).items():
         struck = fault.subtask.get(pack) if isinstance(fault.subtask, dict) else fault.subtask
-        if fault.point != "output" or not run.manifest.known.effect(fault.effect, fault.point).breaks_form:
+        if fault.point != "output" or not run.manifest.descriptions.effect(fault.effect, fault.point).breaks_form:
             continue
         stages = run.pack(scenario).stages
         again = next((tuple(stage[stage.index(struck) :]) for stage in stages if struck in stage), ())

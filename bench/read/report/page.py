@@ -18,7 +18,7 @@ from bench.read.report.summary import Summary, SummaryFinding, summary_of
 from bench.read.report.table_part import LEAD, OPEN, SECTIONS
 from bench.record.config import FAULT_FREE
 from bench.record.manifest import Manifest
-from bench.record.origin import digests_said
+from bench.record.origin import digests_text
 from bench.record.plan_entries import EVERY, FaultEntry
 
 READ_FIRST = ("What is said", "Verdict", "Ours", "Published", "Ours, the whole round", "N", "Model", "Claim")
@@ -155,7 +155,7 @@ def _sections(tables: Sequence[Table], pictures: Sequence[Picture]) -> tuple[Sec
 def _warnings(run: Run) -> list[str]:
     lines = [SIMULATED] if any(map(run.is_simulated, run.names("model"))) else []
     lines += run.notes
-    digests = [digests_said(part.manifest.codes) for part in run.recorded]
+    digests = [digests_text(part.manifest.codes) for part in run.recorded]
     if len(set(digests)) > 1:
         named = ", ".join(f"{part.name} by {digest}" for part, digest in zip(run.recorded, digests, strict=True))
         lines.append(f"These runs were made by different code, so that a difference may be the code's alone: {named}.")

@@ -15,7 +15,7 @@ from bench.record.ledger import ACCOUNTS
 def systems(run: Run, arms: Arms) -> list[Table]:
     """Return the table; none if only our own architectures were run."""
     bases = dict.fromkeys(run.config.base(name) for name in run.names("architecture"))
-    described = {base: known for base in bases if (known := run.manifest.known.architectures.get(base))}
+    described = {base: known for base in bases if (known := run.manifest.descriptions.architectures.get(base))}
     if not any(known.makes_own_calls for known in described.values()):
         return []
     *place, _ = arm_columns(run)

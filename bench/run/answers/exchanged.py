@@ -1,4 +1,4 @@
-"""A wrong answer whose form is right: one value is exchanged for another that the schema allows."""
+"""Make a wrong answer of the right form: one value is exchanged for another that the schema allows."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _alternatives(leaf: Json, schema: type[Output] | None) -> list[Json]:
 
 
 def _enum_members(schema: type[Output] | None) -> list[str]:
-    """Return every text in an enumeration of the schema; the schema decides later whether one fits at a place."""
+    """Return each text in an enumeration of the schema. The schema decides later whether a text fits at a place."""
     values: list[str] = []
     stack: list[Any] = [schema_of(schema)] if schema else []
     while stack:

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from bench.run.answers.places import ANY, FieldPath, Schema, at, declared, name_of, places
+from bench.run.answers.places import ANY, FieldPath, Schema, code_fields, name_of, places, value_at
 from bench.scenario import Json
 
 SHORTEST_FENCE = 3
@@ -37,7 +37,8 @@ _blanks = re.compile(r"\s*")
 
 @dataclass(frozen=True)
 class Block:
-    """A code block. `label` is the line before it, which can be its name. `end` is where it ends in the text."""
+    """A code block. `label` is the line before the block, which can be its name. `end` is the place in the text where the block
+    ends."""
 
     label: str
     code: str
@@ -46,21 +47,21 @@ class Block:
 
 @dataclass(frozen=True)
 class Unended:
-    """A code block without an end: it holds all that follows its opening line."""
+    """A code block without an end: it contains all text after its opening line."""
 
     label: str
 
 
 @dataclass(frozen=True)
 class Unplaced:
-    """Why blocks cannot be assigned to places, in one line."""
+    """The reason, in one line, why blocks cannot be assigned to fields."""
 
     why: str
 
 
 @dataclass(frozen=True)
-class Before:
-    """What can stand before the JSON.
+class BeforeJson:
+    """The code blocks before the JSON of an answer.
 
     code    blocks in which no JSON is looked for, text[start:end] each
     fence   the start of the block that holds only the JSON, and of that JSON; None if no block holds it
@@ -94,7 +95,8 @@ class FenceLines:
         self._next = self._open = self._long = 0
 
     def hold(self, at: int) -> bool:
-        """Return whether this place is in a block: it opened before, and the next fence that is long enough closes it."""
+        """Return whether the place `at` is in a block: a block opened before it, and the next fence that is long enough closes
+        that block."""
         while self._next < len(self._lines) and self._lines[self._next][0] < at:
             _, length, is_bare = self._lines[self._next]
             self._next += 1
@@ -110,35 +112,37 @@ class FenceLines:
         return self._long < len(self._lines) and self._lines[self._long][2]
 
     def close(self) -> None:
-        """Count every block opened before this place as closed."""
+        """Treat each block that opened before the present place as closed."""
         self._open = 0
 
 
-def before_json(text: str, start: int = 0) -> Before:
-    """Return the blocks before the JSON. The first block that begins with a brace is the JSON's own."""
+def before_json(text: str, start: int = 0) -> BeforeJson:
+    """Return the code blocks before the JSON. The first block that begins with a brace contains the JSON itself."""
     code = list[tuple[int, int]]()
     for opening, closing in _fences(text, start):
         first = _first_of(text, opening.end())
         if text.startswith("{", first):
-            return Before(tuple(code), (opening.start(), first))
+            return BeforeJson(tuple(code), (opening.start(), first))
         code.append((opening.start(), closing.end() if closing else len(text)))
-    return Before(tuple(code))
+    return BeforeJson(tuple(code))
 
 
 def _first_of(text: str, start: int) -> int:
-    """Return the place of the first character that is not blank."""
+    """Return the place of the first character from `start` on that is not blank."""
     blank = _blanks.match(text, start)
     return blank.end() if blank else start
 
 
-def behind_json(text: str, end: int, is_fenced: bool) -> int:
-    """Return where the search for blocks starts: after the JSON, which ends at `end`, and after the end of its own block."""
+def end_of_json(text: str, end: int, is_fenced: bool) -> int:
+    """Return the place after the JSON from which blocks are searched. The JSON ends at `end`; the end of a block around it is
+    skipped."""
     closing = _fence_end.match(text, end) if is_fenced else None
     return closing.end() if closing else end
 
 
 def _fences(text: str, start: int) -> Iterator[tuple[re.Match[str], re.Match[str] | None]]:
-    """Yield the lines that open and close each block, in linear time; None if no line closes the last."""
+    """Yield the lines that open and close each block, in linear time. The closing line is None if no line closes the last
+    block."""
     closings = _closing.finditer(text, start)
     end = start
     while opening := _opening.search(text, end):
@@ -150,27 +154,27 @@ def _fences(text: str, start: int) -> Iterator[tuple[re.Match[str], re.Match[str
 
 
 def assemble(value: dict[str, Json], blocks: list[Block], schema: Schema) -> dict[str, Json] | Unplaced:
-    """Return the JSON with the blocks' code in its places. `value` is not changed."""
+    """Return the JSON with the blocks' code in its fields. `value` is not changed."""
     known = places(schema, value)
     given, nameless = dict[FieldPath, str](), list[str]()
     for block in blocks:
-        path = known.named(block.label)
+        path = known.path_of(block.label)
         if path is None:
             nameless.append(block.code)
         elif path in given:
             return Unplaced(f"there are two code blocks for {name_of(path)}")
         else:
             given[path] = block.code
-    left = [path for path in known.fields if path not in given]
-    if nameless and left:
-        if len(nameless) != len(left):
-            return Unplaced(_mismatch(len(nameless), left))
-        given |= dict(zip(left, nameless, strict=True))
+    open_fields = [path for path in known.fields if path not in given]
+    if nameless and open_fields:
+        if len(nameless) != len(open_fields):
+            return Unplaced(_mismatch(len(nameless), open_fields))
+        given |= dict(zip(open_fields, nameless, strict=True))
     return _fill(value, given)
 
 
-def _mismatch(nameless: int, left: list[FieldPath]) -> str:
-    named = ", ".join(map(name_of, left[:MOST_NAMED])) + (", ..." if len(left) > MOST_NAMED else "")
+def _mismatch(nameless: int, open_fields: list[FieldPath]) -> str:
+    named = ", ".join(map(name_of, open_fields[:MOST_NAMED])) + (", ..." if len(open_fields) > MOST_NAMED else "")
     blocks = "1 code block has" if nameless == 1 else f"{nameless} code blocks have"
     return f"{blocks} no known name on the line before; there must be one block each for {named}"
 
@@ -185,7 +189,7 @@ def _fill(value: dict[str, Json], given: Mapping[FieldPath, str]) -> dict[str, J
 
 
 def _without_name(code: str, name: str) -> str:
-    """Return code without its place's name in the first line. A YAML key stays: indented lines follow it."""
+    """Return code without the name of its field in the first line. A YAML key stays: indented lines follow it."""
     first, _, rest = code.partition("\n")
     return rest if first.strip() == f"{name}:" and not rest.startswith((" ", "\t")) else code
 
@@ -200,7 +204,7 @@ def _put(value: Json, path: FieldPath, code: str) -> None:
 
 @dataclass(frozen=True)
 class Written:
-    """An answer in this format: its JSON, and the blocks that follow. `text` is both."""
+    """An answer in the format `fenced`: its JSON, and the blocks after it. `text` is both."""
 
     value: dict[str, Json]
     blocks: Mapping[str, str]
@@ -211,10 +215,10 @@ class Written:
 
 
 def write_answer(value: dict[str, Json], schema: Schema) -> Written:
-    """Return an answer in this format; reading it gives the same value. Code that blocks cannot carry safely stays in the
-    JSON."""
+    """Return an answer in the format `fenced`; reading it gives the same value. Code that blocks cannot represent safely stays
+    in the JSON."""
     known = places(schema, value)
-    code = {path: text for path in known.fields if isinstance(text := at(value, path), str)}
+    code = {path: text for path in known.fields if isinstance(text := value_at(value, path), str)}
     bare = _without(value, list(code), known.tables)
     blocks = {name_of(path): _block(name_of(path), known.fields[path], text) for path, text in code.items()}
     result = Written(bare, blocks)
@@ -225,15 +229,15 @@ def write_answer(value: dict[str, Json], schema: Schema) -> Written:
 
 
 def _without(value: dict[str, Json], paths: list[FieldPath], tables: Mapping[FieldPath, str]) -> dict[str, Json]:
-    """Return the JSON without the code at these places, and without tables that become empty."""
+    """Return the JSON without the code in these fields, and without tables that become empty."""
     bare: dict[str, Json] = copy.deepcopy(value)
     for path in paths:
         *parents, last = path
-        del at(bare, tuple(parents))[last]
+        del value_at(bare, tuple(parents))[last]
     for path in tables:
         *parents, last = path
-        if at(bare, path) == {} and at(value, path):
-            del at(bare, tuple(parents))[last]
+        if value_at(bare, path) == {} and value_at(value, path):
+            del value_at(bare, tuple(parents))[last]
     return bare
 
 
@@ -244,8 +248,9 @@ def _block(name: str, language: str, code: str) -> str:
 
 
 def form(schema: Schema) -> str:
-    """Return how the prompt shows the blocks: item 0 stands for all items of a list, NAME for all entries of a table."""
-    asked = list(declared(schema))
+    """Return the description of the blocks for a prompt: item 0 stands for all items of a list, NAME for all entries of a
+    table."""
+    asked = list(code_fields(schema))
     shown = [_block(name_of(path), language, code or "...").strip() for path, language, code in asked]
     items = [name_of(path).replace("[0]", "[1]") for path, _, _ in asked if 0 in path]
     more = [f"The same for {items[0]} and so on."] if items else []

@@ -1,4 +1,5 @@
-"""The places of code in an answer: what its JSON schema declares as code (`bench.scenario.Code`), by path and by name.
+"""The fields of an answer that contain code: those that its JSON schema declares as code (`bench.scenario.Code`), by path and
+by name.
 
 A field that is code is a place, at any depth: `code`, `edits[0].replace`; so is each entry of a table of files,
 `files.main.py`. A list of only code texts is no place: the JSON would not say how many there are.
@@ -21,7 +22,7 @@ ANY = "NAME"
 
 @dataclass(frozen=True)
 class Places:
-    """The places of code in one answer. Its lists, and its inner objects, are as in its JSON.
+    """The fields of one answer that contain code. Its lists and inner objects are those of its JSON.
 
     fields   places whose names the schema and the JSON give
     tables   tables of code, whose entries can have any name
@@ -30,8 +31,8 @@ class Places:
     fields: Mapping[FieldPath, str]
     tables: Mapping[FieldPath, str]
 
-    def named(self, name: str) -> FieldPath | None:
-        """Return the place of this name, which can be a new entry of a table; None if there is none."""
+    def path_of(self, name: str) -> FieldPath | None:
+        """Return the path of the field with this name, which can be a new entry of a table; None if there is none."""
         if name in self._by_name:
             return self._by_name[name]
         for path in self.tables:
@@ -45,11 +46,12 @@ class Places:
 
 
 def places(schema: Schema, value: Json) -> Places:
+    """Return the fields of an answer that contain code."""
     fields, tables = dict[FieldPath, str](), dict[FieldPath, str]()
     for path, node, is_table in _walk(schema, {}, value, ()):
         if is_table:
             language = tables[path] = code_of(node) or ""
-            entries = at(value, path)
+            entries = value_at(value, path)
             fields |= {(*path, key): language for key in entries} if isinstance(entries, dict) else {}
         else:
             fields[path] = code_of(node) or ""
@@ -57,8 +59,8 @@ def places(schema: Schema, value: Json) -> Places:
 
 
 def _walk(schema: Schema, defs: Schema, value: Json, path: FieldPath) -> Iterator[tuple[FieldPath, Schema, bool]]:
-    """Yield (path, schema of the code, whether it is a table of code)."""
-    schema, defs = resolved(schema, defs)
+    """Yield (path, schema of the code, whether it is a table of code) for each field that contains code."""
+    schema, defs = resolve(schema, defs)
     if code_of(schema) is not None:
         yield path, schema, False
         return
@@ -69,8 +71,8 @@ def _walk(schema: Schema, defs: Schema, value: Json, path: FieldPath) -> Iterato
 
 
 def _contents(schema: Schema, defs: Schema, value: Json, is_answer: bool) -> Iterator[tuple[Schema, Json, FieldPath]]:
-    """Yield (schema, value, step to it) for what a value holds, and for what the answer itself lacks. A required object of only
-    code can be missing, since no JSON is asked for it."""
+    """Yield (schema, value, path from here) for each part of a value, and for parts that the answer itself lacks. A required
+    object of only code can be missing, since no JSON is asked for it."""
     for option in schema.get("anyOf", ()):
         yield option, value, ()
     fields, required = schema.get("properties", {}), schema.get("required", ())
@@ -83,18 +85,18 @@ def _contents(schema: Schema, defs: Schema, value: Json, is_answer: bool) -> Ite
             yield from ((entry, item, (key,)) for key, item in value.items() if key not in fields)
     elif is_answer:
         yield from ((field, None, (name,)) for name, field in fields.items())
-    if isinstance(value, list) and "items" in schema and code_of(resolved(schema["items"], defs)[0]) is None:
+    if isinstance(value, list) and "items" in schema and code_of(resolve(schema["items"], defs)[0]) is None:
         yield from ((schema["items"], item, (index,)) for index, item in enumerate(value))
 
 
 def _table_of(schema: Schema, defs: Schema) -> Schema | None:
-    """Return the schema of the entries of a table of code; None if the schema is of anything else."""
+    """Return the schema of the entries of a table of code; None if the schema describes anything else."""
     entry = schema.get("additionalProperties")
-    entry = resolved(entry, defs)[0] if isinstance(entry, Mapping) else {}
+    entry = resolve(entry, defs)[0] if isinstance(entry, Mapping) else {}
     return entry if code_of(entry) is not None else None
 
 
-def resolved(schema: Schema, defs: Schema) -> tuple[Schema, Schema]:
+def resolve(schema: Schema, defs: Schema) -> tuple[Schema, Schema]:
     """Return the schema that a schema refers to, and the definitions within it."""
     defs = {**defs, **schema["$defs"]} if "$defs" in schema else defs
     while "$ref" in schema:
@@ -103,14 +105,15 @@ def resolved(schema: Schema, defs: Schema) -> tuple[Schema, Schema]:
 
 
 def code_of(schema: Schema) -> str | None:
-    """Return the language of what this schema, or a choice in it, declares as code; None for no code."""
+    """Return the language of the code that this schema, or a choice in it, declares; None if it declares no code."""
     if CODE in schema:
         return str(schema[CODE])
     return next((str(option[CODE]) for option in schema.get("anyOf", ()) if CODE in option), None)
 
 
-def declared(schema: Schema) -> Iterator[tuple[FieldPath, str, str]]:
-    """Yield (path, language, description) of each place that an answer can have: item 0 of a list, entry ANY of a table."""
+def code_fields(schema: Schema) -> Iterator[tuple[FieldPath, str, str]]:
+    """Yield (path, language, description) of each field of code that an answer can have: item 0 of a list, entry ANY of a
+    table."""
     return _declared_places(schema, {}, (), frozenset())
 
 
@@ -120,7 +123,7 @@ def _declared_places(
     if schema.get("$ref") in within:
         return  # a type that holds itself
     within |= {schema["$ref"]} if "$ref" in schema else frozenset()
-    schema, defs = resolved(schema, defs)
+    schema, defs = resolve(schema, defs)
     if (language := code_of(schema)) is not None:
         yield path, language, schema.get("description", "")
         return
@@ -132,12 +135,12 @@ def _declared_places(
     if isinstance(table, Mapping):
         for place, language, text in _declared_places(table, defs, (*path, ANY), within):
             yield place, language, text or schema.get("description", "")
-    if "items" in schema and code_of(resolved(items, defs)[0]) is None:
+    if "items" in schema and code_of(resolve(items, defs)[0]) is None:
         yield from _declared_places(items, defs, (*path, 0), within)
 
 
 def holds_code(schema: Schema) -> bool:
-    return next(declared(schema), None) is not None
+    return next(code_fields(schema), None) is not None
 
 
 def without_code(schema: Schema) -> Schema:
@@ -164,21 +167,21 @@ def _bare(schema: Schema, defs: Schema) -> Schema:
 
 
 def _is_code(schema: Schema, defs: Schema) -> bool:
-    """Return whether this is code, or a table of code."""
-    whole = resolved(schema, defs)[0]
+    """Return whether a schema declares code, or a table of code."""
+    whole = resolve(schema, defs)[0]
     return code_of(whole) is not None or _table_of(whole, defs) is not None
 
 
 def _has_only_code(schema: Schema, defs: Schema) -> bool:
-    """Return whether this is an object whose fields are all code, or tables of code."""
-    whole, defs = resolved(schema, defs)
+    """Return whether a schema declares an object whose fields are all code, or tables of code."""
+    whole, defs = resolve(schema, defs)
     fields = whole.get("properties", {})
     return bool(fields) and all(_is_code(field, defs) for field in fields.values())
 
 
 def is_all_code(schema: Schema) -> bool:
     """Return whether the answer is all code, so that its JSON would be empty."""
-    return holds_code(schema) and not resolved(without_code(schema), {})[0].get("properties")
+    return holds_code(schema) and not resolve(without_code(schema), {})[0].get("properties")
 
 
 def name_of(path: FieldPath) -> str:
@@ -186,12 +189,12 @@ def name_of(path: FieldPath) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
-def at(value: Json, path: FieldPath) -> Json:
+def value_at(value: Json, path: FieldPath) -> Json:
     """Return the value at a path; None if there is none."""
     for step in path:
-        there = isinstance(value, dict) and step in value
-        there = there or (isinstance(value, list) and isinstance(step, int) and step < len(value))
-        if not there:
+        exists = isinstance(value, dict) and step in value
+        exists = exists or (isinstance(value, list) and isinstance(step, int) and step < len(value))
+        if not exists:
             return None
         value = value[step]
     return value

@@ -1,4 +1,4 @@
-"""How a model is told what happened to its last answer."""
+"""The sentences that tell a model what happened to its last answer."""
 
 REJECTED = "# Your last answer was rejected"
 NOT_ACCEPTED = "it was not accepted"

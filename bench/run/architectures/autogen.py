@@ -1,4 +1,4 @@
-"""A call made by AutoGen: an AssistantAgent whose model client is the workbench's line."""
+"""Make a call with AutoGen: an AssistantAgent whose model client is the workbench's line to the model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FINISH: dict[str, FinishReasons] = {"stop": "stop", "length": "length", "content
 
 
 async def assistant(messages: Sequence[Message], line: ModelLine) -> str:
-    """Return the answer of a fresh AssistantAgent: an agent keeps its history, and would send both attempts."""
+    """Return the answer of a new AssistantAgent: an agent keeps its history, and would send both attempts."""
     system, task = messages
     agent = AssistantAgent("engineer", LineClient(line), system_message=system.content)
     result = await agent.run(task=task.content)
@@ -43,7 +43,7 @@ class LineSettings(BaseModel):
 
 
 class LineClient(ChatCompletionClient, Component[LineSettings]):
-    """AutoGen's model client over a line. Tokens are counted behind the line, so AutoGen gets no counts."""
+    """AutoGen's model client over a line to the model. Tokens are counted behind the line, so AutoGen gets no counts."""
 
     component_type = "model"
     component_config_schema = LineSettings

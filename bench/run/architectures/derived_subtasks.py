@@ -59,7 +59,7 @@ async def derived_subtasks(task: Task, workbench: Workbench) -> None:
 
 
 async def _split(workbench: Workbench, splitter: Subtask) -> Split:
-    """Return a split that can be carried out, as the state holds it, so that faults there are noticed too."""
+    """Return a valid split as the state holds it, so that faults in the state are noticed too."""
     rejected = None
     while True:
         workbench.commit_unverified(await workbench.propose(splitter, repair=rejected))
@@ -70,6 +70,7 @@ async def _split(workbench: Workbench, splitter: Subtask) -> Split:
 
 
 async def _until_accepted(workbench: Workbench, *subtasks: Subtask, planned_by: Subtask) -> None:
+    """Ask for the outputs of these subtasks until they are accepted, and commit them."""
     proposal = await workbench.propose(*subtasks, planned_by=planned_by)
     while rejected := workbench.verify(proposal, sufficiency=True):
         proposal = await workbench.propose(*subtasks, repair=rejected, planned_by=planned_by)
@@ -81,14 +82,14 @@ def _subtask_of(part: PartPlan) -> Subtask:
 
 
 def _answering(task: Task, split: Split) -> list[Subtask]:
-    """Return the task's subtasks, for one call that reads the notes and the documents that the split names."""
+    """Return the task's subtasks for one call that reads the notes and the documents that the split names."""
     names = {subtask.name for subtask in task.subtasks}
     outputs = dict.fromkeys((*split.answer_reads, *(part.name for part in split.parts)))
     return [replace(subtask, reads=(*(name for name in subtask.reads if name in names), *outputs)) for subtask in task.subtasks]
 
 
 def splitter_of(task: Task) -> Subtask:
-    """Return the subtask that asks for a split of this task. It is told what `monolithic` is told, without the documents'
+    """Return the subtask that asks for a split of this task. Its prompt is the prompt of `monolithic`, without the documents'
     texts."""
 
     def can_be_carried_out(split: Split, _: Context) -> str | None:
@@ -113,6 +114,7 @@ def split_of(task: Task) -> Split:
 
 
 def _wrong_parts(task: Task, split: Split) -> str | None:
+    """Return what is wrong with the names and the number of the parts; None if they are right."""
     names = [part.name for part in split.parts]
     if len(names) > MOST_PARTS:
         return f"there are {len(names)} parts; make at most {MOST_PARTS}"
@@ -126,6 +128,7 @@ def _wrong_parts(task: Task, split: Split) -> str | None:
 
 
 def _wrong_reads(task: Task, split: Split) -> str | None:
+    """Return what is wrong with the reads of the parts and of the answer; None if they are right."""
     documents, names = list(task.documents), [part.name for part in split.parts]
     for reader, reads, known in [
         *((f"part '{part.name}'", part.reads, [*documents, *names]) for part in split.parts),

@@ -19,16 +19,16 @@ async def learned_policy(task: Task, workbench: Workbench, policy: LearnedPolicy
         for call in policy.calls_for(task.name, [subtask.name for subtask in task.subtasks])
     ]
     repairs: dict[str, Rejected] = {}
-    while left := next((call for call in calls if not all(map(workbench.done, call))), None):
-        asked = [subtask for subtask in left if not workbench.done(subtask) and not workbench.skip(subtask)]
-        if not asked:
+    while open_call := next((call for call in calls if not all(map(workbench.done, call))), None):
+        subtasks = [subtask for subtask in open_call if not workbench.done(subtask) and not workbench.skip(subtask)]
+        if not subtasks:
             continue
-        reasons = [repairs.pop(subtask.name) for subtask in asked if subtask.name in repairs]
-        proposal = await workbench.propose(*asked, repair=reasons[0] if reasons else None)
+        reasons = [repairs.pop(subtask.name) for subtask in subtasks if subtask.name in repairs]
+        proposal = await workbench.propose(*subtasks, repair=reasons[0] if reasons else None)
         if rejected := workbench.verify(proposal, sufficiency=True):
             repairs[rejected.subtask] = rejected
             continue
         workbench.commit(proposal)
-        for finding in filter(None, map(workbench.finding, asked)):
+        for finding in filter(None, map(workbench.finding, subtasks)):
             workbench.invalidate(finding)
             repairs[finding.subtask] = finding

@@ -53,7 +53,7 @@ class ArchitecturePart(Part):
 
     @property
     def modules(self) -> Sequence[str]:
-        """Return the modules that hold its code."""
+        """Return the modules that contain its code."""
         endpoint = ("bench.run.endpoint.server",) if self.makes_own_calls else ()
         return (*filter(None, [self.path.partition(":")[0]]), *self.through, *endpoint)
 

@@ -74,7 +74,7 @@ OUTSIDE = Registry("outside system", ArchitecturePart, plural="outside_systems")
 
 def architecture_named(name: str, variants: Iterable[str] = ()) -> ArchitecturePart:
     """Return the architecture of this name, or at this import path, which leads to a function or an entry. A user's module can
-    lie in the current folder. `variants` are names that a config adds.
+    be in the current folder. `variants` are names that a config adds.
 
     Raises ConfigError if there is none, or its module cannot be loaded.
     """
@@ -109,19 +109,19 @@ def load_architecture(
     Raises ConfigError if it lacks that form, it learns nothing, its packages are missing, or its module cannot be loaded.
     """
     if parallel and not part.parallel:
-        having = " and ".join(entry.name for entry in ARCHITECTURES if entry.parallel)
+        names = " and ".join(entry.name for entry in ARCHITECTURES if entry.parallel)
         problem = f"architecture '{part.name}' has no parallel form; leave `parallel` out of its variant"
-        raise ConfigError(f"{problem}: {having} have one, and any function that takes `parallel`")
+        raise ConfigError(f"{problem}: {names} have one, and any function that takes `parallel`")
     if form and not part.forms:
-        having = ", ".join(entry.name for entry in ARCHITECTURES if entry.forms)
+        names = ", ".join(entry.name for entry in ARCHITECTURES if entry.forms)
         problem = (
             f"architecture '{part.name}' has but one form; leave `remedies` and its boundary's settings out of its variant"
         )
-        raise ConfigError(f"{problem}: {having} have several, and any function that takes `form`")
+        raise ConfigError(f"{problem}: {names} have several, and any function that takes `form`")
     if policy and not part.learns:
-        having = ", ".join(entry.name for entry in ARCHITECTURES if entry.learns)
+        names = ", ".join(entry.name for entry in ARCHITECTURES if entry.learns)
         problem = f"architecture '{part.name}' follows no learned policy; leave `policy` out of its variant"
-        raise ConfigError(f"{problem}: {having} does, and any function that takes `policy`")
+        raise ConfigError(f"{problem}: {names} does, and any function that takes `policy`")
     try:
         if part.prepare:
             attribute_at(part.prepare)()

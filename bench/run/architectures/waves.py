@@ -1,5 +1,5 @@
-"""The order in which subtasks are asked: in waves. A wave's subtasks are asked at the same time, after the replies of the wave
-before."""
+"""The order in which subtasks are asked for: in waves. The subtasks of a wave are asked for at the same time, after the replies
+of the wave before."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def by_reads(subtasks: Sequence[Subtask]) -> Waves:
 
 
 def by_needs(subtasks: Sequence[Subtask], needs: Mapping[str, Collection[str]]) -> Waves:
-    """Put each subtask into the first wave after all of these subtasks that it needs. Raises ValueError if some need each
-    other."""
+    """Put each subtask into the first wave after all of these subtasks that it needs. Raises ValueError if some subtasks need
+    each other."""
     waves: list[tuple[Subtask, ...]] = []
-    left = list(subtasks)
-    while left:
-        pending = {subtask.name for subtask in left}
-        wave = tuple(subtask for subtask in left if pending.isdisjoint(needs[subtask.name]))
+    remaining = list(subtasks)
+    while remaining:
+        pending = {subtask.name for subtask in remaining}
+        wave = tuple(subtask for subtask in remaining if pending.isdisjoint(needs[subtask.name]))
         if not wave:
             raise ValueError(f"none of these can be the first, since each waits for another: {', '.join(sorted(pending))}")
         waves.append(wave)
-        left = [subtask for subtask in left if subtask not in wave]
+        remaining = [subtask for subtask in remaining if subtask not in wave]
     return tuple(waves)

@@ -8,11 +8,12 @@ from bench.run.trial.effects import CallEffect, CutReply, Disturbance, Send, hal
 
 
 async def rate_limit(_: Send, fault: Disturbance) -> Reply:
-    """Fail with 429, and the fault's seconds in Retry-After."""
+    """Fail with 429, with the fault's seconds in Retry-After."""
     raise RateLimited("429 (injected)", retry_after=fault.seconds, injected=True)
 
 
 async def server_error(_: Send, __: Disturbance) -> Reply:
+    """Fail with 500."""
     raise ServerFailed("500 (injected)", injected=True)
 
 
@@ -23,22 +24,23 @@ async def timeout(_: Send, fault: Disturbance) -> Reply:
 
 
 async def cut_off(send: Send, _: Disturbance) -> Reply:
-    """Send half of the reply: half of its text and of its tool calls' arguments."""
+    """Break the connection off after half of the reply: half of its text and of its tool calls' arguments."""
     raise CutReply(halve(await send()))
 
 
 async def slow(send: Send, fault: Disturbance) -> Reply:
+    """Delay the call by the fault's seconds."""
     await fault.sleep(fault.seconds)
     return await send()
 
 
-async def filtered(_: Send, __: Disturbance) -> Reply:
-    """Refuse as the provider's filter does, in the model's place."""
+async def provider_refusal(_: Send, __: Disturbance) -> Reply:
+    """Return a refusal as a provider's filter does, in place of the model's reply."""
     return Reply("", finish="content_filter")
 
 
 EFFECTS = (
-    CallEffect("refusal", filtered, changes_reply=True),
+    CallEffect("refusal", provider_refusal, changes_reply=True),
     CallEffect("rate_limit", rate_limit, fails=True),
     CallEffect("server_error", server_error, fails=True),
     CallEffect("timeout", timeout, fails=True),

@@ -25,7 +25,7 @@ def missing_field(target: Target, draw: Random) -> str | None:
 
 
 def wrong_type(target: Target, draw: Random) -> str | None:
-    """Put an object where the schema wants a scalar, or a text where it wants an object or a list, in one required field."""
+    """Replace the value of one required field: a scalar by an object, an object or a list by a text."""
     paths = list(_required_paths(target))
     if not paths:
         return None
@@ -36,8 +36,8 @@ def wrong_type(target: Target, draw: Random) -> str | None:
     return dump(value)
 
 
-def truncated(target: Target, draw: Random) -> str | None:
-    """Break the text off somewhere in its middle, before its last closing brace."""
+def truncate(target: Target, draw: Random) -> str | None:
+    """Cut the text off somewhere in its middle, before its last closing brace."""
     closed = target.text.rstrip().rstrip("`").rstrip()
     if len(closed) < 2:
         return None
@@ -45,7 +45,7 @@ def truncated(target: Target, draw: Random) -> str | None:
 
 
 def not_json(target: Target, draw: Random) -> str | None:
-    """Answer in words, as a model does that forgets the form."""
+    """Return an answer in prose, as a model gives that forgets the form."""
     if isinstance(target.value, dict) and target.value:
         return "Here is what I found about " + ", ".join(name.replace("_", " ") for name in target.value) + "."
     return draw.choice(("As discussed above.", "Let me think about this step by step."))
@@ -57,18 +57,19 @@ def empty(target: Target, _: Random) -> str | None:
 
 
 def refusal(_: Target, draw: Random) -> str | None:
+    """Return a refusal as a model writes it."""
     return draw.choice(("I'm sorry, but I can't help with that.", "I cannot assist with this request."))
 
 
 def wrong_value(target: Target, draw: Random) -> str | None:
-    """Return an output that is valid by schema, plausible, and wrong: one of the pack's wrong outputs, else one value
-    exchanged."""
+    """Return an output that is valid by schema, plausible, and wrong: one of the pack's wrong outputs, else the output with one
+    value exchanged."""
     others = [output for output in target.wrong_outputs if output != target.value]
     return dump(draw.choice(others)) if others else _one_value_off(target, draw)
 
 
 def says_no(target: Target, _: Random) -> str | None:
-    """Let a validating subtask refuse what it judges: each true of its output becomes false."""
+    """Return a validating subtask's output with each `true` made `false`, so that it refuses what it judges."""
     refused = _negate(target.value) if target.validates else target.value
     return dump(refused) if refused != target.value else None
 
@@ -113,11 +114,13 @@ def _at(value: Json, path: Sequence[str | int]) -> Any:
 
 
 def _one_value_off(target: Target, draw: Random) -> str | None:
+    """Return the output with one value exchanged; None if no other value fits."""
     other = exchange(target.value, target.schema, draw)
     return None if other is None else dump(other)
 
 
 def _negate(value: Json) -> Json:
+    """Return the value with each `true` made `false`."""
     if isinstance(value, list):
         return [_negate(item) for item in value]
     if isinstance(value, dict):
@@ -137,7 +140,7 @@ def _halve(value: Json) -> Json:
 EFFECTS = (
     TextEffect("missing_field", missing_field, points=CONTENT, needs_json=True, breaks_form=True),
     TextEffect("wrong_type", wrong_type, points=CONTENT, needs_json=True, breaks_form=True),
-    TextEffect("truncated", truncated, points=("output", "input"), ends_reply=True, breaks_form=True),
+    TextEffect("truncated", truncate, points=("output", "input"), ends_reply=True, breaks_form=True),
     TextEffect("not_json", not_json, points=("output",), breaks_form=True),
     TextEffect("empty", empty, points=CONTENT, breaks_form=True),
     TextEffect("refusal", refusal, points=("output",), breaks_form=True),

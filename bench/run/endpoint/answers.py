@@ -1,4 +1,4 @@
-"""Write replies as chat completions."""
+"""Write replies as the answer to a chat completion: whole, or as a stream of events."""
 
 from __future__ import annotations
 
@@ -16,52 +16,54 @@ PIECE = 40
 DONE = b"data: [DONE]\n\n"
 
 
-def whole(replies: Sequence[Reply], number: int, asked: Chat) -> bytes:
-    """Return the whole answer to request `number`: a choice for each reply. It has no usage if a reply's tokens were not
+def body(replies: Sequence[Reply], number: int, chat: Chat) -> bytes:
+    """Return the whole answer to request `number`, with a choice for each reply. It has no usage if a reply's tokens were not
     counted."""
-    counted = usage_of(replies)
-    usage = {"usage": _usage(counted)} if counted else {}
+    usage_total = usage_of(replies)
+    usage = {"usage": _usage(usage_total)} if usage_total else {}
     choices = [
         {"index": index, "finish_reason": reply.finish, "message": _message(reply)} for index, reply in enumerate(replies)
     ]
-    return as_json({**_head(number, asked, "chat.completion"), **usage, "choices": choices})
+    return as_json({**_head(number, chat, "chat.completion"), **usage, "choices": choices})
 
 
-def begun(reply: Reply, number: int, asked: Chat) -> bytes:
-    """Return the first bytes of an answer, up to where the beginning of its reply breaks off."""
-    written = whole([reply], number, asked)
+def cut_body(reply: Reply, number: int, chat: Chat) -> bytes:
+    """Return the first bytes of the answer, up to the place where its reply breaks off. `reply` is the part of the reply that
+    came."""
+    written = body([reply], number, chat)
     return written[: written.rindex(b'"}}]}}]}' if reply.tool_calls else b'"}}]}')]
 
 
-def stream(replies: Sequence[Reply], number: int, asked: Chat) -> Iterator[bytes]:
-    """Yield the same answer as events: each reply's text and tool calls in pieces and its finish; the usage if asked for; the
-    end."""
+def stream(replies: Sequence[Reply], number: int, chat: Chat) -> Iterator[bytes]:
+    """Yield the same answer as events: the pieces of each reply and its finish reason, the usage if the client wants it, and
+    the end."""
     for index, reply in enumerate(replies):
-        yield from _pieces(reply, number, asked, index)
-        yield _chunk(number, asked, [{"index": index, "delta": {}, "finish_reason": reply.finish}])
-    if asked.include_usage:
-        counted = usage_of(replies)
-        yield _chunk(number, asked, [], usage=_usage(counted) if counted else None)
+        yield from _pieces(reply, number, chat, index)
+        yield _chunk(number, chat, [{"index": index, "delta": {}, "finish_reason": reply.finish}])
+    if chat.include_usage:
+        usage_total = usage_of(replies)
+        yield _chunk(number, chat, [], usage=_usage(usage_total) if usage_total else None)
     yield DONE
 
 
-def stream_begun(reply: Reply, number: int, asked: Chat) -> Iterator[bytes]:
-    """Yield the events of the beginning of a reply, without those that end the stream."""
-    yield from _pieces(reply, number, asked, 0)
+def cut_stream(reply: Reply, number: int, chat: Chat) -> Iterator[bytes]:
+    """Yield the events of a reply that breaks off, without the events that end the stream."""
+    yield from _pieces(reply, number, chat, 0)
 
 
 def pieces_of(text: str) -> Iterator[str]:
-    """Yield a text in the pieces that a stream carries."""
+    """Yield a text in pieces for the events of a stream."""
     for start in range(0, len(text), PIECE):
         yield text[start : start + PIECE]
 
 
 def usage_of(replies: Sequence[Reply]) -> Usage | None:
-    """Return the usage of all replies. Their prompt counts once, as with a provider. None if a reply was not counted."""
-    counted = [reply.usage for reply in replies if reply.usage]
-    if len(counted) < len(replies):
+    """Return the usage of all replies. Their prompt counts once, as at a provider. None if a reply's tokens were not
+    counted."""
+    usage_total = [reply.usage for reply in replies if reply.usage]
+    if len(usage_total) < len(replies):
         return None
-    return Usage(counted[0].tokens_in, sum(call.tokens_out for call in counted), counted[0].cached)
+    return Usage(usage_total[0].tokens_in, sum(call.tokens_out for call in usage_total), usage_total[0].cached)
 
 
 def as_json(value: object) -> bytes:
@@ -69,16 +71,18 @@ def as_json(value: object) -> bytes:
 
 
 def _message(reply: Reply) -> dict[str, Any]:
-    """Return a message with the provider's extra fields first: a reply that breaks off then does so in its text."""
+    """Return a message with the provider's extra fields first, so that a reply that breaks off does so in its text."""
     opening = {"role": "assistant", **extra_in(reply.extra)}
     if not reply.tool_calls:
         return {**opening, "content": reply.text}
     return {**opening, "content": reply.text or None, "tool_calls": [call.plain for call in reply.tool_calls]}
 
 
-def _pieces(reply: Reply, number: int, asked: Chat, index: int) -> Iterator[bytes]:
+def _pieces(reply: Reply, number: int, chat: Chat, index: int) -> Iterator[bytes]:
+    """Yield the events with the pieces of one reply."""
+
     def piece(**delta: Any) -> bytes:
-        return _chunk(number, asked, [{"index": index, "delta": delta, "finish_reason": None}])
+        return _chunk(number, chat, [{"index": index, "delta": delta, "finish_reason": None}])
 
     yield piece(role="assistant", **extra_in(reply.extra), content=None if reply.tool_calls and not reply.text else "")
     for text in pieces_of(reply.text):
@@ -89,12 +93,12 @@ def _pieces(reply: Reply, number: int, asked: Chat, index: int) -> Iterator[byte
             yield piece(tool_calls=[{"index": place, "function": {"arguments": text}}])
 
 
-def _chunk(number: int, asked: Chat, choices: list[dict[str, Any]], **more: Any) -> bytes:
-    return b"data: " + as_json({**_head(number, asked, "chat.completion.chunk"), **more, "choices": choices}) + b"\n\n"
+def _chunk(number: int, chat: Chat, choices: list[dict[str, Any]], **more: Any) -> bytes:
+    return b"data: " + as_json({**_head(number, chat, "chat.completion.chunk"), **more, "choices": choices}) + b"\n\n"
 
 
-def _head(number: int, asked: Chat, kind: str) -> dict[str, Any]:
-    return {"id": f"chatcmpl-{number}", "object": kind, "created": asked.created, "model": asked.model}
+def _head(number: int, chat: Chat, kind: str) -> dict[str, Any]:
+    return {"id": f"chatcmpl-{number}", "object": kind, "created": chat.created, "model": chat.model}
 
 
 def _usage(usage: Usage) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Write a reply as Anthropic's messages, whole and as typed events.
+"""Write a reply as an answer of Anthropic's Messages API, whole or as typed events.
 
 What a provider may want back with the turn is the signature of a thinking block, which stands first.
 """
@@ -21,40 +21,40 @@ STOP_REASONS = {"length": "max_tokens", "content_filter": "refusal"}
 WireBlock = dict[str, Any]
 
 
-def whole(replies: Sequence[Reply], number: int, asked: Chat) -> bytes:
+def body(replies: Sequence[Reply], number: int, chat: Chat) -> bytes:
     """Return the whole answer to request `number`."""
     [reply] = replies
-    return as_json({**_message(reply, number, asked), "content": _content(reply), **_ending(reply)})
+    return as_json({**_message(reply, number, chat), "content": _content(reply), **_ending(reply)})
 
 
-def begun(reply: Reply, number: int, asked: Chat) -> bytes:
-    """Return the first bytes of an answer, up to where the beginning of its reply breaks off: in its text, or before a tool's
-    input."""
-    written = whole([reply], number, asked)
+def cut_body(reply: Reply, number: int, chat: Chat) -> bytes:
+    """Return the first bytes of the answer, up to the place where its reply breaks off: in its text, or before a tool's input.
+    `reply` is the part of the reply that came."""
+    written = body([reply], number, chat)
     if reply.tool_calls:
         return written[: written.rindex(b'"input":') + len(b'"input":')]
     last = as_json(reply.text)[:-1]
     return written[: written.rindex(b'"text":' + last) + len(b'"text":' + last)] if reply.text else written.partition(b"[")[0]
 
 
-def stream(replies: Sequence[Reply], number: int, asked: Chat) -> Iterator[bytes]:
+def stream(replies: Sequence[Reply], number: int, chat: Chat) -> Iterator[bytes]:
     """Yield the same answer as events."""
     [reply] = replies
-    yield from _opening(reply, number, asked)
+    yield from _opening(reply, number, chat)
     usage = _usage(reply)
     yield _event("message_delta", delta=_ending(reply), usage={"output_tokens": usage["output_tokens"]})
     yield _event("message_stop")
 
 
-def stream_begun(reply: Reply, number: int, asked: Chat) -> Iterator[bytes]:
-    """Yield the events of the beginning of a reply. The block that breaks off gets no stop event."""
-    events = list(_opening(reply, number, asked))
+def cut_stream(reply: Reply, number: int, chat: Chat) -> Iterator[bytes]:
+    """Yield the events of a reply that breaks off. The last content block gets no stop event."""
+    events = list(_opening(reply, number, chat))
     yield from events[: len(events) - (len(events) > 1)]
 
 
-def _opening(reply: Reply, number: int, asked: Chat) -> Iterator[bytes]:
-    """Yield the events that come before the end of the reply."""
-    opened = {**_message(reply, number, asked), "content": [], "stop_reason": None, "stop_sequence": None}
+def _opening(reply: Reply, number: int, chat: Chat) -> Iterator[bytes]:
+    """Yield the events before the end of the reply."""
+    opened = {**_message(reply, number, chat), "content": [], "stop_reason": None, "stop_sequence": None}
     yield _event("message_start", message={**opened, "usage": {**_usage(reply), "output_tokens": 0}})
     arguments = iter(reply.tool_calls)
     for index, block in enumerate(_content(reply)):
@@ -66,7 +66,7 @@ def _opening(reply: Reply, number: int, asked: Chat) -> Iterator[bytes]:
 
 
 def _stream(block: WireBlock, arguments: str) -> tuple[WireBlock, Iterator[WireBlock]]:
-    """Return a block as it is when it begins, and the deltas that fill it."""
+    """Return an empty content block, and the deltas that fill it."""
     match block["type"]:
         case "thinking":
             signed = {"type": "signature_delta", "signature": block["signature"]}
@@ -87,12 +87,13 @@ def _event(kind: str, **values: Any) -> bytes:
     return b"event: " + kind.encode() + b"\ndata: " + as_json({"type": kind, **values}) + b"\n\n"
 
 
-def _message(reply: Reply, number: int, asked: Chat) -> WireBlock:
-    head = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": asked.model}
+def _message(reply: Reply, number: int, chat: Chat) -> WireBlock:
+    head = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": chat.model}
     return {**head, "usage": _usage(reply)}
 
 
 def _content(reply: Reply) -> list[WireBlock]:
+    """Return the content blocks of a reply."""
     blocks: list[WireBlock] = []
     if carried := carried_text(reply):
         blocks.append({"type": "thinking", "thinking": thought_in(reply.extra), "signature": carried})
@@ -104,7 +105,7 @@ def _content(reply: Reply) -> list[WireBlock]:
 
 
 def _input(arguments: str) -> WireBlock:
-    """Return a tool's arguments as an object. If they are none, the text stands under the key that Anthropic proposes."""
+    """Return a tool's arguments as an object. If they are no object, their text is under the key that Anthropic proposes."""
     try:
         value = json.loads(arguments)
     except (ValueError, RecursionError):
@@ -113,13 +114,13 @@ def _input(arguments: str) -> WireBlock:
 
 
 def _ending(reply: Reply) -> WireBlock:
-    """Return how the reply ended. The stop sequence is unknown."""
+    """Return the fields of a reply's end. The stop sequence is unknown."""
     reason = STOP_REASONS.get(reply.finish) or ("tool_use" if reply.tool_calls else "end_turn")
     return {"stop_reason": reason, "stop_sequence": None}
 
 
 def _usage(reply: Reply) -> dict[str, int]:
-    """Return the provider's count, with cached tokens apart; 0 if nothing was counted."""
+    """Return the provider's token counts, with cached tokens in a field of their own; 0 if nothing was counted."""
     if reply.usage is None:
         return {"input_tokens": 0, "output_tokens": 0}
     cached = reply.usage.cached or 0

@@ -1,4 +1,4 @@
-"""Read Anthropic's messages: a request to /v1/messages becomes the chat completion that it means.
+"""Read a request of Anthropic's Messages API as the chat completion that it means.
 
 A client gets the address without its /v1, and sends its key as `x-api-key`. The experiment decides on `thinking` and effort, as
 on sampling settings. `cache_control` changes no reply, and is taken. Chat completions have no `is_error` for a tool's result:
@@ -37,14 +37,14 @@ BESIDE_A_TOOL = frozenset({"type", "name", "description", "input_schema", "stric
 
 
 class _Block(BaseModel):
-    """A content block. Fields that it does not know must be empty."""
+    """A content block. Unknown fields must be empty."""
 
     model_config = ConfigDict(extra="allow")
 
     cache_control: Any = None
 
     @model_validator(mode="after")
-    def _whole(self) -> _Block:
+    def _refuse_unfit(self) -> _Block:
         for field, value in (self.model_extra or {}).items():
             if value not in (None, [], {}, ""):
                 raise ValueError(f"{field[:LONGEST_NAME]}: would not be passed on; leave it out")
@@ -100,7 +100,7 @@ ContentBlock = Annotated[
 
 
 def _blocks(content: object) -> object:
-    """Return a text as one text block; other content unchanged."""
+    """Return a text as one text block, and any other content unchanged."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
@@ -111,7 +111,7 @@ class _Turn(BaseModel):
     content: Annotated[Listed[ContentBlock], BeforeValidator(_blocks), Field(max_length=MOST_MESSAGES)]
 
     @model_validator(mode="after")
-    def _whole(self) -> _Turn:
+    def _refuse_unfit(self) -> _Turn:
         assistants = ("tool_use", "thinking")
         misplaced = {"assistant": ("tool_result",), "user": assistants, "system": (*assistants, "tool_result")}[self.role]
         if wrong := next((block.type for block in self.content if block.type in misplaced), None):
@@ -120,7 +120,7 @@ class _Turn(BaseModel):
 
 
 class _OutputConfig(BaseModel):
-    """The output settings. Only `format` is passed on."""
+    """The output settings of a request. Only `format` is passed on."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -130,8 +130,8 @@ class _OutputConfig(BaseModel):
 
 
 class _Thread(BaseModel):
-    """Whether the conversation of an answer that was given in this trial goes on. Then the system's message and the tools are
-    the earlier ones."""
+    """Whether the request continues the conversation of an earlier answer in this trial. Then the system message and the tools
+    are the earlier ones."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -156,26 +156,26 @@ class _MessagesBody(BaseModel):
 def chat_of(
     body: bytes, parameters: Mapping[str, object] | None = None, exchanges: Mapping[int, Exchange] | None = None
 ) -> Chat:
-    """Read a request's body, as `bench.run.endpoint.wire.chat_of` reads a chat completion's."""
-    asked = read_body(body, _MessagesBody)
-    fields = asked.model_extra or {}
+    """Read the body of a request to /v1/messages. The arguments are those of `bench.run.endpoint.wire.chat_of`."""
+    request = read_body(body, _MessagesBody)
+    fields = request.model_extra or {}
     for field in fields.keys() & set(OPTIONS):
         refuse_field(field, "it is a field of chat completions; ask as Anthropic's messages do, or at /v1/chat/completions")
     refuse_others(fields, RESTRICTED, frozenset(_MessagesBody.model_fields))
-    hints = set_aside({**fields, "effort": asked.output_config.effort if asked.output_config else None})
-    messages, options = tuple(_messages(asked)), _fields(asked)
-    if asked.thread and asked.thread.type == "continue":
-        _, earlier = exchange_at(asked.thread.previous_message_id or "", exchanges or {}, "thread")
+    hints = set_aside({**fields, "effort": request.output_config.effort if request.output_config else None})
+    messages, options = tuple(_messages(request)), _fields(request)
+    if request.thread and request.thread.type == "continue":
+        _, earlier = exchange_at(request.thread.previous_message_id or "", exchanges or {}, "thread")
         messages = (*earlier.conversation, *messages)
         options["tools"] = options["tools"] or options_in(earlier.options).get("tools")
-    return Chat(conversation(messages), bool(asked.stream), options=options_among(options, parameters or {}), set_aside=hints)
+    return Chat(conversation(messages), bool(request.stream), options=options_among(options, parameters or {}), set_aside=hints)
 
 
-def _messages(asked: _MessagesBody) -> Iterator[Message]:
-    """Yield the messages. A turn's tool results come before its text, as each provider demands."""
-    if asked.system:
-        yield Message("system", asked.system)
-    for turn in asked.messages:
+def _messages(request: _MessagesBody) -> Iterator[Message]:
+    """Yield the messages of a request. A turn's tool results come before its text, as each provider demands."""
+    if request.system:
+        yield Message("system", request.system)
+    for turn in request.messages:
         texts = [block.text for block in turn.content if isinstance(block, _TextBlock)]
         thoughts = [block.signature for block in turn.content if isinstance(block, _Thinking)]
         signed = {id_: extra for thought in thoughts for id_, extra in thought.calls.items()}
@@ -191,16 +191,16 @@ def _messages(asked: _MessagesBody) -> Iterator[Message]:
             yield Message(turn.role, "\n\n".join(texts), tuple(calls), extra=thoughts[-1].message if thoughts else "")
 
 
-def _fields(asked: _MessagesBody) -> dict[str, Any]:
-    """Return the options as a chat completion has them."""
-    choice = asked.tool_choice or {}
+def _fields(request: _MessagesBody) -> dict[str, Any]:
+    """Return the options of a request as fields of a chat completion."""
+    choice = request.tool_choice or {}
     return {
-        "tools": [_tool(tool, number) for number, tool in enumerate(asked.tools or ())],
+        "tools": [_tool(tool, number) for number, tool in enumerate(request.tools or ())],
         "tool_choice": _choice(choice) if choice else None,
         "parallel_tool_calls": False if choice.get("disable_parallel_tool_use") else None,
-        "response_format": _response_format(asked.output_config),
-        "stop": asked.stop_sequences,
-        "max_completion_tokens": asked.max_tokens,
+        "response_format": _response_format(request.output_config),
+        "stop": request.stop_sequences,
+        "max_completion_tokens": request.max_tokens,
     }
 
 

@@ -1,4 +1,5 @@
-"""What a provider may want back with an assistant's turn, as one text: the extra fields of its message and of its tool calls.
+"""Carry a provider's extra fields through a client: those of an assistant's message and of its tool calls, as one text that the
+client sends back.
 
 Chat completions have a place for each of these fields. Each other dialect has one place for a text that a client gives back
 unchanged, such as a thought's signature, and carries this text there.
@@ -19,7 +20,7 @@ THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 
 @dataclass(frozen=True)
 class Carried:
-    """The extra fields of a turn's message, and of its tool calls by id."""
+    """The extra fields of an assistant's message, and of its tool calls by id."""
 
     message: str
     calls: Lookup[str, str]
@@ -29,13 +30,13 @@ NOTHING = Carried("", {})
 
 
 def carried_text(reply: Reply) -> str:
-    """Return the text that carries the extra fields of a reply and of its tool calls; "" if it has none."""
+    """Return the text that holds the extra fields of a reply and of its tool calls; "" if they have none."""
     of_calls = {call.id: call.extra for call in reply.tool_calls if call.extra}
     return as_json({"message": reply.extra, "calls": of_calls}).decode() if reply.extra or of_calls else ""
 
 
 def carried_in(text: object) -> Carried:
-    """Return what a text of `carried_text` carries. Raises ValueError for any other value."""
+    """Parse a text that `carried_text` made. Raises ValueError for any other value."""
     try:
         if not isinstance(text, str):
             raise TypeError
@@ -47,6 +48,6 @@ def carried_in(text: object) -> Carried:
 
 
 def thought_in(extra: str) -> str:
-    """Return the model's thoughts among a reply's extra fields, as a text; "" if there is none."""
+    """Return the model's thoughts in a reply's extra fields, as a text; "" if they have none."""
     fields = extra_in(extra)
     return next((text for name in THOUGHTS if isinstance(text := fields.get(name), str)), "")

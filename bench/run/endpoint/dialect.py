@@ -1,4 +1,4 @@
-"""The APIs that the endpoint serves. All lead to the same request and the same replies."""
+"""The APIs that the endpoint serves. All of them lead to the same request and the same replies."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from bench.run.trial.endpoint_session import Exchange
 
 @dataclass(frozen=True)
 class Dialect(Part):
-    """An API over HTTP, as clients use it.
+    """An HTTP API with which clients ask a model.
 
     path           its path after /v1
     read           (body, the model's parameters, earlier exchanges by number) -> the request; raises Problem
-    whole          (replies, number of the request, request) -> the answer's body
-    begun          (beginning of a reply, number, request) -> the first bytes of this body
-    stream         as `whole`, as events; stream_begun: as `begun`
+    body           (replies, number of the request, request) -> the answer's body
+    cut_body       (part of a reply, number, request) -> the first bytes of this body
+    stream         as `body`, as events; cut_stream: as `cut_body`, as events
     """
 
     path: str
     read: Callable[[bytes, Mapping[str, object], Mapping[int, Exchange]], Chat]
-    whole: Callable[[Sequence[Reply], int, Chat], bytes]
-    begun: Callable[[Reply, int, Chat], bytes]
+    body: Callable[[Sequence[Reply], int, Chat], bytes]
+    cut_body: Callable[[Reply, int, Chat], bytes]
     stream: Callable[[Sequence[Reply], int, Chat], Iterator[bytes]]
-    stream_begun: Callable[[Reply, int, Chat], Iterator[bytes]]
+    cut_stream: Callable[[Reply, int, Chat], Iterator[bytes]]
 
 
 CHAT = Dialect(
     "chat completions",
     "/chat/completions",
     wire.chat_of,
-    answers.whole,
-    answers.begun,
+    answers.body,
+    answers.cut_body,
     answers.stream,
-    answers.stream_begun,
+    answers.cut_stream,
 )
 DIALECTS = Registry("dialect", Dialect)

@@ -1,4 +1,4 @@
-"""The entries of the dialects."""
+"""The entries of the dialects besides chat completions."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ DIALECTS = (
         "responses",
         "/responses",
         responses.chat_of,
-        response_answers.whole,
-        response_answers.begun,
+        response_answers.body,
+        response_answers.cut_body,
         response_answers.stream,
-        response_answers.stream_begun,
+        response_answers.cut_stream,
     ),
     Dialect(
         "messages",
         "/messages",
         anthropic_messages.chat_of,
-        anthropic_answers.whole,
-        anthropic_answers.begun,
+        anthropic_answers.body,
+        anthropic_answers.cut_body,
         anthropic_answers.stream,
-        anthropic_answers.stream_begun,
+        anthropic_answers.cut_stream,
     ),
 )

@@ -1,4 +1,5 @@
-"""Which fields of a request are taken. No field of a client is silently dropped.
+"""Rules for the fields of a request: each field is read, passed on, replaced, recorded or refused. No field is silently
+dropped.
 
     read       the messages, whether the reply is streamed, and the number of replies
     passed on  what the model is also given: tools, the form of the reply, where it ends (`bench.run.models.options`)
@@ -55,7 +56,7 @@ FUNCTIONS = "functions have become tools; give tools and tool_choice"
 
 @dataclass(frozen=True)
 class Restricted:
-    """A field that is refused. `harmless` are values that ask for what happens anyway, as null and an empty list do."""
+    """A field that is refused. `harmless` are values that ask for what happens anyway, such as null and an empty list."""
 
     remedy: str
     harmless: tuple[Any, ...] = ()
@@ -80,8 +81,8 @@ RESTRICTED: Mapping[str, Restricted] = {
 def refuse_others(
     fields: Mapping[str, Any], restricted: Mapping[str, Restricted] = RESTRICTED, known: frozenset[str] = READ
 ) -> None:
-    """Raise Problem for the first field that is not taken. It says why, and what to do."""
-    for field, value in _each(fields):
+    """Raise Problem for the first field that is refused. Its message says why, and what to do."""
+    for field, value in _fields_with_place(fields):
         if why := _objection(field.rpartition(".")[2], value, restricted, known):
             refuse_field(field, why)
 
@@ -90,11 +91,15 @@ def set_aside(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that the experiment replaces, and the hints, with their values. The model's name is left out: the
     endpoint gave it."""
     known = (REPLACED | HINTS) - {"model"}
-    return {field: value for field, value in _each(fields) if field.rpartition(".")[2] in known and value not in NO_VALUES}
+    return {
+        field: value
+        for field, value in _fields_with_place(fields)
+        if field.rpartition(".")[2] in known and value not in NO_VALUES
+    }
 
 
-def _each(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield each field with its value; a vendor's settings one by one, with their place."""
+def _fields_with_place(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield each field with its value. A vendor's settings are yielded one by one, with their place."""
     for field, value in fields.items():
         if field == VENDORS and isinstance(value, dict) and all(isinstance(inner, dict) for inner in value.values()):
             for vendor, settings in value.items():
@@ -104,18 +109,18 @@ def _each(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _objection(field: str, value: Any, restricted: Mapping[str, Restricted], known: frozenset[str]) -> str:
-    """Return why a field with this value is refused, and what to do; "" if it is taken."""
-    taken = known | REPLACED | HINTS
-    if field in taken or field in OPTIONS or value in NO_VALUES:
+    """Return why a field with this value is refused, and what to do; "" if it is accepted."""
+    accepted = known | REPLACED | HINTS
+    if field in accepted or field in OPTIONS or value in NO_VALUES:
         return ""
     if field not in restricted:
-        return f"unknown; {nearest(field, taken | restricted.keys() | set(OPTIONS))}"
+        return f"unknown; {nearest(field, accepted | restricted.keys() | set(OPTIONS))}"
     return "" if value in restricted[field].harmless else restricted[field].remedy
 
 
 def options_among(fields: Mapping[str, Any], parameters: Mapping[str, object]) -> str:
-    """Return, as text, the options for the model with these parameters, without those that happen anyway. Raises Problem for a
-    wrong value."""
+    """Return, as text, the options for a model with these parameters, without options that its parameters imply. Raises Problem
+    for a wrong value."""
     options = {name: fields[name] for name in OPTIONS if fields.get(name) not in (None, [])}
     for name, value in options.items():
         if why := _VALUES[name](value):
@@ -124,11 +129,11 @@ def options_among(fields: Mapping[str, Any], parameters: Mapping[str, object]) -
         if options.get("tool_choice") not in (None, "none", "auto"):
             refuse_field("tool_choice", "there are no tools to choose from; give tools as well")
         options = {name: value for name, value in options.items() if name not in ("tool_choice", "parallel_tool_calls")}
-    return options_text({name: value for name, value in options.items() if not _is_as_asked(name, value, parameters)})
+    return options_text({name: value for name, value in options.items() if not _is_implied(name, value, parameters)})
 
 
-def _is_as_asked(field: str, value: Any, parameters: Mapping[str, object]) -> bool:
-    """Return whether the experiment's own setting does what the client asks."""
+def _is_implied(field: str, value: Any, parameters: Mapping[str, object]) -> bool:
+    """Return whether the experiment's own setting does what the client asks for."""
     if field in LENGTHS:
         longest = longest_of(parameters)
         return longest is not None and value >= longest
@@ -139,7 +144,7 @@ def _is_as_asked(field: str, value: Any, parameters: Mapping[str, object]) -> bo
 
 
 def longest_of(parameters: Mapping[str, object]) -> int | None:
-    """Return the experiment's limit on a reply, in tokens; None if it has none."""
+    """Return the experiment's limit on a reply's length, in tokens; None if it has none."""
     extra = parameters.get("extra_body")
     for longest in (parameters.get("max_tokens"), extra.get("max_completion_tokens") if isinstance(extra, Mapping) else None):
         if isinstance(longest, int):
@@ -148,6 +153,7 @@ def longest_of(parameters: Mapping[str, object]) -> int | None:
 
 
 def _tools(value: Any) -> str:
+    """Return what is wrong with a list of tools; "" if it is right."""
     if not isinstance(value, list):
         return "give a list of tools"
     for number, tool in enumerate(value):
@@ -160,6 +166,7 @@ def _tools(value: Any) -> str:
 
 
 def _tool_choice(value: Any) -> str:
+    """Return what is wrong with a choice of a tool; "" if it is right."""
     if value in ("none", "auto", "required"):
         return ""
     function = value.get("function") if isinstance(value, dict) and value.get("type") == "function" else None
@@ -168,6 +175,7 @@ def _tool_choice(value: Any) -> str:
 
 
 def _response_format(value: Any) -> str:
+    """Return what is wrong with a response format; "" if it is right."""
     kind = value.get("type") if isinstance(value, dict) else None
     if kind in ("text", "json_object"):
         return ""
@@ -178,11 +186,13 @@ def _response_format(value: Any) -> str:
 
 
 def _stop(value: Any) -> str:
+    """Return what is wrong with the stop texts; "" if they are right."""
     texts = value if isinstance(value, list) else [value]
     return "" if all(isinstance(text, str) and text for text in texts) else "give a text, or a list of texts"
 
 
 def _length(value: Any) -> str:
+    """Return what is wrong with a limit on the reply's length; "" if it is right."""
     return "" if isinstance(value, int) and not isinstance(value, bool) and value > 0 else "give a number of tokens above 0"
 
 

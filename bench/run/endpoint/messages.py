@@ -1,4 +1,4 @@
-"""The messages of a chat completion as they are received."""
+"""Validate and convert the messages of a chat completion's request."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from bench.wire.problem import LONGEST_NAME
 
 
 def text_in(content: object, kinds: tuple[str, ...] = ("text",)) -> object:
-    """Return a content's parts as one text if all are texts of these kinds or refusals of a model. Raises ValueError for any
-    other part."""
+    """Return a content's parts as one text. Raises ValueError for a part that is neither of these kinds nor a model's
+    refusal."""
     if not isinstance(content, list):
         return content
     parts = [_refusal_as_text(part) for part in content]
@@ -48,8 +48,8 @@ class _Function(BaseModel):
 
 
 class _ToolCall(BaseModel):
-    """A received tool call. `index` is taken and not passed on, since a client can keep it from a stream; other fields are
-    passed on."""
+    """A tool call in a received message. `index` is accepted and not passed on, since a client can keep it from a stream; other
+    fields are passed on."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -73,8 +73,8 @@ NOT_TEXT = {
 
 
 class SentMessage(BaseModel):
-    """A received message. `name` is taken and not passed on. Other fields of an assistant's message are the provider's, and are
-    passed on as they came. In other messages they must be empty, except `cache_control`, which text parts can also have."""
+    """A received message. `name` is accepted and not passed on. Other fields of an assistant's message are the provider's and
+    are passed on unchanged. In other messages they must be empty, except `cache_control`, which text parts can also have."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -85,7 +85,7 @@ class SentMessage(BaseModel):
     tool_call_id: str | None = None
 
     @model_validator(mode="after")
-    def _whole(self) -> SentMessage:
+    def _refuse_unfit(self) -> SentMessage:
         for field, value in (self.model_extra or {}).items():
             if value in (None, [], {}, "") or field == "cache_control":
                 continue
@@ -110,7 +110,7 @@ class SentMessage(BaseModel):
 
 
 def refuse_loose_results(messages: tuple[Message, ...]) -> None:
-    """Raise ValueError for a tool's result without an earlier call, which no provider takes."""
+    """Raise ValueError for a tool's result without an earlier call, which no provider accepts."""
     called = set[str]()
     for number, message in enumerate(messages):
         called.update(call.id for call in message.tool_calls)

@@ -1,4 +1,4 @@
-"""Write a reply as the Responses API does, whole and as typed events."""
+"""Write a reply as an answer of the Responses API, whole or as typed events."""
 
 from __future__ import annotations
 
@@ -16,40 +16,41 @@ UNFINISHED = {"length": "max_output_tokens", "content_filter": "content_filter"}
 WireObject = dict[str, Any]
 
 
-def whole(replies: Sequence[Reply], number: int, asked: Chat) -> bytes:
+def body(replies: Sequence[Reply], number: int, chat: Chat) -> bytes:
     """Return the whole answer to request `number`."""
     [reply] = replies
-    return as_json(_response(reply, number, asked, _status(reply), [_complete(item) for item in items_of(reply, number)]))
+    return as_json(_response(reply, number, chat, _status(reply), [_complete(item) for item in items_of(reply, number)]))
 
 
-def begun(reply: Reply, number: int, asked: Chat) -> bytes:
-    """Return the first bytes of an answer, up to where the beginning of its reply breaks off."""
-    written = whole([reply], number, asked)
+def cut_body(reply: Reply, number: int, chat: Chat) -> bytes:
+    """Return the first bytes of the answer, up to the place where its reply breaks off. `reply` is the part of the reply that
+    came."""
+    written = body([reply], number, chat)
     item = reply.tool_calls[-1].arguments if reply.tool_calls else reply.text
     last = as_json(item)[:-1]
     return written[: written.rindex(last) + len(last)]
 
 
-def stream(replies: Sequence[Reply], number: int, asked: Chat) -> Iterator[bytes]:
+def stream(replies: Sequence[Reply], number: int, chat: Chat) -> Iterator[bytes]:
     """Yield the same answer as events."""
     [reply] = replies
     numbered = _Numbered()
-    yield from _opening(reply, number, asked, numbered)
+    yield from _opening(reply, number, chat, numbered)
     status = _status(reply)
-    ended = _response(reply, number, asked, status, [_complete(item) for item in items_of(reply, number)])
+    ended = _response(reply, number, chat, status, [_complete(item) for item in items_of(reply, number)])
     yield numbered.event(f"response.{status}", response=ended)
 
 
-def stream_begun(reply: Reply, number: int, asked: Chat) -> Iterator[bytes]:
-    """Yield the events of the beginning of a reply. A part that breaks off gets no event that it is done."""
-    events = list(_opening(reply, number, asked, _Numbered()))
+def cut_stream(reply: Reply, number: int, chat: Chat) -> Iterator[bytes]:
+    """Yield the events of a reply that breaks off. The last part gets no event that it is done."""
+    events = list(_opening(reply, number, chat, _Numbered()))
     kinds = [event.split(b"\n", 1)[0] for event in events]
     last = max(place for place, kind in enumerate(kinds) if kind.endswith((b".delta", b".added", b".in_progress")))
     yield from events[: last + 1]
 
 
 class _Numbered:
-    """Numbers the events, from 0."""
+    """Makes the events of a stream and numbers them from 0."""
 
     def __init__(self) -> None:
         self._next = 0
@@ -60,9 +61,9 @@ class _Numbered:
         return b"event: " + kind.encode() + b"\ndata: " + body + b"\n\n"
 
 
-def _opening(reply: Reply, number: int, asked: Chat, numbered: _Numbered) -> Iterator[bytes]:
-    """Yield all events before the last."""
-    started = _response(reply, number, asked, "in_progress", [])
+def _opening(reply: Reply, number: int, chat: Chat, numbered: _Numbered) -> Iterator[bytes]:
+    """Yield all events before the last one."""
+    started = _response(reply, number, chat, "in_progress", [])
     yield numbered.event("response.created", response=started)
     yield numbered.event("response.in_progress", response=started)
     for index, item in enumerate(items_of(reply, number)):
@@ -97,8 +98,8 @@ def _call(item: WireObject, where: WireObject, numbered: _Numbered) -> Iterator[
 
 
 def items_of(reply: Reply, number: int) -> list[WireObject]:
-    """Return the reply's items: the fields that the provider wants back, if any; a message, unless there are only tool calls;
-    and each tool call."""
+    """Return the items of a reply: the fields that the provider wants back, if any; a message, unless the reply has only tool
+    calls; and each tool call."""
     items: list[WireObject] = []
     if carried := carried_text(reply):
         items.append({"id": f"rs_{number}", "type": "reasoning", "summary": [], "encrypted_content": carried})
@@ -118,7 +119,7 @@ def _complete(item: WireObject) -> WireObject:
 
 
 def _empty(item: WireObject) -> WireObject:
-    """Return an item as it is when it begins."""
+    """Return an item as it is at its first event, without content."""
     empty: dict[str, WireObject] = {"message": {"content": []}, "function_call": {"arguments": ""}}
     return {**item, "status": "in_progress", **empty.get(item["type"], {})}
 
@@ -127,19 +128,19 @@ def _status(reply: Reply) -> str:
     return "incomplete" if reply.finish in UNFINISHED else "completed"
 
 
-def _response(reply: Reply, number: int, asked: Chat, status: str, output: list[WireObject]) -> WireObject:
-    options = options_in(asked.options)
+def _response(reply: Reply, number: int, chat: Chat, status: str, output: list[WireObject]) -> WireObject:
+    options = options_in(chat.options)
     usage = reply.usage if status != "in_progress" else None
     return {
         "id": f"resp_{number}",
         "object": "response",
-        "created_at": asked.created,
+        "created_at": chat.created,
         "status": status,
         "error": None,
         "incomplete_details": {"reason": UNFINISHED[reply.finish]} if status == "incomplete" else None,
         "instructions": None,
         "metadata": {},
-        "model": asked.model,
+        "model": chat.model,
         "parallel_tool_calls": options.get("parallel_tool_calls", True),
         "temperature": None,
         "tool_choice": _choice(options.get("tool_choice", "auto")),

@@ -1,4 +1,4 @@
-"""Read OpenAI's Responses API: a request to /v1/responses becomes the chat completion that it means.
+"""Read a request of OpenAI's Responses API as the chat completion that it means.
 
 Input is a text, or items: messages, `function_call`, `function_call_output`, `reasoning`, and `item_reference`, which stands
 for an item that the client was given in this trial. `previous_response_id` goes on with the conversation of an answer that it
@@ -50,7 +50,7 @@ TEXTS = ("input_text", "output_text", "text")
 
 
 def _text(content: object) -> object:
-    """Return text parts as one text. A reply's parts have further fields, which are dropped."""
+    """Return text parts as one text. The parts of a reply have further fields, which are dropped."""
     if isinstance(content, list):
         plain = [
             {key: part[key] for key in part if key not in ("annotations", "logprobs")} for part in content if _is_object(part)
@@ -64,7 +64,7 @@ def _is_object(value: object) -> bool:
 
 
 class _Item(BaseModel):
-    """An input item. `id` and `status` come from a reply that is given back. Unknown fields must be empty."""
+    """An item of the input. `id` and `status` come from a reply that the client sends back. Unknown fields must be empty."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -73,11 +73,11 @@ class _Item(BaseModel):
 
     @property
     def is_reference(self) -> bool:
-        """Whether it stands for the item that was given under its id."""
+        """Whether the item stands for an item that the endpoint gave under its id."""
         return False
 
     @model_validator(mode="after")
-    def _whole(self) -> _Item:
+    def _refuse_unfit(self) -> _Item:
         for field, value in (self.model_extra or {}).items():
             if value not in (None, [], {}, ""):
                 raise ValueError(f"{field[:LONGEST_NAME]}: would not be passed on; leave it out")
@@ -120,7 +120,7 @@ class _Reasoned(_Item):
     encrypted_content: Annotated[Carried | None, PlainValidator(lambda text: carried_in(text) if text else None)] = None
 
     @model_validator(mode="after")
-    def _require_what_was_given(self) -> _Reasoned:
+    def _require_content_or_id(self) -> _Reasoned:
         if self.is_reference and not self.id:
             raise ValueError("give it back as it was given here, or leave out what holds it")
         return self
@@ -166,7 +166,7 @@ class _Text(BaseModel):
 
 
 def _items(given: object) -> object:
-    """Return a text as a message of the user; items unchanged."""
+    """Return a text as a message of the user, and items unchanged."""
     return [{"role": "user", "content": given}] if isinstance(given, str) else given
 
 
@@ -191,29 +191,30 @@ ITEM: TypeAdapter[InputItem] = TypeAdapter(InputItem)
 def chat_of(
     body: bytes, parameters: Mapping[str, object] | None = None, exchanges: Mapping[int, Exchange] | None = None
 ) -> Chat:
-    """Read a request's body, as `bench.run.endpoint.wire.chat_of` reads a chat completion's."""
-    asked = read_body(body, _ResponsesBody)
-    fields = asked.model_extra or {}
+    """Read the body of a request to /v1/responses. The arguments are those of `bench.run.endpoint.wire.chat_of`."""
+    request = read_body(body, _ResponsesBody)
+    fields = request.model_extra or {}
     refuse_others(fields, RESTRICTED, READ)
-    if LOGPROBS in (asked.include or ()):
+    if LOGPROBS in (request.include or ()):
         refuse_field("include", f"{LOGPROBS}: no probabilities are given; leave it out")
     exchanges = exchanges or {}
     earlier: tuple[Message, ...] = ()
-    if asked.previous_response_id:
-        earlier = exchange_at(asked.previous_response_id, exchanges, "previous_response_id")[1].conversation
-    instructions = [Message("system", asked.instructions)] if asked.instructions else []
-    items = [_resolve_reference(item, exchanges) for item in asked.input]
+    if request.previous_response_id:
+        earlier = exchange_at(request.previous_response_id, exchanges, "previous_response_id")[1].conversation
+    instructions = [Message("system", request.instructions)] if request.instructions else []
+    items = [_resolve_reference(item, exchanges) for item in request.input]
     messages = conversation([*instructions, *earlier, *_messages(items)])
     if not messages:
         refuse_field("input", "there is none; give a text, or items")
-    options = options_among(_fields(asked), parameters or {})
-    wordy = {"verbosity": asked.text.verbosity} if asked.text else {}
+    options = options_among(_fields(request), parameters or {})
+    wordy = {"verbosity": request.text.verbosity} if request.text else {}
     hints = set_aside({**fields, **wordy})
-    return Chat(messages, bool(asked.stream), options=options, instructions=len(instructions), set_aside=hints)
+    return Chat(messages, bool(request.stream), options=options, instructions=len(instructions), set_aside=hints)
 
 
 def _resolve_reference(item: InputItem, exchanges: Mapping[int, Exchange]) -> InputItem:
-    """Return the item that a reference stands for; any other item unchanged. Raises Problem if it was not given here."""
+    """Return the item to which a reference refers, and any other item unchanged. Raises Problem if the endpoint gave no such
+    item."""
     if not item.is_reference or item.id is None:
         return item
     number, exchange = exchange_at(item.id, exchanges, "input")
@@ -224,7 +225,7 @@ def _resolve_reference(item: InputItem, exchanges: Mapping[int, Exchange]) -> In
 
 
 def _messages(items: Sequence[InputItem]) -> Iterator[Message]:
-    """Yield the messages. An assistant's text and calls of one turn are one message."""
+    """Yield the messages of these items. An assistant's text and calls of one turn become one message."""
     turn, carried = None, NOTHING
     for item in items:
         if isinstance(item, _Called):
@@ -247,17 +248,17 @@ def _messages(items: Sequence[InputItem]) -> Iterator[Message]:
         yield turn
 
 
-def _fields(asked: _ResponsesBody) -> dict[str, Any]:
-    """Return the options as a chat completion has them."""
-    choice = asked.tool_choice
+def _fields(request: _ResponsesBody) -> dict[str, Any]:
+    """Return the options of a request as fields of a chat completion."""
+    choice = request.tool_choice
     if isinstance(choice, dict) and "name" in choice:
         choice = {"type": choice.get("type"), "function": {"name": choice["name"]}}
     return {
-        "tools": [_tool(tool) for tool in asked.tools or ()],
+        "tools": [_tool(tool) for tool in request.tools or ()],
         "tool_choice": choice,
-        "parallel_tool_calls": asked.parallel_tool_calls,
-        "response_format": _response_format(asked.text.format) if asked.text and asked.text.format else None,
-        "max_completion_tokens": asked.max_output_tokens,
+        "parallel_tool_calls": request.parallel_tool_calls,
+        "response_format": _response_format(request.text.format) if request.text and request.text.format else None,
+        "max_completion_tokens": request.max_output_tokens,
     }
 
 

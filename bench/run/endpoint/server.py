@@ -1,4 +1,4 @@
-"""The measuring endpoint: a session served on loopback as an OpenAI-compatible API. Injected faults are real HTTP.
+"""The measuring endpoint: it serves a session on loopback as an OpenAI-compatible API. Injected faults are real HTTP responses.
 
     /v1/chat/completions           asks for all of the session's subtasks
     /NAME+NAME/v1/chat/completions asks for these subtasks
@@ -73,38 +73,41 @@ OTHER_APIS = ("/embeddings", "/completions", "/count_tokens", "/images/generatio
 """Ends of addresses that an agent may ask at, but that are not served."""
 
 
-def asks(path: str) -> bool:
-    """Return whether a request to this path asks for a reply, in any dialect."""
+def asks_for_reply(path: str) -> bool:
+    """Return whether a request to this path asks for a model's reply, in any dialect."""
     return path.endswith(tuple(dialect.path for dialect in DIALECTS))
 
 
 @asynccontextmanager
 async def serve_session(session: EndpointSession) -> AsyncIterator[str]:
-    """Serve a session at its own port while the context lasts; a request still in flight at its end is cut short. Clients need
-    the session's API key, a new one each time."""
+    """Serve a session at a port of its own while the block runs; requests still in flight at its end are cancelled. Clients
+    need the session's API key, which is new each time."""
     session.api_key = secrets.token_urlsafe(24)
     app = application(
         routes(lambda: session),
-        door := AccessGuard(session.api_key),
-        lambda problem: session.refuse(problem.status, problem.message),
+        guard := AccessGuard(session.api_key),
+        lambda problem: session.log_refusal(problem.status, problem.message),
     )
-    async with serving(app, door, 0) as root:
+    async with serve_application(app, guard, 0) as root:
         yield root
 
 
 def application(
-    served: Iterable[web.RouteDef], door: AccessGuard, on_refusal: Callable[[Problem], object], *within: Middleware
+    served: Iterable[web.RouteDef], guard: AccessGuard, on_refusal: Callable[[Problem], object], *within: Middleware
 ) -> web.Application:
-    """Return an application behind a door. Only requests that the door lets in reach the middlewares in `within`."""
-    middlewares = [in_openai_style(on_refusal), door.let_in, *within]
+    """Return a web application behind an access guard. Only requests that the guard lets in reach the middlewares in
+    `within`."""
+    middlewares = [in_openai_style(on_refusal), guard.let_in, *within]
     app = web.Application(middlewares=middlewares, client_max_size=LARGEST_BODY)
     app.add_routes(served)
     return app
 
 
 @asynccontextmanager
-async def serving(app: web.Application, door: AccessGuard, port: int, patience: float = LEAVE_AT_ONCE) -> AsyncIterator[str]:
-    """Serve an application on loopback, at any free port for 0; opens with its root address. At the end, requests in flight get
+async def serve_application(
+    app: web.Application, guard: AccessGuard, port: int, patience: float = LEAVE_AT_ONCE
+) -> AsyncIterator[str]:
+    """Serve an application on loopback, at any free port for 0, and yield its root address. At the end, requests in flight get
     `patience` seconds. Raises EndpointError if the port is not available."""
     runner = web.AppRunner(
         app,
@@ -112,7 +115,7 @@ async def serving(app: web.Application, door: AccessGuard, port: int, patience: 
         access_log=None,
         logger=logging.Logger("unheard", logging.CRITICAL),  # else Python prints a traceback for each malformed request
         auto_decompress=False,
-        keepalive_timeout=door.kept,
+        keepalive_timeout=guard.kept,
         lingering_time=1.0,  # seconds for the rest of a body that was refused
         handler_cancellation=True,
         shutdown_timeout=patience,
@@ -120,7 +123,7 @@ async def serving(app: web.Application, door: AccessGuard, port: int, patience: 
     await runner.setup()
     assert runner.server
     try:
-        listening = await _listen(functools.partial(door.connection, runner.server), port)
+        listening = await _listen(functools.partial(guard.connection, runner.server), port)
         try:
             yield f"http://{LOOPBACK}:{listening.sockets[0].getsockname()[1]}"
         finally:
@@ -138,14 +141,13 @@ async def _listen(connection: Callable[[], asyncio.Protocol], port: int) -> asyn
 
 
 def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> list[web.RouteDef]:
-    """Return the routes of the current session's API. `model` is the name that it gives its model, whose age is these
-    routes'."""
+    """Return the routes of the current session's API. `model` is the name under which the API lists its model."""
     since = int(time())
 
     def asking(dialect: Dialect) -> Handler:
         async def ask(request: web.Request) -> web.StreamResponse:
             session = current()
-            subtasks = session.named(request.match_info.get("names", ""))
+            subtasks = session.subtasks_at(request.match_info.get("names", ""))
             if subtasks is None:
                 raise _unknown_names(request, session)
             body, together = await request.read(), _together(request)
@@ -153,7 +155,7 @@ def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> l
             asked = await asyncio.to_thread(read) if len(body) > LONG_BODY else read()
             asked = replace(asked, model=model, created=int(time()))
             session.put_aside(asked.set_aside)
-            return await _Exchange(request, session, dialect, asked).answered(subtasks, together)
+            return await _Exchange(request, session, dialect, asked).respond(subtasks, together)
 
         return ask
 
@@ -163,7 +165,7 @@ def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> l
 
     async def astray(request: web.Request) -> web.StreamResponse:
         names = request.match_info["names"]
-        raise _nothing_at(request, names=f"/{names}" if current().named(names) else "")
+        raise _nothing_at(request, names=f"/{names}" if current().subtasks_at(names) else "")
 
     azures = (f"{base}/deployments/{{deployment}}" for base in ("/v1", "/openai", "/v1/openai"))
     roots, dialects = ("/v1", "/{names}/v1", *azures), list(DIALECTS)
@@ -176,16 +178,15 @@ def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> l
 
 
 def in_openai_style(on_refusal: Callable[[Problem], object]) -> Middleware:
-    """Return a middleware that refuses with an error body in OpenAI's form. `on_refusal` gets each refused request except a
-    GET, which only looks, as Mellea's does for a server's version. It does not get requests that were turned away: they come
-    from no measured agent."""
+    """Return a middleware that answers a refused request with an error body in OpenAI's form. `on_refusal` gets each refused
+    request except GET requests, which only look, and requests that the guard turned away: they come from no measured agent."""
 
     @web.middleware
     async def in_style(request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
             return await handler(request)
         except TurnedAway as stranger:
-            return _closing(_refusal(stranger, **{SHOULD_RETRY: "false"}))
+            return _close_after(_refusal(stranger, **{SHOULD_RETRY: "false"}))
         except Problem as refused:
             problem = refused
         except web.HTTPNotFound:
@@ -202,7 +203,7 @@ def in_openai_style(on_refusal: Callable[[Problem], object]) -> Middleware:
 
 
 def _together(request: web.Request) -> int | None:
-    """Return how many calls, with this one, are made together; None if the request does not say."""
+    """Return how many calls, this call included, the client makes together; None if the request does not say."""
     number = request.headers.get(PARALLEL)
     if number is None:
         return None
@@ -213,9 +214,9 @@ def _together(request: web.Request) -> int | None:
 
 
 def _nothing_at(request: web.Request, why: str = "", names: str = "") -> Problem:
-    """Return a 404 that says what the client may have meant; `names` begins the address of the subtasks that it named."""
+    """Return a 404 that says what the client may have meant. `names` is the part of the address that names subtasks."""
     path = request.path.rstrip("/")
-    if not why and asks(path):
+    if not why and asks_for_reply(path):
         why = f": a base_url ends in /v1, as http://{request.host}{names}/v1 does"
     elif not why and path.endswith(OTHER_APIS):
         *others, last = DIALECTS.names
@@ -231,8 +232,8 @@ def _unknown_names(request: web.Request, session: EndpointSession) -> Problem:
     return _nothing_at(request, f": {why}")
 
 
-def _closing(response: web.StreamResponse) -> web.StreamResponse:
-    """Make this response the last of its connection."""
+def _close_after(response: web.StreamResponse) -> web.StreamResponse:
+    """Make this response the last one of its connection."""
     response.force_close()
     return response
 
@@ -243,34 +244,35 @@ def _refusal(problem: Problem, **headers: str) -> web.StreamResponse:
 
 @dataclass(frozen=True)
 class _Exchange:
-    """A request that was taken, until its answer in a dialect."""
+    """A valid request, until it is answered in its dialect."""
 
     request: web.Request
     session: EndpointSession
     dialect: Dialect
-    asked: Chat
+    chat: Chat
 
-    async def answered(self, subtasks: tuple[Subtask, ...], together: int | None) -> web.StreamResponse:
+    async def respond(self, subtasks: tuple[Subtask, ...], together: int | None) -> web.StreamResponse:
+        """Ask the session for the replies, and return the response."""
         replies: list[Reply] = []
-        for _ in range(self.asked.replies):
+        for _ in range(self.chat.replies):
             self.session.received += 1
             number = self.session.received
             try:
-                replies.append(await self.session.answer(subtasks, self.asked.messages, together, self.asked.options))
+                replies.append(await self.session.answer(subtasks, self.chat.messages, together, self.chat.options))
             except CallFailed as failure:
                 return await self._respond_to_failure(failure, number)
             except GaveUp as reached:
                 self.session.received -= 1  # it was not taken after all
                 raise Problem(403, f"{reached}; hand in what you have, or give up", code="attempts_used_up") from reached
-        asked = self.asked
-        self.session.exchanges[number] = Exchange(asked.messages, asked.instructions, asked.options, replies[-1])
+        chat = self.chat
+        self.session.exchanges[number] = Exchange(chat.messages, chat.instructions, chat.options, replies[-1])
         return await self._respond(replies, number)
 
     async def _respond(self, replies: Sequence[Reply], number: int) -> web.StreamResponse:
-        if not self.asked.stream:
-            return web.Response(body=self.dialect.whole(replies, number, self.asked), content_type="application/json")
+        if not self.chat.stream:
+            return web.Response(body=self.dialect.body(replies, number, self.chat), content_type="application/json")
         response = await self._event_stream()
-        for event in self.dialect.stream(replies, number, self.asked):
+        for event in self.dialect.stream(replies, number, self.chat):
             await response.write(event)
         return response
 
@@ -281,30 +283,30 @@ class _Exchange:
 
     async def _respond_to_failure(self, failure: CallFailed, number: int) -> web.StreamResponse:
         if isinstance(failure, CutOff):
-            begun = failure.begun if isinstance(failure, CutReply) else Reply(failure.partial)
-            response = await (self._cut_stream if self.asked.stream else self._cut_body)(begun, number)
+            part = failure.begun if isinstance(failure, CutReply) else Reply(failure.partial)
+            response = await (self._cut_stream if self.chat.stream else self._cut_body)(part, number)
             if isinstance(failure, AskerDies):
                 failure.die()
             return response
         if isinstance(failure, TimedOut) and failure.injected:
-            return hung_up(self.request, web.Response())
+            return hang_up(self.request, web.Response())
         return _failure_response(failure)
 
-    async def _cut_body(self, begun: Reply, number: int) -> web.StreamResponse:
-        sent = self.dialect.begun(begun, number, self.asked)
+    async def _cut_body(self, part: Reply, number: int) -> web.StreamResponse:
+        sent = self.dialect.cut_body(part, number, self.chat)
         response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": str(2 * len(sent))})
         await response.prepare(self.request)
         await response.write(sent)
-        return hung_up(self.request, response)
+        return hang_up(self.request, response)
 
-    async def _cut_stream(self, begun: Reply, number: int) -> web.StreamResponse:
+    async def _cut_stream(self, part: Reply, number: int) -> web.StreamResponse:
         response = await self._event_stream()
-        for chunk in self.dialect.stream_begun(begun, number, self.asked):
+        for chunk in self.dialect.cut_stream(part, number, self.chat):
             await response.write(chunk)
-        return hung_up(self.request, response)
+        return hang_up(self.request, response)
 
 
-def hung_up(request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
+def hang_up(request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
     """Close the connection when all written bytes are sent; aiohttp then drops the rest of the response."""
     if request.transport is not None:
         request.transport.close()
@@ -312,7 +314,7 @@ def hung_up(request: web.Request, response: web.StreamResponse) -> web.StreamRes
 
 
 def _failure_response(failure: CallFailed) -> web.StreamResponse:
-    """Return the response for a failure."""
+    """Return the HTTP response for a failed call."""
     headers = {} if failure.retry_after is None else {"Retry-After": f"{failure.retry_after:g}"}
     if not failure.passing:
         headers[SHOULD_RETRY] = "false"

@@ -1,4 +1,4 @@
-"""Read OpenAI's chat completions requests. Nothing here knows of sockets.
+"""Read requests for chat completions. This module knows nothing of sockets.
 
 `bench.run.endpoint.fields` says which fields of a request are taken, and what becomes of them.
 """
@@ -31,9 +31,9 @@ MOST_DIGITS = 18
 
 @dataclass(frozen=True)
 class Chat:
-    """A request: its messages, the model's options (`bench.run.models.options`), the number of replies, and how they are sent.
-    `model` is the name in the answers, whatever name the client sent. `created` is the second of its arrival, since 1970.
-    The first `instructions` messages hold for this request alone, also if its conversation goes on in another.
+    """A request: its messages, the model's options (`bench.run.models.options`), the number of replies, and whether they are
+    streamed. `model` is the name in the answers, whatever name the client sent. `created` is the second of its arrival, since
+    1970. The first `instructions` messages apply to this request alone, also if another request continues its conversation.
     `set_aside` holds the client's settings that the experiment replaces, and its hints (`bench.run.endpoint.fields`)."""
 
     messages: tuple[Message, ...]
@@ -67,8 +67,9 @@ class _ChatBody(BaseModel):
 def chat_of(
     body: bytes, parameters: Mapping[str, object] | None = None, exchanges: Mapping[int, Exchange] | None = None
 ) -> Chat:
-    """Read a request's body; `parameters` are those of the experiment's model, `exchanges` what was asked and given before, by
-    number. Raises Problem, status 400, if it is malformed or asks for what is not passed on."""
+    """Read the body of a request to /v1/chat/completions. `parameters` are those of the experiment's model, and `exchanges` are
+    the earlier requests and replies by number. Raises Problem with status 400 if the request is malformed or asks for what is
+    not passed on."""
     del exchanges  # a chat completion names no earlier one
     asked = read_body(body, _ChatBody)
     fields = asked.model_extra or {}
@@ -80,7 +81,7 @@ def chat_of(
 
 
 def exchange_at(id_: str, exchanges: Mapping[int, Exchange], field: str) -> tuple[int, Exchange]:
-    """Return the exchange that gave this id, which holds its number, and the number. Raises Problem if none did."""
+    """Return the number of an earlier exchange, which is part of this id, and the exchange. Raises Problem if there is none."""
     digits = id_.partition("_")[2].partition("_")[0]
     number = int(digits) if digits.isdecimal() and len(digits) <= MOST_DIGITS else 0
     if number not in exchanges:

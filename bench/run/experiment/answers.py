@@ -1,4 +1,4 @@
-"""Restore a trial's answer from what its run keeps."""
+"""Restore a trial's answer from the texts in its run's folder."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from bench.scenario import Output, Scenario
 
 
 def answer_of(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], folder: Path) -> dict[str, Output] | None:
-    """Return the outputs of the trial's answer; None if one does not fit its schema. Raises ResultsError if the run in `folder`
-    lacks one of them."""
+    """Return the outputs of the trial's answer by subtask; None if an output does not fit its schema. Raises ResultsError if
+    the run in `folder` lacks a text of the answer."""
     digests = {(event.subtask, event.version): event.digest for event in trial.events if isinstance(event, Committed)}
     versions = next((event.versions for event in trial.events if isinstance(event, Answered)), ())
     outputs = {}

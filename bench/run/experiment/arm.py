@@ -1,4 +1,4 @@
-"""What a config's names stand for, looked up once: architectures as they are run, and arms with all that their trials need."""
+"""The architectures and arms of an experiment, with everything that their trials need."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bench.scenario import Scenario
 
 @dataclass(frozen=True)
 class ResolvedArchitecture:
-    """An architecture as one config runs it, under its own name if it is a variant.
+    """An architecture as one config runs it. A variant has its own name.
 
     part      its entry
     work      its function, in the form that the config asks for
@@ -44,7 +44,7 @@ class ResolvedArchitecture:
 
 @dataclass(frozen=True)
 class ResolvedArm:
-    """One arm of an experiment, at one instance of its scenario."""
+    """One arm of an experiment, for one instance of its scenario."""
 
     scenario: Scenario
     architecture: ResolvedArchitecture

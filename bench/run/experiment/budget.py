@@ -1,5 +1,5 @@
-"""The budget of one `bench run`: tokens, money, minutes. Only replies that this invocation sent for count; earlier replies of a
-run are not paid again, and a reply from a cache costs nothing."""
+"""The budget of one `bench run`: tokens, money, minutes. Only replies to requests of this invocation count; earlier replies of
+a run are not paid again, and a reply from a cache costs nothing."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from bench.run.models.counting import tokens_read, tokens_written
 
 @dataclass(frozen=True)
 class Budget:
-    """The limits; None is no limit. `tokens` are counted by our tokenizer; `cost` is in dollars, by the provider's count if it
-    sent one."""
+    """The limits of one invocation; None is no limit. `tokens` are counted by our tokenizer. `cost` is in dollars, by the
+    provider's token count if the provider sent one."""
 
     tokens: int | None = None
     cost: float | None = None
@@ -24,19 +24,19 @@ class Budget:
 
 
 class Spending:
-    """How much of a budget was spent. Raises ConfigError if the cost is limited and a model's prices are unknown."""
+    """The tokens and dollars spent of a budget. Raises ConfigError if the cost is limited and a model's prices are unknown."""
 
     def __init__(self, budget: Budget, models: Mapping[str, Model]):
         self.budget = budget
         self._parameters = {name: ModelParameters.of(model.parameters) for name, model in models.items()}
         self.tokens, self.cost = 0, 0.0
-        lacking = next(filter(None, (parameter.unpriced(name) for name, parameter in self._parameters.items())), "")
+        lacking = next(filter(None, (parameter.model_without_price(name) for name, parameter in self._parameters.items())), "")
         if budget.cost is not None and lacking:
             problem = f"--max-cost: model '{lacking}' has no price_in and price_out, so what it costs is unknown"
             raise ConfigError(f"{problem}; give both in its table, or bound the run by --max-tokens")
 
-    def saw(self, response: Response) -> None:
-        """Count a response as paid, unless it was paid before or nobody was paid for it."""
+    def add(self, response: Response) -> None:
+        """Add the tokens and the cost of a response, unless it was paid before or was never paid."""
         tokens = _tokens_of(response)
         self.tokens += sum(tokens)
         if self.budget.cost is not None:
@@ -45,8 +45,8 @@ class Spending:
             self.cost += (answered.cost(*_billed_tokens(response, tokens)) if answered else None) or 0.0
 
     @property
-    def reached(self) -> str:
-        """Which limit was reached, in words; "" for none. The caller, which has a clock, checks the minutes."""
+    def limit_reached(self) -> str:
+        """The limit that was reached, in words; "" if none was. The session, which has a clock, checks the minutes."""
         budget = self.budget
         if budget.tokens is not None and self.tokens >= budget.tokens:
             return f"--max-tokens {budget.tokens:,} is reached"
@@ -56,13 +56,13 @@ class Spending:
 
     @property
     def summary(self) -> str:
-        """What was spent, in words."""
+        """The tokens and dollars that were spent, in words."""
         money = "" if self.budget.cost is None else f", {self.cost:.4g} $"
         return f"{self.tokens:,} tokens{money} in this invocation"
 
 
 def _tokens_of(response: Response) -> tuple[int, int]:
-    """Return the tokens read and written, by our tokenizer."""
+    """Return the numbers of tokens read and written, by our tokenizer."""
     outcome = response.outcome
     if isinstance(outcome, CallFailed):
         if not outcome.paid:
@@ -76,8 +76,8 @@ def _tokens_of(response: Response) -> tuple[int, int]:
 
 
 def _billed_tokens(response: Response, tokens: tuple[int, int]) -> tuple[int, int, int | None]:
-    """Return the tokens read, the tokens written, and the tokens read from the prompt cache (None if unknown): by the
-    provider's count, or by ours if the provider sent none."""
+    """Return the numbers of tokens read, written, and read from the prompt cache (None if unknown): by the provider's count, or
+    by our tokenizer if the provider sent no count."""
     outcome = response.outcome
     if isinstance(outcome, CallFailed):
         return *(outcome.counted or tokens), None

@@ -1,4 +1,5 @@
-"""The code that a trial depends on: the files that its parts reach by imports, and a digest of them.
+"""The code that a trial depends on: the files that its parts import, directly or through other files, and a digest of this
+code.
 
 The digest is of what our modules do, their syntax trees without docstrings, comments and layout
 (`bench.run.experiment.syntax`). Of all other files, and of the modules in BY_BYTES, it is of their bytes.
@@ -37,8 +38,8 @@ BY_BYTES = ("run", "frameworks")
 
 @dataclass(frozen=True)
 class Home:
-    """A file, and `root`, the folder from which its module is imported. A module that is installed `by_itself` has no siblings:
-    the other files in that folder belong to other packages."""
+    """A Python file. `root` is the folder from which its module is imported. A module that is installed `by_itself` has no
+    siblings: the other files in that folder belong to other packages."""
 
     path: Path
     root: Path
@@ -47,7 +48,7 @@ class Home:
 
 @dataclass(frozen=True)
 class Imported:
-    """One import: `from .module import names` has the level 1."""
+    """One import statement: `from .module import names` has the level 1."""
 
     module: str
     names: tuple[str, ...] = ()
@@ -59,7 +60,8 @@ class Imported:
 
     @property
     def paths(self) -> list[list[str]]:
-        """What can be a module: each of the names, or the module itself if there are none."""
+        """The possible modules of the import, as lists of names: one for each imported name, or the module itself if no name is
+        given."""
         parts = self.module.split(".") if self.module else []
         return [[*parts, name] for name in self.names] or [parts]
 
@@ -74,14 +76,15 @@ NamesIn = Callable[[Path], frozenset[str]]
 
 @dataclass(frozen=True)
 class Reached:
-    """Files, each with its name independent of where it lies, and the modules of other packages that they import."""
+    """Files with names that do not depend on the place of installation, and the modules of other packages that these files
+    import."""
 
     files: Mapping[Path, str] = field(default_factory=dict)
     packages: frozenset[str] = frozenset()
 
 
 class Codebase:
-    """The code of a package of ours in some folder, and of what is used with it."""
+    """The code of our package in some folder, and the code that is used with it."""
 
     def __init__(self, package: Path = PACKAGE):
         self.package = package
@@ -106,13 +109,13 @@ class Codebase:
         return self._core.files
 
     def of_part(self, part: Part, *more: str) -> str:
-        """Return the digest of a part's code and of further modules that it works through, with the name of its package, if
-        that is not ours."""
+        """Return the digest of a part's code and of `more` modules that it runs through. The name of the part's package comes
+        first, unless the package is ours."""
         digest = self.of(*part.modules, *filter(None, [part.home]), *more)
         return f"{part.package} {digest}" if part.package else digest
 
     def of(self, *modules: str) -> str:
-        """Return the digest of what these modules reach and the core does not; "" if that is nothing."""
+        """Return the digest of the files that these modules reach and the core does not; "" if there are none."""
         reached = self._reach(modules)
         files = {path: name for path, name in reached.files.items() if path not in self._core.files}
         versions = _versions(reached.packages - self._core.packages)
@@ -124,8 +127,8 @@ class Codebase:
 
     @cached_property
     def _ours(self) -> Mapping[str, Path]:
-        """Module -> its file, for all that a trial can depend on. The whole package's `__init__` is only for readers: no trial
-        runs it."""
+        """The files of our modules that a trial can depend on, by module. The whole package's `__init__` is only for readers:
+        no trial runs it."""
         files: dict[str, Path] = {}
         for path in self.package.rglob("*.py"):
             parts = path.relative_to(self.package).with_suffix("").parts
@@ -134,11 +137,11 @@ class Codebase:
         return files
 
     def _reach(self, modules: Iterable[str]) -> Reached:
-        """Return what these modules reach. Cached for our modules."""
-        if known := self._reaches.get(named := tuple(modules)):
+        """Return the files and packages that these modules reach by imports. The result is cached for our modules."""
+        if known := self._reaches.get(key := tuple(modules)):
             return known
         files, packages = dict[Path, str](), set[str]()
-        queue = [home for module in named for home in self._homes(module)]
+        queue = [home for module in key for home in self._homes(module)]
         names = cache(_names_in)  # for this search: each folder is read once, and not for each module that can lie in it
         while queue:
             home = queue.pop()
@@ -148,37 +151,39 @@ class Codebase:
                 queue += used
                 packages |= outside
         reached = Reached(files, frozenset(packages - sys.stdlib_module_names - {""}))
-        if all(module.partition(".")[0] == "bench" for module in named):
-            self._reaches[named] = reached
+        if all(module.partition(".")[0] == "bench" for module in key):
+            self._reaches[key] = reached
         return reached
 
     def _used_files(self, home: Home, names: NamesIn) -> tuple[Sequence[Home], frozenset[str]]:
-        """Return the files that a file's imports run, and the imported modules of other packages. Cached for our files."""
+        """Return the files that a file's imports run, and the imported modules of other packages. The result is cached for our
+        files."""
         if home.path in self._uses:
             return self._uses[home.path]
         is_ours = home.root == self.package.parent
-        used, packages = [] if is_ours else list(_around(home, names)), set[str]()
+        files, packages = [] if is_ours else list(_parent_packages(home, names)), set[str]()
         in_package = home.path.is_relative_to(self.package)
         for imported in self._imports(home.path) if in_package else _imports_in(home.path.read_bytes()):
             if imported.top == "bench" and not imported.level:
-                used += self._run_by(imported)
-            elif beside_home := list(_beside(home, imported, names)):
-                used += beside_home
+                files += self._files_of_import(imported)
+            elif beside := list(_files_beside(home, imported, names)):
+                files += beside
             else:
                 packages.add(imported.top)
-        found_once = tuple(used), frozenset(packages)
+        result = tuple(files), frozenset(packages)
         if is_ours:
-            self._uses[home.path] = found_once
-        return found_once
+            self._uses[home.path] = result
+        return result
 
     def _imports(self, path: Path) -> Sequence[Imported]:
-        """Return the imports of a file of ours, and keep the digest of its syntax: a file is parsed once for both."""
+        """Return the imports of a file of ours, and keep the digest of its syntax. The file is parsed once for both."""
         syntax, imports = _parse(path.read_bytes())
         if path.relative_to(self.package).parts[: len(BY_BYTES)] != BY_BYTES:
             self._syntax[path] = syntax
         return imports
 
     def _digest_of(self, files: Mapping[Path, str], versions: Mapping[str, str]) -> str:
+        """Return one digest of these files, each with its name, and of these package versions."""
         digest = hashlib.sha256()
         for path, name in sorted(files.items(), key=lambda item: (item[1], item[0])):
             content = self._syntax.get(path) or path.read_bytes()
@@ -187,16 +192,17 @@ class Codebase:
         return digest.hexdigest()[:20]
 
     def _homes(self, module: str) -> Iterator[Home]:
+        """Yield the files of a module: of our package, or of a loaded module of another package."""
         if module.partition(".")[0] == "bench":
-            yield from self._run_by(Imported(module))
+            yield from self._files_of_import(Imported(module))
         elif file := getattr(sys.modules.get(module), "__file__", None):
             path = Path(file).resolve()
             depth = module.count(".") + (path.name == "__init__.py")
             is_installed = "site-packages" in path.parents[depth].parts
             yield Home(path, path.parents[max(0, depth - is_installed)], by_itself=is_installed and depth == 0)
 
-    def _run_by(self, imported: Imported) -> Iterator[Home]:
-        """Yield our files that an import runs."""
+    def _files_of_import(self, imported: Imported) -> Iterator[Home]:
+        """Yield the files of our package that an import runs."""
         for named in imported.paths:
             parts = (present_path(name := ".".join(named)) or name).split(".")
             for end in range(2, len(parts) + 1):
@@ -206,7 +212,7 @@ class Codebase:
 
 @cache
 def our_codebase() -> Codebase:
-    """Return our codebase as it lies here, read once in a process."""
+    """Return the codebase of this installation. It is read once in a process."""
     return Codebase()
 
 
@@ -219,7 +225,7 @@ def _parse(source: bytes) -> tuple[bytes, Sequence[Imported]]:
 
 @lru_cache(maxsize=1024)
 def _imports_in(source: bytes) -> Sequence[Imported]:
-    """Return the imports of a file of others. Cached, since each architecture in one folder asks again."""
+    """Return the imports of another package's file. The result is cached, since each architecture in one folder needs it."""
     try:
         return tuple(_run_imports(ast.parse(source)))
     except (SyntaxError, ValueError):
@@ -235,8 +241,8 @@ def _run_imports(tree: ast.Module) -> Iterator[Imported]:
             yield Imported(statement.module or "", names, statement.level)
 
 
-def _beside(home: Home, imported: Imported, names_in: NamesIn) -> Iterator[Home]:
-    """Yield the files in a home's folder, and in its subfolders, that an import can mean."""
+def _files_beside(home: Home, imported: Imported, names_in: NamesIn) -> Iterator[Home]:
+    """Yield the files below a file's folder, or its root, that an import can mean."""
     for parts in imported.paths:
         if imported.level:
             starts = [(home.path.parents[imported.level - 1], parts)]
@@ -245,23 +251,24 @@ def _beside(home: Home, imported: Imported, names_in: NamesIn) -> Iterator[Home]
         else:  # the packages above the folder are named, too, and their number is unknown
             starts = [(home.root, parts[start:]) for start in range(len(parts))]
         for folder, rest in starts:
-            yield from (Home(path, home.root, home.by_itself) for path in _on_the_way(folder, rest, names_in))
+            yield from (Home(path, home.root, home.by_itself) for path in _files_along(folder, rest, names_in))
 
 
-def _around(home: Home, names_in: NamesIn) -> Iterator[Home]:
-    """Yield the packages that hold a module."""
+def _parent_packages(home: Home, names_in: NamesIn) -> Iterator[Home]:
+    """Yield the `__init__` files of the packages that contain a module."""
     for folder in home.path.parents:
         if folder != home.root and folder.is_relative_to(home.root) and "__init__.py" in names_in(folder):
             yield Home(folder / "__init__.py", home.root, home.by_itself)
 
 
-def _on_the_way(folder: Path, parts: Sequence[str], names_in: NamesIn) -> Iterator[Path]:
-    """Yield the nested packages that an import runs, and the module at its end, as far as they exist."""
+def _files_along(folder: Path, parts: Sequence[str], names_in: NamesIn) -> Iterator[Path]:
+    """Yield the `__init__` files of the nested packages that an import runs, and the module at the end of its path, as far as
+    they exist."""
     for part in parts:
-        there = names_in(folder)
-        if f"{part}.py" in there:
+        entries = names_in(folder)
+        if f"{part}.py" in entries:
             yield (folder / f"{part}.py").resolve()
-        if part not in there:
+        if part not in entries:
             return
         folder /= part
         if "__init__.py" in names_in(folder):
@@ -269,7 +276,7 @@ def _on_the_way(folder: Path, parts: Sequence[str], names_in: NamesIn) -> Iterat
 
 
 def _versions(modules: Iterable[str]) -> dict[str, str]:
-    """Return the installed versions of the packages of these modules; a module that is not installed has none."""
+    """Return the installed versions of these modules' packages. A module that is not installed is left out."""
     return dict(filter(None, map(_version_of, modules)))
 
 
@@ -278,11 +285,12 @@ def _version_of(module: str) -> tuple[str, str] | None:
     try:
         return module, metadata.version(module)
     except metadata.PackageNotFoundError:
-        named = _distributions().get(module) if module in sys.modules or find_spec(module) else None
-        return (named[0], metadata.version(named[0])) if named else None
+        distributions = _distributions().get(module) if module in sys.modules or find_spec(module) else None
+        return (distributions[0], metadata.version(distributions[0])) if distributions else None
 
 
 @cache
 def _distributions() -> Mapping[str, Sequence[str]]:
-    """Module -> the packages that install it, for modules with other names. Slow: it lists every file of every package."""
+    """Return the packages that install each module, for modules whose package has another name. It is slow: it lists every file
+    of every package."""
     return metadata.packages_distributions()

@@ -1,4 +1,4 @@
-"""An experiment's config in TOML, as a person writes it: read and checked here. `configs/smoke.toml` is a short example."""
+"""An experiment's config in TOML: read and checked. `configs/smoke.toml` is a short example."""
 
 from __future__ import annotations
 
@@ -53,23 +53,26 @@ class Config(StoredConfig):
         return self
 
     def format_of(self, model: str) -> AnswerFormat:
-        """Return the form in which this model is asked to answer."""
+        """Return the answer format in which this model is asked."""
         entry = self.model.get(model)
         return (entry.answer_format if entry else None) or self.answer_format
 
     def tags_of(self, model: str) -> Tags:
-        """Return the pairs of tags around this model's drafts, and of the models to which it passes requests on."""
+        """Return the pairs of tags around the drafts of this model and of the models that it routes to."""
         entry = self.model.get(model)
-        asked = [answering for answering in (entry, *map(self.model.get, entry.passes_on_to if entry else ())) if answering]
-        return tuple(dict.fromkeys((*KNOWN, *(pair for answering in asked for pair in answering.draft_tags))))
+        answering_entries = [
+            answering for answering in (entry, *map(self.model.get, entry.passes_on_to if entry else ())) if answering
+        ]
+        return tuple(dict.fromkeys((*KNOWN, *(pair for answering in answering_entries for pair in answering.draft_tags))))
 
     def policies(self) -> dict[str, LearnedPolicy]:
-        """Return the learned policies of the architectures. Raises ConfigError for a file that is none."""
+        """Return the learned policies of the architectures, by name. Raises ConfigError for a file that is no policy."""
         files = {name: self.architecture[name].policy for name in self.architectures if name in self.architecture}
         return {name: read_policy(file) for name, file in files.items() if file}
 
     @model_validator(mode="after")
-    def _asked_as_they_can_be(self) -> Config:
+    def _refuse_unsuitable_formats(self) -> Config:
+        """Refuse a model that cannot be asked in its answer format."""
         for name in self.models:
             entry = self.model.get(name)
             if entry and (why := entry.misfit(self.format_of(name))):
@@ -77,7 +80,8 @@ class Config(StoredConfig):
         return self
 
     @model_validator(mode="after")
-    def _routes_end(self) -> Config:
+    def _refuse_bad_routes(self) -> Config:
+        """Refuse a route to an unknown model, to a routed model, or to a model with another answer format."""
         for name, entry in self.model.items():
             for target in entry.passes_on_to:
                 if target not in self.model:
@@ -97,27 +101,27 @@ def load_config(path: Path, overrides: Mapping[str, Any], models: Mapping[str, M
 
     Raises ConfigError for an unreadable file, no TOML, an unknown key, or a value that does not fit.
     """
-    if not path.exists() and (there := _elsewhere(path)):
-        raise ConfigError(f"{path}: cannot be read: there is no such file; {there}")
+    if not path.exists() and (hint := _hint_at_other_place(path)):
+        raise ConfigError(f"{path}: cannot be read: there is no such file; {hint}")
     values = {**read_toml(path), **{key: value for key, value in overrides.items() if value is not None}}
     if models and isinstance(tables := values.get("model", {}), dict):
         values["model"] = {**tables, **models}
     try:
         return Config.model_validate(values)
     except ValidationError as error:
-        raise ConfigError(f"{path}: {_first(error)}") from error
+        raise ConfigError(f"{path}: {_first_error_line(error)}") from error
 
 
-def _elsewhere(path: Path) -> str:
-    """Return where a config of this name stands now, or the nearest names; "" without any config."""
+def _hint_at_other_place(path: Path) -> str:
+    """Return a hint at a config of this name in another folder, or at the nearest names; "" without any config."""
     known = {each.as_posix(): each for each in (*CONFIGS.glob("*.toml"), *STUDIES_FOLDER.glob("*/*.toml"))}
     moved = [name for name, each in known.items() if path.stem in (each.stem, each.parent.name)]
     return f"did you mean '{moved[0]}'?" if moved else nearest(path.as_posix(), known) if known else ""
 
 
-def _first(error: ValidationError) -> str:
-    """Return the first error in one line. An unknown key comes first, with the nearest known key: if a key is misspelt, the
-    right one is missing as well."""
+def _first_error_line(error: ValidationError) -> str:
+    """Return the first error as one line. An unknown key comes first, with the nearest known key: if a key is misspelt, the
+    right key is missing as well."""
     first = first_violation(error, "extra_forbidden")
     place = first.place
     if first.kind == "extra_forbidden":
@@ -128,6 +132,7 @@ def _first(error: ValidationError) -> str:
 
 
 def _keys_beside(names: Sequence[str]) -> list[str]:
+    """Return the keys that the table of this key can have."""
     tables: Mapping[str, list[type[BaseModel]]] = {
         "architecture": [ArchitectureEntry],
         "model": [part.settings for part in MODELS],

@@ -1,4 +1,4 @@
-"""How trials end while a run goes on: arms whose trials all end the same way without an answer, and why."""
+"""Report, while a run continues, the arms whose trials all end the same way without an answer, and the reason."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ MOST_SHOWN = 120
 """The most characters of a reason."""
 
 
-def outcomes_told(outcomes: Counter[str]) -> str:
-    """Say how many trials had each outcome: `solved 12, gave up 3`."""
+def outcomes_text(outcomes: Counter[str]) -> str:
+    """Return the number of trials with each outcome, in words: `solved 12, gave up 3`."""
     return ", ".join(f"{words} {outcomes[outcome]:,}" for outcome, words in WORDS.items() if outcomes[outcome])
 
 
 @dataclass
 class _Arm:
-    """The trials of one arm so far. `reasons` counts each trial's last rejection, or what ended it."""
+    """The trials of one arm so far. `reasons` counts the reason of each trial: its last rejection, or the text of its end."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
@@ -37,7 +37,7 @@ class _Arm:
         return self.outcomes.total() >= ENOUGH and len(self.outcomes) == 1 and self.outcomes.keys() <= ALIKE.keys()
 
     @property
-    def told(self) -> str:
+    def summary_text(self) -> str:
         count = self.outcomes.total()
         [outcome] = self.outcomes
         reason = self.reasons.most_common(1)
@@ -46,7 +46,7 @@ class _Arm:
 
 
 class Endings:
-    """How the trials of each arm ended.
+    """The outcomes of the trials of each arm.
 
     Attributes:
         alike: Whether an arm has at least ENOUGH trials that all ended the same way without being solved.
@@ -54,7 +54,7 @@ class Endings:
 
     def __init__(self) -> None:
         self._arms: dict[str, _Arm] = {}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     @property
     def alike(self) -> bool:
@@ -67,22 +67,23 @@ class Endings:
         arm.reasons.update([_reason(record)])
 
     def news(self) -> Iterator[str]:
-        """Yield a line, once, for each arm whose trials all end alike."""
+        """Yield a line for each arm whose trials all end alike, once per arm."""
         for name, arm in self._arms.items():
-            if arm.ends_alike and name not in self._told:
-                self._told.add(name)
-                yield f"{name}: {arm.told}"
+            if arm.ends_alike and name not in self._reported:
+                self._reported.add(name)
+                yield f"{name}: {arm.summary_text}"
 
     def summary(self) -> Iterator[str]:
-        """Yield a line for each arm whose trials all ended alike, by all trials added so far."""
-        return (f"{name}: {arm.told}" for name, arm in self._arms.items() if arm.ends_alike)
+        """Yield a line for each arm whose trials have all ended alike."""
+        return (f"{name}: {arm.summary_text}" for name, arm in self._arms.items() if arm.ends_alike)
 
 
 def _reason(record: TrialRecord) -> str:
-    """Say why a trial has no right answer: the last rejection of the subtask on which it gave up, or else what ended it."""
+    """Return why a trial has no right answer: the last rejection of the subtask at which it gave up, else the reason in its
+    record."""
     rejected = [verdict for verdict in of_kind(record.events, Judged) if not verdict.accepted and verdict.view != "undamaged"]
     if record.outcome == "gave_up" and rejected:
-        of_it = [verdict for verdict in rejected if record.reason.startswith(f"{verdict.subtask}:")]
-        last = (of_it or rejected)[-1]
+        of_subtask = [verdict for verdict in rejected if record.reason.startswith(f"{verdict.subtask}:")]
+        last = (of_subtask or rejected)[-1]
         return one_line(f"{last.subtask}: {last.reason}{f', {last.detail}' if last.detail else ''}", MOST_SHOWN)
     return one_line(record.reason or (record.grade.note if record.grade else "") or "no reason is recorded", MOST_SHOWN)

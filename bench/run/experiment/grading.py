@@ -1,4 +1,4 @@
-"""Grade answers as they come, equal answers only once.
+"""Grade answers when their trials end. Equal answers are graded once.
 
 A grader is a pack's code, and an answer can be made to break it. So an exception that an answer provokes in its grader makes
 the answer wrong, with a note. It is an error of the pack only if the grader also raises on the pack's reference.
@@ -25,12 +25,13 @@ GradeKey = tuple[str, str, str]
 
 
 def key_of(scenario: Scenario, answer: Answer) -> GradeKey:
+    """Return the key of an answer's grade."""
     text = "\0".join(f"{name}\0{answer[name].model_dump_json()}" for name in scenario.task.answer_names)
     return scenario.key, scenario.graded_by, digest_of(text)
 
 
 def grade_of(scenario: Scenario, given: Any) -> Grade:
-    """Return the grade of an answer, or of an environment at its end.
+    """Return the grade of an answer, or of a world at the end of its trial.
 
     Raises the grader's exception if it also fails on the reference, and SandboxBroken if the sandbox cannot run here.
     """
@@ -46,7 +47,7 @@ def grade_of(scenario: Scenario, given: Any) -> Grade:
 
 
 def _grades_its_reference(scenario: Scenario) -> bool:
-    """Return whether the grader can grade the pack's right answer."""
+    """Return whether the grader runs without an exception on the pack's right answer."""
     try:
         if scenario.environment is None:
             scenario.grade_outputs(scenario.reference)
@@ -59,7 +60,7 @@ def _grades_its_reference(scenario: Scenario) -> bool:
 
 @dataclass
 class Graders:
-    """Grades answers in a thread, equal answers only once.
+    """Grades answers in a thread, and equal answers only once.
 
     stored    grades that are already known, such as a recording's
     refusal   why graders that run a model's code grade nothing new; "" if they may
@@ -70,12 +71,12 @@ class Graders:
     _known: dict[GradeKey, Grade] = field(default_factory=dict)
 
     async def grade(self, scenario: Scenario, answer: Any) -> Grade:
-        """Grade an answer, or the content of the environment as it ended.
+        """Grade an answer, or the content of a world at the end of its trial.
 
         Raises Unguarded if the answer has no stored grade and may not be graded here, and what `grade_of` raises.
         """
         if scenario.environment:
-            ended = of_packs(scenario.environment).ended
+            ended = of_packs(scenario.environment).content_to_grade
             return await asyncio.to_thread(lambda: grade_of(scenario, ended(answer)))
         key = key_of(scenario, answer)
         if (grade := self.stored.get(key) or self._known.get(key)) is not None:

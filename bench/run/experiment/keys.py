@@ -1,4 +1,4 @@
-"""The key of a trial, from its spec or from its record: the same draws in both."""
+"""The key of a trial, made from its spec or from its record. Both give the same random draws."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bench.run.trial.key import TrialKey
 
 
 class Placed(Protocol):
-    """A trial, by its place in its experiment."""
+    """A trial, identified by its place in its experiment."""
 
     @property
     def scenario(self) -> str: ...
@@ -22,5 +22,5 @@ class Placed(Protocol):
 
 
 def key_of(seed: int, trial: Placed) -> TrialKey:
-    """Return a trial's key. An equivalent of a task has the task's draws, but its own responses."""
+    """Return a trial's key. A task that is an equivalent of another has that task's draws, but responses of its own."""
     return TrialKey(seed, trial.scenario, trial.repetition, trial.arm, trial.instance, task_of(trial.scenario))

@@ -1,4 +1,4 @@
-"""From a config to its trials: their order, and the id of each, a digest of all that determines it."""
+"""Make the trials of a config: their order, and the id of each trial, a digest of all that determines it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class TrialSpec:
 
 
 class TrialSpecs(Sequence[TrialSpec]):
-    """Trials in the order in which they run. Each is made on demand, and none is kept: there can be millions.
+    """The trials in the order in which they run. A trial is made when it is read, and none is stored: there can be millions.
 
     make    makes them anew
     count   how many there are; None if they are counted on demand
@@ -90,7 +90,7 @@ class TrialSpecs(Sequence[TrialSpec]):
 
 @dataclass(frozen=True)
 class Matrix:
-    """A resolved experiment: everything that its trials need, and the trials in the order in which they run.
+    """A resolved experiment: its trials in the order in which they run, and everything that they need.
 
     scenarios   by `Scenario.key`: each instance of each pack
     plans       (`Scenario.key`, plan) -> the plan for that instance
@@ -115,13 +115,13 @@ class Matrix:
     portion: str = ""
 
     def arm(self, spec: TrialSpec) -> ResolvedArm:
-        """Return what a trial's names stand for."""
+        """Return the scenario, architecture, model and settings of a trial."""
         architecture, settings = self.architectures[spec.architecture], self._settings[spec.architecture, spec.model]
         return ResolvedArm(self.scenarios[spec.scenario_key], architecture, self.models[spec.model], spec.plan, settings)
 
     @cached_property
     def _settings(self) -> Mapping[tuple[str, str], Settings]:
-        """(architecture, model) -> the settings."""
+        """The settings by (architecture, model)."""
         config, known = self.config, self.architectures.items()
         return {
             (name, model): replace(architecture.settings, answer_format=config.format_of(model), tags=config.tags_of(model))
@@ -131,17 +131,16 @@ class Matrix:
 
     @property
     def has_commands(self) -> bool:
-        """Whether a command is among the architectures."""
+        """Whether an architecture is a user's command."""
         return any(architecture.is_command for architecture in self.architectures.values())
 
     def key(self, spec: TrialSpec) -> TrialKey:
-        """Return what a trial's draws depend on."""
+        """Return the key of a trial's random draws."""
         return key_of(self.config.seed, spec)
 
     def trial_of(self, spec: TrialSpec, code_digest: str) -> Callable[[int], TrialSpec]:
-        """Return the function that makes the trial of each repetition at this place, with its id: the digest of all that
-        determines it. The grader is not in it: grades can be made anew. Parts that all repetitions share are serialized
-        once."""
+        """Return a function that makes the trial of a repetition, with its id: the digest of all that determines it. The grader
+        is left out: grades can be made again. Values that all repetitions share are serialized once."""
         arm = self.arm(spec)
         entry = arm.architecture
         determined_by: dict[str, object] = {
@@ -175,8 +174,8 @@ class Matrix:
 
         return trial
 
-    def worked_by(self, work: Architecture) -> Matrix:
-        """Return the same trials, with this function in the place of every architecture."""
+    def with_architecture(self, work: Architecture) -> Matrix:
+        """Return the same trials with `work` as the function of every architecture."""
         return replace(self, architectures={name: replace(entry, work=work) for name, entry in self.architectures.items()})
 
     @property
@@ -197,7 +196,7 @@ def build_matrix(
     scenarios: Mapping[str, Scenario] | None = None,
     codebase: Codebase | None = None,
 ) -> Matrix:
-    """Load what the config names, and make its trials.
+    """Load the parts that the config names, and make the trials.
 
     Trials are interleaved: all arms of a repetition run, in an order drawn for each, before the next repetition begins, so that
     changes over time affect all arms alike.
@@ -227,18 +226,18 @@ def build_matrix(
     if len(known) < len(loaded):
         raise ConfigError(f"scenarios: two of {', '.join(config.scenarios)} are the same pack and variant; name each once")
     codebase = codebase or our_codebase()
-    chosen = resolve_architectures(config, architectures or {}, codebase, policies)
+    resolved = resolve_architectures(config, architectures or {}, codebase, policies)
     refuse_unknown_routes(config, known, packs)
     refuse_unknown_packs(config, known.values(), packs)
-    refuse_misfits(config, chosen.values(), known)
+    refuse_misfits(config, resolved.values(), known)
     effects = dict.fromkeys((fault.effect, fault.point) for plan in config.plans for fault in config.faults_of(plan))
     kinds = {
         name: [MODELS[config.model[reached].kind] for reached in (name, *config.model[name].passes_on_to)]
         for name in config.models
     }
-    surrounding = dict.fromkeys(pack.environment.part for pack in loaded if pack.environment)
+    environment_kinds = dict.fromkeys(pack.environment.part for pack in loaded if pack.environment)
     server: Server = no_server
-    if any(arm.part.makes_own_calls for arm in chosen.values()):
+    if any(arm.part.makes_own_calls for arm in resolved.values()):
         from bench.run.endpoint.server import serve_session as server  # noqa: PLC0415  aiohttp is slow to import; and not in mid-trial, where it would count
     matrix = Matrix(
         config=config,
@@ -248,11 +247,11 @@ def build_matrix(
             for key, scenario in known.items()
             for plan in config.plans_on(scenario.name)
         },
-        architectures=chosen,
-        models=resolve_models(config, known, chosen.values()),
+        architectures=resolved,
+        models=resolve_models(config, known, resolved.values()),
         effects={key: codebase.of_part(EFFECTS[key]) for key in effects},
         kinds={name: " + ".join(dict.fromkeys(map(codebase.of_part, parts))) for name, parts in kinds.items()},
-        environments={kind: codebase.of_part(ENVIRONMENTS[kind]) for kind in surrounding},
+        environments={kind: codebase.of_part(ENVIRONMENTS[kind]) for kind in environment_kinds},
         versions=codebase.versions,
         back_off=BackOff(config.back_off.tries, config.back_off.base, config.back_off.most),
         server=server,
@@ -265,9 +264,10 @@ def build_matrix(
 def _instances(
     name: str, config: Config, packs: Sequence[Path], scenarios: Mapping[str, Scenario], seen: frozenset[str]
 ) -> Sequence[Scenario]:
-    """Return the instances that the config asks for: the named one, as `pack/instance`, or a sample of the config's size. The
-    sample is drawn by the seed and the pack's name alone, so that all arms, and all variants that share instance names, have
-    the same. No arm runs instances that a policy has `seen`. Raises ConfigError if none is left."""
+    """Return the instances of a scenario that the config asks for: the named one, as `pack/instance`, or a sample of the
+    config's size. The sample is drawn by the seed and the pack's name alone, so that all arms, and all variants that share
+    instance names, have the same sample. No arm runs instances that a policy has `seen`. Raises ConfigError if no instance
+    remains."""
     pack, _, instance = name.partition("/")
     if name in scenarios:
         chosen: Sequence[Scenario] = [scenarios[name]]
@@ -283,6 +283,7 @@ def _instances(
 
 
 def _specs(matrix: Matrix, code_digest: str) -> Iterator[TrialSpec]:
+    """Yield the trials: the arms of each repetition in an order drawn for it."""
     config = matrix.config
     arms = [
         TrialSpec("", scenario.name, architecture, model, matrix.plans[key, plan], 0, scenario.instance)
@@ -300,6 +301,6 @@ def _specs(matrix: Matrix, code_digest: str) -> Iterator[TrialSpec]:
 
 
 def answers_by_reference(model: Model, plan: FaultPlan) -> bool:
-    """Return whether the pack's reference or wrong answers determine a trial: the model answers with them, or a fault puts them
-    in."""
+    """Return whether the pack's reference or wrong answers determine a trial: the model answers with them, or a fault inserts
+    them."""
     return model.timing == "simulated" or any(EFFECTS[fault.effect, fault.point].from_reference for fault in plan.faults)

@@ -1,4 +1,4 @@
-"""Join parts of one run that were recorded apart: its shards, or parts by instance, plan or repetition.
+"""Merge parts of one run that were recorded separately: its shards, or parts by instance, plan or repetition.
 
     merged = merge_parts([Path("results/mine-shard-1-of-2"), Path("results/mine-shard-2-of-2")], Path("results/mine"))
 
@@ -30,9 +30,9 @@ from bench.scenario import scenario_key
 Entry = TypeVar("Entry")
 BY_INSTANCE: Mapping[str, NamedParts] = {
     **NAMED,
-    "version of what is asked by the scenario": lambda manifest: _of_instances(manifest, "asked"),
-    "version of the reference of the scenario": lambda manifest: _of_instances(manifest, "reference"),
-    "version of the grader of the scenario": lambda manifest: _of_instances(manifest, "graded_by"),
+    "version of what is asked by the scenario": lambda manifest: _digests_by_instance(manifest, "asked"),
+    "version of the reference of the scenario": lambda manifest: _digests_by_instance(manifest, "reference"),
+    "version of the grader of the scenario": lambda manifest: _digests_by_instance(manifest, "graded_by"),
     "variant of the scenario": lambda manifest: {name: pack.variant for name, pack in manifest.scenarios.items()},
     "plan": lambda manifest: manifest.config.plan,
     "variant of an architecture": lambda manifest: manifest.config.architecture,
@@ -43,7 +43,8 @@ IN_PARTS = {"scenarios", "architectures", "models", "plans", "architecture", "pl
 
 @dataclass(frozen=True)
 class RunPart:
-    """A checked part of a run. `trials` maps ids to outcomes, `tasks` are (model, scenario, instance, repetition)."""
+    """A checked part of a run. `trials` maps the ids of trials to their outcomes; `tasks` holds (model, scenario, instance,
+    repetition)."""
 
     folder: Path
     manifest: Manifest
@@ -63,7 +64,7 @@ class RunPart:
 
 
 def merge_parts(folders: Sequence[Path], target: Path) -> tuple[int, int]:
-    """Write one run that holds all trials of these parts.
+    """Write one run that contains all trials of these parts.
 
     Args:
         folders: The parts' folders, or the folders that their archives stand for. Their order decides the order of names alone.
@@ -80,41 +81,41 @@ def merge_parts(folders: Sequence[Path], target: Path) -> tuple[int, int]:
         raise ResultsError(f"{target}: exists already; give another --name")
     parts = [_check(folder) for folder in folders]
     for first, second in itertools.combinations(parts, 2):
-        _refuse(first, second)
+        _refuse_pair(first, second)
     manifest = _manifest(parts, target.name)
-    whole = _whole(manifest)
+    whole = _trials_of_whole_run(manifest)
     ended = sum(outcome != "error" for part in parts for outcome in part.trials.values())
-    half = target.with_name(f".{target.name}.half")
-    if half.exists():  # a merge was killed, or else it is writing, and its lock refuses this
-        shutil.rmtree(set_aside(half))
-    writer = RunWriter(half, manifest)
+    unfinished = target.with_name(f".{target.name}.half")
+    if unfinished.exists():  # a merge was killed, or else it is writing, and its lock refuses this
+        shutil.rmtree(set_aside(unfinished))
+    writer = RunWriter(unfinished, manifest)
     try:
         for part in sorted(parts, key=lambda part: min(part.trials)):
             _copy(part.folder, writer)
         note = f"merged of {len(parts)} parts: {', '.join(part.manifest.name for part in parts)}"
         writer.note(SessionRecord(now(), "began", note))
-        how = "complete" if ended == whole else f"stopped: {whole - ended} trials are missing"
-        writer.note(SessionRecord(now(), "ended", how, mark=writer.mark if ended == whole else None))
-        _rename(half, target)  # while it is locked, so that no other merge takes it for one that was killed
+        ending = "complete" if ended == whole else f"stopped: {whole - ended} trials are missing"
+        writer.note(SessionRecord(now(), "ended", ending, mark=writer.mark if ended == whole else None))
+        _rename(unfinished, target)  # while it is locked, so that no other merge takes it for one that was killed
     except BaseException:
-        shutil.rmtree(half, ignore_errors=True)
+        shutil.rmtree(unfinished, ignore_errors=True)
         raise
     finally:
         writer.close()
     return ended, whole
 
 
-def _rename(half: Path, target: Path) -> None:
+def _rename(unfinished: Path, target: Path) -> None:
     try:
-        half.rename(target)
+        unfinished.rename(target)
     except OSError as error:
         problem = "exists already; give another --name" if target.exists() else f"cannot be written: {error.strerror}"
         raise ResultsError(f"{target}: {problem}") from error
 
 
 def _check(folder: Path) -> RunPart:
-    """Check a part. Raises ResultsError if the part is damaged, was graded anew, has no end, or two versions of the code ran
-    its trials."""
+    """Check a part of a run and return it. Raises ResultsError if the part is damaged, was graded anew, has no end, or two
+    versions of the code ran its trials."""
     manifest, check = read_manifest(folder), RunCheck(folder)
     outcomes: dict[str, str] = {}
     tasks: set[tuple[str, str, str, int]] = set()
@@ -136,8 +137,9 @@ def _check(folder: Path) -> RunPart:
     return RunPart(folder, manifest, outcomes, frozenset(tasks))
 
 
-def _refuse(part: RunPart, other: RunPart) -> None:
-    """Raise ResultsError if two parts are not of a single run, or both hold what only one of them can hold."""
+def _refuse_pair(part: RunPart, other: RunPart) -> None:
+    """Raise ResultsError if two parts are not parts of one run, or both contain a trial or a task that only one of them may
+    contain."""
     _refuse_unlike(part.manifest, other.manifest)
     if twice := len(part.trials.keys() & other.trials.keys()):
         problem = f"{part.folder} and {other.folder} share {twice} trial{'' if twice == 1 else 's'}"
@@ -151,7 +153,7 @@ def _refuse(part: RunPart, other: RunPart) -> None:
 
 
 def _copy(folder: Path, writer: RunWriter) -> None:
-    """Append all that a part holds, except its sessions' marks of an end: the merged run has its own end."""
+    """Append all records of a part, without the marks of its sessions' ends: the merged run has an end of its own."""
     for line in text_lines(folder):
         writer.add_texts({line["digest"]: line["text"]})
     for response in read_responses(folder):
@@ -163,7 +165,7 @@ def _copy(folder: Path, writer: RunWriter) -> None:
             writer.add(record, {})
 
 
-def _whole(manifest: Manifest) -> int:
+def _trials_of_whole_run(manifest: Manifest) -> int:
     """Return the number of trials of the whole run."""
     config = manifest.config
     tasks = sum(len(pack.instances) * len(config.plans_on(name)) for name, pack in manifest.scenarios.items())
@@ -171,7 +173,7 @@ def _whole(manifest: Manifest) -> int:
 
 
 def _manifest(parts: Sequence[RunPart], name: str) -> Manifest:
-    """Return the manifest of the whole run: what all parts agree on, and what each of them names."""
+    """Return the manifest of the whole run: the values that all parts share, and the entries of each part."""
     manifests = [part.manifest for part in parts]
     configs = [manifest.config for manifest in manifests]
     config: dict[str, Any] = {
@@ -200,23 +202,26 @@ def _manifest(parts: Sequence[RunPart], name: str) -> Manifest:
 
 
 def _unite(tables: Iterable[Mapping[str, Entry]]) -> dict[str, Entry]:
+    """Return one table with the entries of all tables."""
     return {name: entry for table in tables for name, entry in table.items()}
 
 
 def _weakest(sandboxes: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return each guard's state: missing if it was missing for any part."""
+    """Return the state of each guard of the sandbox: missing if it was missing for any part."""
     return _unite([*sandboxes, *({name: how for name, how in sandbox.items() if how != "in force"} for sandbox in sandboxes)])
 
 
 def _pack(packs: Sequence[ManifestPack]) -> ManifestPack:
     """Return the pack with the instances of all parts."""
-    apart = list({pack.instances: pack for pack in sorted(packs, key=lambda pack: bool(pack.reference))}.values())
-    if len(apart) == 1:
-        return apart[0]
-    asked, graded, reference = (_by_instance(apart, what) for what in ("asked", "graded_by", "reference"))
-    baselines = [pack.baseline for pack in apart if pack.baseline]
-    is_known = len(baselines) == len(apart) and sum(baseline.of for baseline in baselines) == len(asked)
-    tokens = sum(pack.document_tokens * len(pack.instances) for pack in apart) / sum(len(pack.instances) for pack in apart)
+    different = list({pack.instances: pack for pack in sorted(packs, key=lambda pack: bool(pack.reference))}.values())
+    if len(different) == 1:
+        return different[0]
+    asked, graded, reference = (_by_instance(different, what) for what in ("asked", "graded_by", "reference"))
+    baselines = [pack.baseline for pack in different if pack.baseline]
+    is_known = len(baselines) == len(different) and sum(baseline.of for baseline in baselines) == len(asked)
+    tokens = sum(pack.document_tokens * len(pack.instances) for pack in different) / sum(
+        len(pack.instances) for pack in different
+    )
     changed = {
         "instances": tuple(asked),
         "asked": joint_digest(list(asked.values())),
@@ -228,7 +233,7 @@ def _pack(packs: Sequence[ManifestPack]) -> ManifestPack:
         "document_tokens": round(tokens),
         "baseline": _sum(baselines) if is_known else None,
     }
-    return apart[0].model_copy(update=changed)
+    return different[0].model_copy(update=changed)
 
 
 def _by_instance(packs: Sequence[ManifestPack], what: str) -> dict[str, str]:
@@ -242,15 +247,15 @@ def _sum(baselines: Sequence[BaselineGrades]) -> BaselineGrades:
 
 
 def _refuse_unlike(first: Manifest, second: Manifest) -> None:
-    """Raise ResultsError if two runs are not parts of one: whatever both name must be equal."""
+    """Raise ResultsError if two runs are not parts of one run: all entries that both have must be equal."""
     for difference in differences(first, second, IN_PARTS, BY_INSTANCE, all_names=False):
         how = ": {} is {} and {}".format(*key_that_differs(difference)) if difference.kind == "config" else ""
         problem = f"{first.name} and {second.name} are not parts of a single run: each has another {difference.what}{how}"
         raise ResultsError(f"{problem}; `bench report {first.name} {second.name}` shows what they share")
 
 
-def _of_instances(manifest: Manifest, what: str) -> dict[str, object]:
-    """Return the digest of each instance that has one."""
+def _digests_by_instance(manifest: Manifest, what: str) -> dict[str, object]:
+    """Return the digest of each instance that has one, by scenario and instance."""
     return {
         scenario_key(name, instance): digest
         for name, pack in manifest.scenarios.items()

@@ -1,4 +1,4 @@
-"""A model's table in a config, and the core's kinds of models: simulated, recorded, or routed to others."""
+"""The tables of models in a config, and the core's kinds of models: simulated, recorded, or routed to others."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class RoutedEntry(RoutedSettings, BaseModelEntry):
 
 
 OURS = (
-    ModelPart("simulated", SimulatedEntry, "bench.run.models.simulated:made"),
-    ModelPart("recorded", RecordedEntry, "bench.run.models.recorded:made"),
-    ModelPart("routed", RoutedEntry, "bench.run.models.routed:made"),
+    ModelPart("simulated", SimulatedEntry, "bench.run.models.simulated:make_model"),
+    ModelPart("recorded", RecordedEntry, "bench.run.models.recorded:make_model"),
+    ModelPart("routed", RoutedEntry, "bench.run.models.routed:make_model"),
 )
 MODELS = Registry("kind of model", ModelPart, plural="models")
 
 
 class ReadEntry:
-    """Reads a model's table by its kind."""
+    """Validates a model's table with the settings of its kind."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:

@@ -30,16 +30,16 @@ class BaseModelEntry(ConfigEntry):
 
     @property
     def passes_on_to(self) -> tuple[str, ...]:
-        """Return the models of the config to which it passes requests on."""
+        """Return the names of the models to which this model passes requests on."""
         return ()
 
     @property
     def replays(self) -> Path | None:
-        """Return the run whose recorded replies it gives; None if it replays no run."""
+        """Return the folder of the run whose recorded replies the model gives; None if it replays no run."""
         return None
 
     def misfit(self, _: AnswerFormat) -> str:
-        """Return why the model cannot be asked in a format with its entry's settings.
+        """Return why the model cannot be asked in an answer format.
 
         Args:
             _: The answer format.
@@ -63,7 +63,7 @@ class ModelPart(Part):
 
     @property
     def modules(self) -> Sequence[str]:
-        """Return the modules that hold its code."""
+        """Return the modules that contain the code of the model."""
         return (self.path.partition(":")[0],)
 
     def __post_init__(self) -> None:

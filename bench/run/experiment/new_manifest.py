@@ -32,7 +32,8 @@ from bench.scenario import Scenario
 def manifest_of(
     matrix: Matrix, name: str, prepared: Mapping[str, JsonValue] | None = None, permission: Permission | None = None
 ) -> Manifest:
-    """Return the manifest of a run that begins now; `prepared` is what the run's study keeps, `permission` how it grades."""
+    """Return the manifest of a run that begins now. `prepared` holds the data of the run's study, and `permission` says how
+    answers are graded."""
     config = matrix.config
     return Manifest(
         format=FORMAT,
@@ -68,7 +69,7 @@ def manifest_of(
 
 
 def _descriptions(matrix: Matrix) -> Described:
-    """Return what a reader must know of the run's architectures and effects."""
+    """Return the descriptions of the run's architectures and effects for readers."""
     bases = dict.fromkeys(map(matrix.config.base, matrix.config.architectures))
     effects = {(name, point): EFFECTS[name, point] for name, point in matrix.effects}
     return Described(
@@ -102,13 +103,14 @@ def _recordings(models: Iterable[Model]) -> dict[str, History]:
 
 
 def _parameters(model: Model, matrix: Matrix, name: str) -> ModelParameters:
-    """Return a model's parameters, with its answer format and tags if they are not the default."""
+    """Return a model's parameters, with its answer format and draft tags if they are not the default."""
     asked: dict[str, object] = {} if (form := matrix.config.format_of(name)) == DEFAULT else {"answer_format": form}
     tags = [pair for pair in matrix.config.tags_of(name) if pair not in KNOWN]
     return ModelParameters.of({**model.parameters, **asked, **({"draft_tags": tags} if tags else {})})
 
 
 def _pack(instances: Sequence[Scenario], matrix: Matrix) -> ManifestPack:
+    """Return the manifest's entry of a pack."""
     first, several = instances[0], instances if len(instances) > 1 else ()
     plans = [plan for (key, _), plan in matrix.plans.items() if matrix.scenarios[key].name == first.name]
     by_reference = any(answers_by_reference(model, plan) for model in matrix.models.values() for plan in plans)
@@ -130,11 +132,12 @@ def _pack(instances: Sequence[Scenario], matrix: Matrix) -> ManifestPack:
 
 
 def joint_digest(digests: Sequence[str]) -> str:
-    """Return the digest of the only instance, or one digest over all."""
+    """Return the digest of the only instance, or one digest over the digests of all instances."""
     return digests[0] if len(digests) == 1 else hashlib.sha256("\0".join(digests).encode()).hexdigest()[:20]
 
 
 def _baseline(instances: Sequence[Scenario]) -> BaselineGrades:
+    """Return the grades of the pack's baseline answers."""
     answers = [(scenario, scenario.baseline(scenario.task.documents)) for scenario in instances]
     grades = [scenario.grade_outputs(answer) for scenario, answer in answers if answer]  # an empty answer scores nothing
     solved = sum(grade.correct for grade in grades)

@@ -1,4 +1,4 @@
-"""A fault plan as a person writes it: its effects must exist, and strike where it says."""
+"""A fault plan in a config. Its effects must exist, and must be able to strike at the given points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The portion of an experiment that one command runs if several machines share its trials."""
+"""The portion of an experiment that one command runs when several machines share its trials."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WHOLE = re.compile(r"[1-9]\d{0,5}")
 
 @dataclass(frozen=True)
 class Portion:
-    """The trials to run; all of them, unless a field says otherwise.
+    """The trials that a command runs; by default all trials.
 
     shard   (number, count): this shard out of so many; a trial's shard follows from its id alone
     first   the number of the first repetition
@@ -36,25 +36,27 @@ class Portion:
         return f"{shard}-from-{self.first}" if self.first > 1 else shard
 
     def in_words(self, repetitions: int) -> str:
-        """Return in words which trials these are; "" for all. `repetitions` is the number of the last repetition."""
+        """Return a description of these trials; "" for all. `repetitions` is the number of the last repetition."""
         shard = f"shard {self.shard[0]} of {self.shard[1]}" if self.shard[1] > 1 else ""
         return ", ".join(filter(None, (shard, f"repetitions {self.first} to {repetitions}" if self.first > 1 else "")))
 
     def holds(self, spec: TrialSpec) -> bool:
-        number, of = self.shard
-        return spec.repetition >= self.first and int(spec.id, 16) % of == number - 1
+        """Return whether a trial is in this portion."""
+        number, count = self.shard
+        return spec.repetition >= self.first and int(spec.id, 16) % count == number - 1
 
 
-def shard_in(text: str | None) -> tuple[int, int]:
-    """Read `3/8`. Raises ConfigError for another text."""
+def parse_shard(text: str | None) -> tuple[int, int]:
+    """Parse a shard such as `3/8` as (number, count). Raises ConfigError for another text."""
     pair = PAIR.fullmatch(text or "1/1")
     if not pair or pair[2] != "/" or int(pair[1]) > int(pair[3]):
         raise ConfigError(f"--shard {text}: say which shard of how many, such as 3/8")
     return int(pair[1]), int(pair[3])
 
 
-def repetitions_in(text: str | None) -> tuple[int, int | None]:
-    """Read `10`, or `6-10`, as the first and the last repetition; for None the last is the config's. Raises ConfigError."""
+def parse_repetitions(text: str | None) -> tuple[int, int | None]:
+    """Parse `10` or `6-10` as the first and the last repetition; for None the last is the config's. Raises ConfigError for
+    another text."""
     if text is None:
         return 1, None
     if WHOLE.fullmatch(text):
@@ -66,7 +68,7 @@ def repetitions_in(text: str | None) -> tuple[int, int | None]:
 
 
 def restrict_to(matrix: Matrix, portion: Portion) -> Matrix:
-    """Return the matrix with only a portion's trials.
+    """Return the matrix with only the trials of a portion.
 
     Raises:
         ConfigError: The portion is empty, or a shard would separate trials that must get the same replies.

@@ -1,4 +1,5 @@
-"""What an experiment will take, before it is run: each arm runs once with the reference's answers in the model's place.
+"""Estimate the calls, tokens and cost of an experiment before it runs: one repetition of each arm runs with the reference's
+answers in place of the model's.
 
 A command is not started: nobody knows what it does beside asking its model.
 """
@@ -34,8 +35,8 @@ STAND_IN, REHEARSED = "state_machine", 20
 
 @dataclass(frozen=True)
 class ArmPreview:
-    """What all repetitions of one arm will take, by our tokenizer. `cost` is None if the model has no prices; all three numbers
-    are None for a command."""
+    """The calls, tokens and cost that all repetitions of one arm will take, by our tokenizer. `cost` is None if the model has
+    no prices; all three numbers are None for a command."""
 
     scenario: str
     architecture: str
@@ -48,7 +49,7 @@ class ArmPreview:
 
 
 def preview(matrix: Matrix) -> Iterator[ArmPreview]:
-    """Yield one row for each arm. No model is asked, and no command is started."""
+    """Yield the preview of each arm. No model is asked, and no command is started."""
     rehearsal = replace(matrix, models={name: _stand_in(name, matrix) for name in matrix.models})
     tariff = Tariff.of(matrix.models)
     for arm, records in groupby(run(_first_repetition(rehearsal)), key=_arm):
@@ -56,12 +57,12 @@ def preview(matrix: Matrix) -> Iterator[ArmPreview]:
     commands = Counter(
         (spec.scenario, spec.architecture, spec.model, spec.plan.name) for spec in matrix.specs if _is_command(spec, matrix)
     )
-    for named, trials in commands.items():
-        yield ArmPreview(*named, trials, None, None, None)
+    for key, trials in commands.items():
+        yield ArmPreview(*key, trials, None, None, None)
 
 
-def starts(matrix: Matrix) -> float | None:
-    """Return about how often one trial starts its command: once, and again after each kill.
+def expected_starts(matrix: Matrix) -> float | None:
+    """Return the expected number of starts of a command in one trial: the first start, and one more after each kill.
 
     A pattern that is killed at the same faults stands in for the command, in some of the trials. None if a world has
     no procedure by which the pattern works."""
@@ -70,19 +71,20 @@ def starts(matrix: Matrix) -> float | None:
         return None
     sample = commands[:: math.ceil(len(commands) / REHEARSED)]
     rehearsal = replace(matrix, models={name: _stand_in(name, matrix) for name in matrix.models})
-    records = run(_rehearse(sample, rehearsal.worked_by(load_architecture(ARCHITECTURES.named(STAND_IN)))))
+    records = run(_rehearse(sample, rehearsal.with_architecture(load_architecture(ARCHITECTURES.named(STAND_IN)))))
     if any(record.outcome == "error" for record in records):
         return None
     return 1 + sum(isinstance(event, ProcessDied) for record in records for event in record.events) / len(records)
 
 
 async def _rehearse(specs: Sequence[TrialSpec], matrix: Matrix) -> list[TrialRecord]:
+    """Run trials without recording them, and return their records."""
     graders = Graders()
     return [(await run_trial(spec, matrix, Slots(), graders)).record for spec in specs]
 
 
 def _stand_in(name: str, matrix: Matrix) -> Model:
-    """Return a model that answers with the references in this model's name; a routed model passes on to stand-ins."""
+    """Return a simulated model that answers with the references under this model's name. A routed model routes to stand-ins."""
     entry = matrix.config.model[name]
     if isinstance(entry, RoutedEntry):
         return RoutedModel(name, entry, {target: _stand_in(target, matrix) for target in entry.targets})
@@ -90,22 +92,23 @@ def _stand_in(name: str, matrix: Matrix) -> Model:
 
 
 async def _first_repetition(matrix: Matrix) -> list[TrialRecord]:
+    """Run the first repetition of each arm, and return the records by arm."""
     specs = [spec for spec in matrix.specs if spec.repetition == 1 and not _is_command(spec, matrix)]
     return sorted(await _rehearse(specs, matrix), key=_arm)
 
 
-def unanswered(matrix: Matrix, graders: Mapping[str, Graders]) -> Iterator[str]:
-    """Yield a line for each arm in which a recorded model lacks replies. Its trials are run and kept nowhere; a command is not
-    started. `graders` are those of each model, as `bench.run.experiment.untrusted.permission` gives them."""
+def lines_on_missing_replies(matrix: Matrix, graders: Mapping[str, Graders]) -> Iterator[str]:
+    """Yield a line for each arm in which a recorded model lacks replies. Its trials run without being recorded; a command is
+    not started. `graders` holds the graders by model, as `bench.run.experiment.untrusted.permission` gives them."""
     replays = [name for name, model in matrix.models.items() if any(map(_is_recorded, answerers(model)))]
     specs = [spec for spec in matrix.specs if spec.model in replays and not _is_command(spec, matrix)]
     lacking = Counter(_arm(record) for record in run(_not_answered(specs, matrix, graders)))
-    of = Counter((spec.scenario, spec.plan.name, spec.model, spec.architecture) for spec in specs)
-    for arm, trials in of.items():
+    planned = Counter((spec.scenario, spec.plan.name, spec.model, spec.architecture) for spec in specs)
+    for arm, trials in planned.items():
         if lacking[arm]:
             scenario, plan, model, architecture = arm
-            where = f"{architecture} on {scenario}, plan {plan}, {model}"
-            yield f"{lacking[arm]} of {trials} trials ask what the recording lacks: {where}"
+            place = f"{architecture} on {scenario}, plan {plan}, {model}"
+            yield f"{lacking[arm]} of {trials} trials ask what the recording lacks: {place}"
     if lacking.total():
         yield "Each of these would end in an error. Only the model itself can answer them: run the config without recorded:"
     elif specs:
@@ -113,6 +116,7 @@ def unanswered(matrix: Matrix, graders: Mapping[str, Graders]) -> Iterator[str]:
 
 
 async def _not_answered(specs: Sequence[TrialSpec], matrix: Matrix, graders: Mapping[str, Graders]) -> list[TrialRecord]:
+    """Run trials of recorded models, and return the records of those that lack a reply."""
     records = [(await run_trial(spec, matrix, Slots(), graders[spec.model])).record for spec in specs]
     return [record for record in records if record.outcome == "error" and record.reason.startswith(NotRecorded.kind)]
 
@@ -130,7 +134,7 @@ def _arm(record: TrialRecord) -> tuple[str, str, str, str]:
 
 
 def _preview(arm: tuple[str, str, str, str], records: Sequence[TrialRecord], repetitions: int, tariff: Tariff) -> ArmPreview:
-    """Return the preview of an arm: each repetition takes what the instances of the first take."""
+    """Return the preview of an arm: each repetition takes as much as the first."""
     scenario, plan, model, architecture = arm
     calls = sum(isinstance(event, Called) for record in records for event in record.events)
     tokens = sum(record.tokens for record in records)

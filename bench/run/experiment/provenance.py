@@ -1,4 +1,4 @@
-"""The origin of a result: the code, the packages and the machine that made it."""
+"""The origin of a result: the code, the packages and the machine that produced it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ DISTRIBUTION = "recovery-bench"
 
 @cache
 def package_versions() -> Mapping[str, str]:
-    """Return the installed versions of Python and of the packages that we require. Cached."""
+    """Return the installed versions of Python and of the packages that we require. They are cached."""
     required = metadata.requires(DISTRIBUTION) or []
     names = sorted({_package(line) for line in required if "extra ==" not in line})
     return {"python": platform.python_version(), **{name: metadata.version(name) for name in names}}
 
 
 def extra_versions(extras: Iterable[str]) -> dict[str, str]:
-    """Return the installed versions of the packages in these optional dependencies of ours."""
+    """Return the installed versions of the packages in these optional dependencies (extras) of ours."""
     marked = [f'extra == "{extra}"' for extra in extras] + [f"extra == '{extra}'" for extra in extras]
     lines = [line for line in metadata.requires(DISTRIBUTION) or [] if any(mark in line for mark in marked)]
     return {name: metadata.version(name) for name in sorted(map(_package, lines))}
@@ -47,7 +47,7 @@ def code_version() -> CodeVersion:
 
 
 def machine() -> Machine:
-    """Return the machine that this runs on."""
+    """Return the description of the machine that this process runs on."""
     return Machine(system=platform.system(), release=platform.release(), machine=platform.machine(), processors=os.cpu_count())
 
 
@@ -58,7 +58,7 @@ def now() -> str:
 
 def _git(*words: str) -> str | None:
     try:
-        done = subprocess.run(["git", *words], cwd=PACKAGE.parent, capture_output=True, text=True, timeout=10, check=True)
+        process = subprocess.run(["git", *words], cwd=PACKAGE.parent, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.strip()
+    return process.stdout.strip()

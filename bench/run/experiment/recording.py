@@ -1,4 +1,4 @@
-"""Every run is also a recording: its responses are read as its models' replies to requests."""
+"""Read the responses of a run as a recording: its models' replies to requests."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ ASKED = ("answer_format", "draft_tags")
 
 
 def recorded_entries(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return a config's entry for each model that the run in `folder` recorded, by name, asked as it was there. Raises
-    ResultsError."""
+    """Return a config's table for each model that the run in `folder` recorded, by name, with the same answer format and tags.
+    Raises ResultsError."""
     manifest = read_manifest(folder)
     return {
         name: {"kind": "recorded", "run": str(folder), "model": name, "answer_format": asked.answer_format}
@@ -47,7 +47,7 @@ def recorded_entries(folder: Path) -> dict[str, dict[str, Any]]:
 def load_recording(
     folder: Path, model: str, seed: int, repetitions: int, concurrency: int | None = None
 ) -> tuple[Recording, dict[str, object]]:
-    """Return what a model did in a run.
+    """Return the recorded replies of a model in a run.
 
     Requests can differ: one that was never made fails with `NotRecorded` when it comes.
 
@@ -66,8 +66,8 @@ def load_recording(
         ConfigError: The run cannot answer: it lacks the model or a repetition, or has another seed.
     """
     manifest = read_manifest(folder)
-    asked = manifest.models.get(model)
-    if asked is None:
+    parameters_in_run = manifest.models.get(model)
+    if parameters_in_run is None:
         raise ConfigError(f"recording {folder}: holds no model '{model}'; {nearest(model, manifest.models)}")
     if manifest.config.seed != seed:
         problem = f"recording {folder}: was made with seed {manifest.config.seed}, this config has {seed}"
@@ -80,7 +80,7 @@ def load_recording(
     if whole < repetitions:
         problem = f"recording {folder}: holds {whole} whole repetitions of '{model}', this config asks for {repetitions}"
         raise ConfigError(f"{problem}; give --repetitions {max(whole, 1)}, or record the rest first")
-    declared = concurrency or (asked.recording and asked.recording.concurrency)
+    declared = concurrency or (parameters_in_run.recording and parameters_in_run.recording.concurrency)
     digest = _digest(folder)
     fields_of_run: dict[str, object] = {
         "name": manifest.name,
@@ -97,12 +97,12 @@ def load_recording(
         History.of(manifest.name, digest, manifest.machine, manifest.recordings.get(model), records),
         declared is not None,
     )
-    parameters = {key: value for key, value in asked.shown.items() if key not in ASKED}  # the config says them
+    parameters = {key: value for key, value in parameters_in_run.shown.items() if key not in ASKED}  # the config says them
     return recording, {**parameters, "recording": fields_of_run}
 
 
 def responses_of(folder: Path, wanted: Callable[[ResponseRecord], bool]) -> Iterator[Response]:
-    """Yield the wanted responses of a run, with their texts."""
+    """Yield the responses of a run that are `wanted`, with their texts."""
     texts = read_texts(folder)
     for record in read_responses(folder):
         if wanted(record):
@@ -110,7 +110,7 @@ def responses_of(folder: Path, wanted: Callable[[ResponseRecord], bool]) -> Iter
 
 
 def responses_before(folders: Sequence[Path], parameters: Mapping[str, object], account: str, name: str) -> ResponsesBefore:
-    """Return the replies to this account of models with these parameters, the address included, in the runs in `folders`.
+    """Return the replies, in the runs in `folders`, to this account by models with these parameters and this address.
 
     Of a run without these replies, the reason alone is returned. Raises ResultsError if a folder holds no run.
     """
@@ -120,13 +120,15 @@ def responses_before(folders: Sequence[Path], parameters: Mapping[str, object], 
         manifest = read_manifest(folder)
         models = {**dict(pair for model in manifest.models.values() for pair in model.models.items()), **manifest.models}
         shown = {each: model.shown for each, model in models.items()}
-        elsewhere = {each for each, theirs in shown.items() if any(_differing(theirs, parameters, ADDRESSED))}
-        alike = [record for record in read_responses(folder) if record.settings == settings and record.model not in elsewhere]
+        at_other_address = {each for each, theirs in shown.items() if any(_differing(theirs, parameters, ADDRESSED))}
+        alike = [
+            record for record in read_responses(folder) if record.settings == settings and record.model not in at_other_address
+        ]
         others = [record.account for record in alike if not same_account(record.account, account)]
         if len(others) < len(alike):
             texts = read_texts(folder)
-            taken = (record for record in alike if same_account(record.account, account))
-            before.responses.extend(response_of(record, texts, folder) for record in taken)
+            same = (record for record in alike if same_account(record.account, account))
+            before.responses.extend(response_of(record, texts, folder) for record in same)
             before.runs.append({"name": manifest.name, "digest": _digest(folder)})
         elif others:
             before.others.append(f"{manifest.name}, where {_difference('account', others[0], account)}")
@@ -136,32 +138,32 @@ def responses_before(folders: Sequence[Path], parameters: Mapping[str, object], 
 
 
 def _differing(theirs: Mapping[str, Any], ours: Mapping[str, object], keys: Iterable[str]) -> Iterator[str]:
-    """Yield each of these parameters in which a model there differs from the one here, with both values."""
+    """Yield a sentence for each of these parameters in which another run's model differs from this one, with both values."""
     for key in keys:
-        there, here = theirs.get(key), ours.get(key)
-        if (there or None) != (here or None):
-            yield _difference(key, there, here)
+        their_value, our_value = theirs.get(key), ours.get(key)
+        if (their_value or None) != (our_value or None):
+            yield _difference(key, their_value, our_value)
 
 
-def _difference(key: str, there: object, here: object) -> str:
-    told = ("not given" if value in (None, "") else one_line(str(value), 80) for value in (there, here))
-    return f"{key} is {' and here '.join(told)}"
+def _difference(key: str, their_value: object, our_value: object) -> str:
+    values = ("not given" if value in (None, "") else one_line(str(value), 80) for value in (their_value, our_value))
+    return f"{key} is {' and here '.join(values)}"
 
 
 def same_account(there: str, here: str) -> bool:
-    """Return whether two accounts are the same, whatever variables named their keys."""
+    """Return whether two accounts are the same, whatever variables named their API keys."""
     return there.rpartition(" ")[2] == here.rpartition(" ")[2]
 
 
 def settings_digest(parameters: Mapping[str, object]) -> str:
-    """Return the digest of what determines a model's replies. Models with equal digests are asked alike, whatever their
-    names."""
+    """Return the digest of the parameters that determine a model's replies. Models with equal digests are asked alike, whatever
+    their names."""
     deciding = {key: parameters[key] for key in DECIDING if parameters.get(key) is not None}
     return hashlib.blake2b(json.dumps(deciding, sort_keys=True, default=str).encode(), digest_size=10).hexdigest()
 
 
 def record_of(response: Response, settings: str, texts: Texts, account: str = "") -> ResponseRecord:
-    """Return a response as it is kept; its texts go into `texts`."""
+    """Return a response as a record for the run's file, and add its texts to `texts`."""
     request, outcome = response.request, response.outcome
     context = request.context
     asked: dict[str, Any] = {
@@ -206,7 +208,8 @@ def record_of(response: Response, settings: str, texts: Texts, account: str = ""
 
 
 def response_of(record: ResponseRecord, texts: Mapping[str, str], folder: Path) -> Response:
-    """Return the response that `record_of` kept; `folder` is for the message about a missing text. Raises ResultsError."""
+    """Return the response that `record_of` made a record of. `folder` is for the message about a missing text. Raises
+    ResultsError."""
     try:
         messages = tuple(_message(message, texts) for message in record.messages)
         options = texts[record.options] if record.options else ""
@@ -250,7 +253,7 @@ def _outcome(record: ResponseRecord, texts: Mapping[str, str]) -> Reply | CallFa
 
 
 def _whole_repetitions(trials: Sequence[TrialRecord]) -> int:
-    """Return how many repetitions, counted from the first, have a trial of every arm and instance of the run."""
+    """Return how many repetitions, from the first on, contain a trial of every arm and instance of the run."""
     arms: dict[int, set[tuple[str, str, str]]] = {}
     for trial in trials:
         arms.setdefault(trial.repetition, set()).add((trial.scenario, trial.instance, trial.arm))

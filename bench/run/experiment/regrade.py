@@ -1,4 +1,4 @@
-"""Grade the stored answers of a run anew, by the packs' present graders. No model is asked."""
+"""Grade the stored answers of a run again, with the packs' present graders. No model is asked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bench.scenario import Grade, Scenario, TaskEnvironment, scenario_key
 
 
 def regrade(folder: Path, packs: Sequence[Path], unguarded: bool = False) -> list[Regrade]:
-    """Grade the answers of a run anew and keep the grades that changed. Returns what was done, by scenario.
+    """Grade the answers of a run again and store the grades that changed. Returns one entry for each scenario.
 
     unguarded   whether to run a model's code even if a guard of the sandbox is missing; this is recorded
 
@@ -63,18 +63,18 @@ def _grade(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], fol
 
 
 def _answer_to_grade(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], folder: Path) -> Any:
-    """Return what to grade: the trial's environment, or its answer; None if that does not fit."""
+    """Return the trial's answer, or its world at the end; None if an output of the answer does not fit its schema."""
     if scenario.environment is None:
         return answer_of(trial, scenario, texts, folder)
     return _environment_at_end(scenario.environment, trial, texts, folder)
 
 
 def _environment_at_end(environment: TaskEnvironment, trial: TrialRecord, texts: Mapping[str, str], folder: Path) -> Any:
-    """Return the trial's environment at its end, as it was kept."""
-    kept = attribute_at(ENVIRONMENTS[environment.part].trial).kept(trial.events)
+    """Return the trial's world at its end, from the stored text."""
+    kept = attribute_at(ENVIRONMENTS[environment.part].trial).world_digest(trial.events)
     if kept not in texts:
         raise ResultsError(f"{folder}: lacks the text '{kept}' of trial {trial.id}; restore it from a copy")
     try:
-        return of_packs(environment).restored(texts[kept])
+        return of_packs(environment).restore(texts[kept])
     except BenchError as error:
         raise ResultsError(f"{folder}: the text '{kept}' of trial {trial.id}: {error}; restore it from a copy") from error

@@ -1,4 +1,4 @@
-"""The architectures that a config names, ready to run; refused if one cannot run as the config asks."""
+"""Resolve the architectures that a config names. An architecture that cannot run as the config asks is refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from bench.scenario import Scenario
 def resolve_architectures(
     config: Config, served: Mapping[str, Architecture], codebase: Codebase, policies: Mapping[str, LearnedPolicy]
 ) -> dict[str, ResolvedArchitecture]:
-    """Return each architecture that the config runs, by name; `served` holds the functions of outside systems.
+    """Return each architecture that the config runs, by name. `served` holds the functions of architectures that are served
+    from outside.
 
     Raises ConfigError for one that does not exist, cannot be loaded, or lacks the form that a variant asks for.
     """
@@ -66,7 +67,7 @@ def resolve_architectures(
 
 
 def refuse_misfits(config: Config, architectures: Iterable[ResolvedArchitecture], scenarios: Mapping[str, Scenario]) -> None:
-    """Raise ConfigError if an architecture cannot ask in a model's format, or cannot act in a scenario."""
+    """Raise ConfigError if an architecture cannot ask in a model's answer format, or cannot act in a scenario."""
     for architecture in architectures:
         for asked in map(config.format_of, config.models):
             if asked not in architecture.part.answer_formats:  # all use one format, else a difference could come from it

@@ -1,4 +1,4 @@
-"""The models that a config names, ready to be asked."""
+"""Make the models that a config names."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from bench.run.models.base import Model
 from bench.run.models.erring import Learning
 from bench.run.models.making import Making
 from bench.run.models.recording import Recording
-from bench.run.packs import find_packs, lacks, load_pack
+from bench.run.packs import find_packs, load_pack, missing_data
 from bench.run.packs.environments import ENVIRONMENTS
 from bench.scenario import Scenario
 
 
 def refuse_unknown_routes(config: Config, scenarios: Mapping[str, Scenario], packs: Sequence[Path]) -> None:
-    """Refuse routes for unknown subtasks. A route can be for a scenario that this run leaves out, so other packs are searched
-    if necessary."""
+    """Raise ConfigError for a route for an unknown subtask. A route can be for a scenario that this run leaves out, so other
+    packs are searched if necessary."""
     routed = {name: entry for name in config.models if isinstance(entry := config.model[name], RoutedEntry)}
     known = {subtask.name for scenario in scenarios.values() for subtask in scenario.task.subtasks}
     if any(set(entry.subtasks) - known for entry in routed.values()):
-        available = [pack for pack in find_packs(packs) if not lacks(pack, packs)]
+        available = [pack for pack in find_packs(packs) if not missing_data(pack, packs)]
         known |= {subtask.name for pack in available for subtask in load_pack(pack, packs).task.subtasks}
     for name, entry in routed.items():
         for subtask in entry.subtasks:
@@ -41,7 +41,7 @@ def refuse_unknown_routes(config: Config, scenarios: Mapping[str, Scenario], pac
 def resolve_models(
     config: Config, scenarios: Mapping[str, Scenario], architectures: Iterable[ResolvedArchitecture]
 ) -> dict[str, Model]:
-    """Return each model once, whether the config runs it, another passes requests on to it, or both."""
+    """Return each model once, whether the config runs it, another model routes requests to it, or both."""
     command = next((architecture.name for architecture in architectures if architecture.is_command), "")
 
     def recording(run: Path, model: str, concurrency: int | None) -> tuple[Recording, dict[str, object]]:
@@ -61,10 +61,10 @@ def resolve_models(
     def banks() -> Any:
         return attribute_at(next(part.bank for part in ENVIRONMENTS if part.bank))
 
-    def made(name: str) -> Model:
+    def make(name: str) -> Model:
         entry = config.model[name]
         part = MODELS[entry.kind]
-        others = {other: models.get(other) or made(other) for other in entry.passes_on_to}
+        others = {other: models.get(other) or make(other) for other in entry.passes_on_to}
         making = Making(name, config.format_of(name), scenarios, others, recording, responses_before, bank, learning)
         try:
             models[name] = part.load(part.path)(entry, making)
@@ -75,11 +75,12 @@ def resolve_models(
         return models[name]
 
     models: dict[str, Model] = {}
-    return {name: models.get(name) or made(name) for name in config.models}
+    return {name: models.get(name) or make(name) for name in config.models}
 
 
 def _refuse_without_procedure(command: str, worlds: Iterable[Scenario]) -> None:
-    """Refuse worlds without a procedure: a model that is asked for tool calls judges only within one."""
+    """Raise ConfigError for a world without a procedure: a model that is asked for tool calls judges only within a
+    procedure."""
     for world in worlds:
         if not (world.environment and world.environment.procedure and world.environment.right):
             problem = f"'{command}' is a command, and scenario '{world.name}' has no `procedure` that it could judge in"

@@ -1,4 +1,4 @@
-"""A config's fault plans for one scenario: which subtask, tool or event each fault strikes."""
+"""Resolve a config's fault plans for one scenario: find the subtask, tool or event that each fault strikes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bench.scenario import Scenario
 
 
 def refuse_unknown_packs(config: Config, scenarios: Iterable[Scenario], packs: Sequence[Path]) -> None:
-    """Refuse a plan for a pack that nobody has. It can be for a pack that this run leaves out."""
+    """Raise ConfigError if a plan names a pack that does not exist. The pack can be one that this run leaves out."""
     known = {scenario.name.partition(":")[0] for scenario in scenarios}
     for name in config.plans:
         for pack in config.plan[name].scenarios if name in config.plan else ():
@@ -25,8 +25,8 @@ def refuse_unknown_packs(config: Config, scenarios: Iterable[Scenario], packs: S
 
 
 def resolve_plan(config: Config, name: str, scenario: Scenario) -> FaultPlan:
-    """Return the fault plan for one scenario. Raises ConfigError if it names a subtask that the scenario lacks, or an effect
-    that could never strike that subtask."""
+    """Return the fault plan for one scenario. Raises ConfigError if the plan names a subtask that the scenario lacks, or an
+    effect that could never strike that subtask."""
     faults = []
     for entry in config.faults_of(name):
         target = (_in_world if entry.point in WORLD_POINTS else _in_task)(entry, f"plan '{name}'", scenario)
@@ -58,7 +58,7 @@ def _in_task(entry: FaultEntry, where: str, scenario: Scenario) -> str:
 
 
 def at_position(names: Sequence[str], position: Position) -> str:
-    """Return the first of n names in the task's order, the (n - 1) // 2-th counted from 0, or the last."""
+    """Return the first of n names, the name at place (n - 1) // 2 counted from 0, or the last."""
     return names[{"first": 0, "middle": (len(names) - 1) // 2, "last": -1}[position]]
 
 

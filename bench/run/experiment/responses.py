@@ -1,4 +1,4 @@
-"""The responses of a run: kept as they arrive, and looked up when the run continues."""
+"""Store the responses of a run as they arrive, and look them up when the run continues."""
 
 from __future__ import annotations
 
@@ -16,31 +16,32 @@ from bench.run.models.routed import answerers
 
 
 class ResponseKeeper:
-    """Writes one model's responses as soon as they come."""
+    """Writes each response of one model to the run as soon as it arrives."""
 
     def __init__(self, model: Model, writer: RunWriter):
         self._model, self._writer = model, writer
-        self._asked = cache(self._asked_of)
+        self._answerer = cache(self._answerer_of)
 
     def __call__(self, response: Response) -> None:
         texts = Texts()
-        settings, account = self._asked(response.outcome.by)
+        settings, account = self._answerer(response.outcome.by)
         record = record_of(response, settings, texts, account)
         self._writer.respond(record, texts)
 
-    def _asked_of(self, by: str) -> tuple[str, str]:
-        """Return the digest of the answering model's settings, and its account: another model's, if this one passed the request
-        on."""
+    def _answerer_of(self, by: str) -> tuple[str, str]:
+        """Return the settings digest and the account of the model that answered: another model's, if this model routed the
+        request to it."""
         model = {model.name: model for model in answerers(self._model)}.get(by, self._model)
         return settings_digest(model.parameters), model.account if isinstance(model, CachedModel) else ""
 
 
-def answers_of(model: CachedModel, folder: Path) -> Iterator[Response]:
-    """Yield this model's responses to its account so far in the run in `folder`; no other model's with the same settings."""
+def own_responses(model: CachedModel, folder: Path) -> Iterator[Response]:
+    """Yield this model's responses to its account so far in the run in `folder`, without responses of other models with the
+    same settings."""
     settings = settings_digest(model.parameters)
 
-    def wanted(record: ResponseRecord) -> bool:
+    def is_wanted(record: ResponseRecord) -> bool:
         is_its_own = record.settings == settings and (record.by or record.model) == model.name
         return is_its_own and same_account(record.account, model.account)
 
-    return responses_of(folder, wanted)
+    return responses_of(folder, is_wanted)

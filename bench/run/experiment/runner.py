@@ -1,5 +1,5 @@
-"""Run the missing trials, as many at a time as their endpoints take, and append each when it ends. Of commands without a live
-model, as many run at a time as the session has workers."""
+"""Run the missing trials of a matrix, and store each record when its trial ends. As many trials run at a time as their
+endpoints allow; of commands without a live model, as many as the session has workers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from bench.record.store import RunWriter
 from bench.run.experiment.grading import Graders
 from bench.run.experiment.matrix import Matrix, TrialSpec, TrialSpecs
 from bench.run.experiment.provenance import now
-from bench.run.experiment.responses import ResponseKeeper, answers_of
+from bench.run.experiment.responses import ResponseKeeper, own_responses
 from bench.run.experiment.session import Session
 from bench.run.experiment.trial import TrialResult, run_trial
-from bench.run.experiment.trouble import gates_of, tend, trouble_of
+from bench.run.experiment.trouble import gates_of, trouble_of, watch_endpoint
 from bench.run.experiment.untrusted import permission
 from bench.run.models.base import Model, Request
 from bench.run.models.cached import CachedModel
@@ -29,7 +29,7 @@ ENDPOINT_LOST_AFTER = 3
 """So many trials in a row that an endpoint failed for good stop the run, since the rest would fail as well."""
 
 
-def missing(specs: Sequence[TrialSpec], ended: Collection[str]) -> Sequence[TrialSpec]:
+def missing_trials(specs: Sequence[TrialSpec], ended: Collection[str]) -> Sequence[TrialSpec]:
     """Return the trials whose places are not in `ended`."""
     return TrialSpecs(lambda: (spec for spec in specs if spec.place not in ended)) if ended else specs
 
@@ -56,23 +56,23 @@ async def run_matrix(
         ResultsError: A record cannot be written.
         Unguarded: Code that may not run would have to.
     """
-    todo, session = missing(matrix.specs, writer.ended), session or Session()
+    todo, session = missing_trials(matrix.specs, writer.ended), session or Session()
     graders = (session.permitted or permission(matrix)).graders
     used = {name: model for name, model in matrix.models.items() if any(spec.model == name for spec in todo)}
     gates = gates_of(used.values(), matrix.back_off)
     writer.note(SessionRecord(now(), "began", f"{len(todo)} of {len(matrix.specs)} trials to run"))
-    how, mark = "stopped", None
+    ending, mark = "stopped", None
     try:
         for model in used.values():
             await model.prepare()
         for model in itertools.chain.from_iterable(map(answerers, used.values())):
             if isinstance(model, CachedModel):  # it gives again what a continued run already has
-                model.know(answers_of(model, writer.folder))
+                model.add_responses(own_responses(model, writer.folder))
         left = await run_all(todo, used, gates, matrix, writer, watch, session, graders)
-        how, mark = (f"stopped: {session.ending}", None) if left else ("complete", writer.mark)
+        ending, mark = (f"stopped: {session.ending}", None) if left else ("complete", writer.mark)
         session.raise_error()
     finally:
-        writer.note(SessionRecord(now(), "ended", how, trouble_of(gates), mark))
+        writer.note(SessionRecord(now(), "ended", ending, trouble_of(gates), mark))
         for model in used.values():
             await model.close()
 
@@ -87,7 +87,7 @@ async def run_all(
     session: Session,
     graders: Mapping[str, Graders],
 ) -> int:
-    """Run these trials, whose models are prepared.
+    """Run these trials. Their models are prepared.
 
     Args:
         todo: The trials.
@@ -111,35 +111,37 @@ async def run_all(
     keepers = {name: ResponseKeeper(model, writer) for name, model in models.items()}
     left = len(todo)
 
-    def gate_for(model: Model, through: Mapping[str, Gate]) -> Callable[[Request], Gate]:
-        return lambda request: through[answering(model, request).endpoint]
+    def gate_for(model: Model, worker_gates: Mapping[str, Gate]) -> Callable[[Request], Gate]:
+        return lambda request: worker_gates[answering(model, request).endpoint]
 
-    async def work(queue: Iterator[TrialSpec], through: Mapping[str, Gate]) -> None:
+    async def work(queue: Iterator[TrialSpec], worker_gates: Mapping[str, Gate]) -> None:
         nonlocal left
         while not session.why and (spec := next(queue, None)):
-            slots = Slots(gate_for(models[spec.model], through))
-            saw = session.watching(spec.architecture)
-            trial = run_trial(spec, matrix, slots, graders[spec.model], keepers[spec.model], saw)
-            result = await session.until_held(trial, slots)
+            slots = Slots(gate_for(models[spec.model], worker_gates))
+            on_counted = session.response_watcher(spec.architecture)
+            trial = run_trial(spec, matrix, slots, graders[spec.model], keepers[spec.model], on_counted)
+            result = await session.run_until_end(trial, slots)
             if result:
                 writer.add(result.record, result.texts)
                 left -= 1
                 watch(result)
-                health[spec.model].saw(result)
+                health[spec.model].note_result(result)
 
-    at_work = [
-        (queue, through)
-        for sharing in _sharing(models)
+    assignments = [
+        (queue, worker_gates)
+        for sharing in _models_by_endpoint(models)
         for queue in [iter([spec for spec in todo if spec.model in sharing])]
-        for through in _gates_of_workers([models[name] for name in sharing], gates, matrix, session.workers)
+        for worker_gates in _gates_of_workers([models[name] for name in sharing], gates, matrix, session.workers)
     ]
-    session.begin(gate for _, through in at_work for gate in through.values())
+    session.begin(gate for _, worker_gates in assignments for gate in worker_gates.values())
     try:
         async with asyncio.TaskGroup() as group:
-            tending = [group.create_task(tend(*watched, matrix.back_off, session)) for watched in _live_gates(models, gates)]
-            workers = [group.create_task(work(queue, through)) for queue, through in at_work]
+            watchers = [
+                group.create_task(watch_endpoint(*watched, matrix.back_off, session)) for watched in _live_gates(models, gates)
+            ]
+            workers = [group.create_task(work(queue, worker_gates)) for queue, worker_gates in assignments]
             await asyncio.gather(*workers)
-            for task in tending:
+            for task in watchers:
                 task.cancel()
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
@@ -156,19 +158,19 @@ def _endpoints(model: Model) -> set[str]:
     return {part.endpoint for part in answerers(model)}
 
 
-def _sharing(models: Mapping[str, Model]) -> list[set[str]]:
-    """Return sets of model names; models that share an endpoint, even through a third model, are in one set."""
+def _models_by_endpoint(models: Mapping[str, Model]) -> list[set[str]]:
+    """Return sets of model names; models that share an endpoint, even through a third model, are in the same set."""
     sets: list[set[str]] = []
     for name, model in models.items():
-        met = [names for names in sets if any(_endpoints(models[other]) & _endpoints(model) for other in names)]
-        sets = [*(names for names in sets if names not in met), {name}.union(*met)]
+        overlapping = [names for names in sets if any(_endpoints(models[other]) & _endpoints(model) for other in names)]
+        sets = [*(names for names in sets if names not in overlapping), {name}.union(*overlapping)]
     return sets
 
 
 def _gates_of_workers(
     models: Sequence[Model], gates: Mapping[str, Gate], matrix: Matrix, workers: int
 ) -> Iterator[Mapping[str, Gate]]:
-    """Yield, for each trial of models that share endpoints that runs at a time, the gates that its calls go through.
+    """Yield the gates of one worker, once for each trial that runs at a time, for models that share endpoints.
 
     Live trials are as many as the smallest limit of their endpoints, so that none waits for another's calls. Other trials are
     one; of commands, as many as there are workers, each with gates of its own, since no virtual second waits for another trial.
@@ -183,13 +185,14 @@ def _gates_of_workers(
 
 
 class _Health:
-    """Notices that an endpoint is gone, and ends the session."""
+    """Ends the session when an endpoint fails for good."""
 
     def __init__(self, model: Model, session: Session):
         self._model, self._session = model, session
         self._lost = 0
 
-    def saw(self, result: TrialResult) -> None:
+    def note_result(self, result: TrialResult) -> None:
+        """Count a trial that failed at the endpoint, and end the session after too many such trials in a row."""
         failure = result.failure
         self._lost = self._lost + 1 if isinstance(failure, LOST) else 0
         if failure and (self._lost >= ENDPOINT_LOST_AFTER or isinstance(failure, UsedUp)):

@@ -1,4 +1,4 @@
-"""A running `bench run`: it begins calls until it is told to end, and then awaits those in flight."""
+"""A running `bench run`: calls begin until the session is told to end, and then the calls in flight are awaited."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ Result = TypeVar("Result")
 
 
 class Session:
-    """A session. Calls begin until `end`. After it none begins: calls in flight are awaited and kept, and a trial runs on to
-    its end or to its next call, where it is given up. That trial is run again later, and its replies are reused.
+    """One invocation of `bench run`. Calls begin until `end`. After that no call begins: calls in flight are awaited and
+    recorded, and a trial continues to its end or to its next call, where it is stopped. That trial is run again later, and its
+    replies are reused.
 
     spending    what it has spent of its budget; None without a budget
     permitted   how it grades; None leaves that to `permission`
@@ -45,11 +46,11 @@ class Session:
         self.spending = spending
         self._gates: list[Gate] = []
         self._trials: set[Slots] = set()
-        self._circling: set[str] = set()
+        self._repeating: set[str] = set()
 
     @property
     def ending(self) -> str:
-        """Why it ended, and what it had spent by then."""
+        """Why the session ended, and what it had spent by then."""
         return f"{self.why} ({self.spending.summary})" if self.spending else self.why
 
     @property
@@ -58,7 +59,7 @@ class Session:
         return sum(trial.in_flight for trial in self._trials)
 
     def begin(self, gates: Iterable[Gate]) -> None:
-        """Prepare for the first calls, which go through these gates."""
+        """Register the gates of the session's calls, check the budget and start its time limit."""
         self.has_begun = True
         self._gates += gates
         self.check_budget()
@@ -67,7 +68,8 @@ class Session:
             asyncio.get_running_loop().call_later(60.0 * minutes, self.end, why)
 
     def end(self, why: str, error: BenchError | None = None) -> None:
-        """Begin no further call. `error` is the error of the whole run, if any (`raise_error`). The first reason stands."""
+        """Let no further call begin. `error` is the error of the whole run, if there is one (`raise_error`). Only the first
+        reason is kept."""
         if self.why:
             return
         self.why, self._error = why, error
@@ -81,37 +83,37 @@ class Session:
         if self._error:
             raise self._error
 
-    def saw(self, response: Response) -> None:
-        """Count a response that was kept and whose tokens are counted."""
+    def add_response(self, response: Response) -> None:
+        """Add a stored response to the spending, and end the session if its budget is reached."""
         if self.spending:
-            self.spending.saw(response)
+            self.spending.add(response)
             self.check_budget()
 
-    def watching(self, architecture: str) -> Callable[[Response], None]:
-        """Return the function that gets each response of one trial. It also says, once for an architecture, that the model
-        makes the same tool call again and again."""
+    def response_watcher(self, architecture: str) -> Callable[[Response], None]:
+        """Return a function that gets each response of one trial. It also reports, once for an architecture, that the model
+        repeats the same tool call without end."""
         repeated = RepeatedCalls()
 
         def saw(response: Response) -> None:
-            self.saw(response)
-            if architecture not in self._circling and isinstance(reply := response.outcome, Reply):
+            self.add_response(response)
+            if architecture not in self._repeating and isinstance(reply := response.outcome, Reply):
                 repeated.add((message.role for message in response.request.messages), reply.tool_calls)
-                if repeated.told:
-                    self._circling.add(architecture)
-                    self.say(f"{architecture}: {repeated.told}")
+                if repeated.description:
+                    self._repeating.add(architecture)
+                    self.say(f"{architecture}: {repeated.description}")
 
         return saw
 
-    async def until_held(self, trial: Coroutine[Any, Any, Result], slots: Slots) -> Result | None:
-        """Await a trial in the current task. Returns None if it asked for a call after the end."""
+    async def run_until_end(self, trial: Coroutine[Any, Any, Result], slots: Slots) -> Result | None:
+        """Await a trial in the current task. Return None if the trial asked for a call after the session had ended."""
         task = asyncio.current_task()
         assert task
-        held = False
+        stopped = False
 
         def check() -> None:
-            nonlocal held
-            if self.why and slots.is_waiting and not held:
-                held = True
+            nonlocal stopped
+            if self.why and slots.is_waiting and not stopped:
+                stopped = True
                 task.cancel()
 
         slots.changed = check
@@ -119,7 +121,7 @@ class Session:
         try:
             return await trial
         except asyncio.CancelledError:
-            if held and task.uncancel() == 0:
+            if stopped and task.uncancel() == 0:
                 return None
             raise
         finally:
@@ -127,5 +129,5 @@ class Session:
 
     def check_budget(self) -> None:
         """End the session if its budget is reached."""
-        if self.spending and (why := self.spending.reached):
+        if self.spending and (why := self.spending.limit_reached):
             self.end(why)

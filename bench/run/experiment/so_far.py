@@ -1,4 +1,4 @@
-"""What a run has done so far: its outcomes, tokens and cost, and its failures."""
+"""The results of a run so far: its outcomes, tokens and cost, and its failures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bench.common.errors import NotRecorded, UnknownFinish
 from bench.record.cost import Tariff
 from bench.record.events import Called
 from bench.record.record import TrialRecord
-from bench.run.experiment.endings import Endings, outcomes_told
+from bench.run.experiment.endings import Endings, outcomes_text
 from bench.run.experiment.matrix import Matrix
 from bench.run.experiment.trial import TrialResult
 
@@ -18,7 +18,7 @@ CLIENT_BOUND = 0.25
 
 
 class SoFar:
-    """Sums over the records so far: `calls`, `tokens`, the number of each outcome, and the first error's reason."""
+    """Sums over the records so far: calls, tokens, cost, the number of each outcome, and the first error's reason."""
 
     def __init__(self, matrix: Matrix):
         self._tariff = Tariff.of(matrix.models)
@@ -52,16 +52,16 @@ class SoFar:
 
     @property
     def account(self) -> str:
-        """Tokens and cost. The cost is unknown if a model has no prices."""
+        """The tokens and the cost in words. The cost is unknown if a model has no prices."""
         return f"{self.tokens:,} tokens, {'cost unknown' if self._cost is None else f'{self._cost:,.2f} $'}"
 
     @property
-    def ends(self) -> str:
-        """How the trials ended: `solved 3, wrong 1`; empty if there is none."""
-        return outcomes_told(self.outcomes)
+    def outcomes_text(self) -> str:
+        """The outcomes of the trials in words: `solved 3, wrong 1`; empty if no trial has ended."""
+        return outcomes_text(self.outcomes)
 
     def client_bound(self) -> Iterator[str]:
-        """Yield a line if this process delayed its calls."""
+        """Yield a line if this process, and not the endpoint, limited the calls in flight."""
         if self._client > CLIENT_BOUND * self._in_flight:
             share = f"{self._client / self._in_flight:.0%}"
             line = f"client-bound: this process was busy for {share} of its calls' seconds while they stood ready"
@@ -73,7 +73,7 @@ class SoFar:
             yield f"{count} paid replies were not used: {reason}; docs/providers.md has the words that are known"
 
     def errors(self) -> Iterator[str]:
-        """Yield lines on the trials that ended in an error, and what to do about them."""
+        """Yield lines on the trials that ended in an error, and on what to do about them."""
         if self.outcomes["error"]:
             yield f"{self.outcomes['error']} trials ended in an error, the first: {self._first_error}"
             if NotRecorded.kind not in self._first_error:

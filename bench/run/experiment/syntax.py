@@ -1,4 +1,4 @@
-"""What a module does, as text: its syntax tree without docstrings, comments and layout.
+"""Write a module's syntax tree as text, without docstrings, comments and layout.
 
 The text has every name, constant, operator, default and decorator. It is the same on each version of Python that can parse the
 module: fields that only some versions have are empty for older syntax, and empty fields are left out.

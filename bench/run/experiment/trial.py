@@ -1,5 +1,5 @@
-"""One trial, from its spec to its record. Only here scenario, architecture, model and faults are joined, and exceptions become
-outcomes."""
+"""Run one trial, from its spec to its record. Only this module joins scenario, architecture, model and faults, and turns
+exceptions into outcomes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # the other imports show what a trial runs through (`bench.ru
 
 @dataclass(frozen=True)
 class TrialResult:
-    """A record, the texts that its events name by digest, and the exception behind an infrastructure error.
+    """The record of a trial, the texts that its events name by digest, and the exception behind an infrastructure error.
 
     strikes   the planned strikes, in order: (the fault's place in the plan, its strike)
     """
@@ -48,7 +48,8 @@ UNFIT = Grade(False, 0.0, {}, "an output of the final answer does not fit its sc
 
 @dataclass(frozen=True)
 class Ending:
-    """How a trial ended. `failure` is the endpoint's failure, if there was one; `traceback` is a bug's, as text."""
+    """The end of a trial. `failure` is the endpoint's failure, if there was one; `traceback` is the traceback of a bug, as
+    text."""
 
     outcome: Outcome
     reason: str = ""
@@ -65,7 +66,7 @@ async def run_trial(
     on_response: Callable[[Response], object] = lambda _: None,
     on_counted: Callable[[Response], object] = lambda _: None,
 ) -> TrialResult:
-    """Run one trial to its end. Whatever goes wrong in it is an outcome.
+    """Run one trial to its end. Whatever goes wrong in the trial becomes an outcome.
 
     Args:
         spec: The trial.
@@ -94,12 +95,12 @@ async def run_trial(
         back_off=matrix.back_off,
         server=matrix.server,
         log=TrialLog(on_response, on_counted),
-        around=partial(_around, environment=scenario.environment),
+        around=partial(_make_surroundings, environment=scenario.environment),
     )
     workbench = Workbench(trial)
     try:
         work = partial(arm.architecture.work, scenario.task, workbench)
-        ending = await _before(matrix.config.deadline_seconds, _ending(trial, work, scenario, graders))
+        ending = await _within_deadline(matrix.config.deadline_seconds, _ending(trial, work, scenario, graders))
     finally:
         trial.surroundings.close()
     trial.close(answered=ending.grade is not None)
@@ -121,22 +122,22 @@ async def run_trial(
         timing=arm.model.timing,
         events=tuple(log.events),
         instance=spec.instance,
-        traceback=log.store_text(ending.traceback) if ending.traceback else None,
+        traceback=log.keep_text(ending.traceback) if ending.traceback else None,
     )
     strikes = tuple((receipt.due.number, receipt.due.strike) for receipt in trial.schedule.receipts)
     return TrialResult(record, log.texts, ending.failure, strikes)
 
 
-def _around(trial: Trial, environment: TaskEnvironment | None) -> Surroundings:
-    """Make the task's surroundings."""
+def _make_surroundings(trial: Trial, environment: TaskEnvironment | None) -> Surroundings:
+    """Make the surroundings of a trial's task."""
     if environment is None:
         return Surroundings()
     surroundings: Surroundings = attribute_at(ENVIRONMENTS[environment.part].trial).around(trial, environment)
     return surroundings
 
 
-async def _before(deadline: float, ending: Coroutine[Any, Any, Ending]) -> Ending:
-    """Return how a trial ends, or an error if it does not end within so many real seconds."""
+async def _within_deadline(deadline: float, ending: Coroutine[Any, Any, Ending]) -> Ending:
+    """Await the ending of a trial. Return an error if it takes more than `deadline` real seconds."""
     try:
         async with asyncio.timeout(deadline):
             return await ending
@@ -145,28 +146,30 @@ async def _before(deadline: float, ending: Coroutine[Any, Any, Ending]) -> Endin
 
 
 async def _ending(trial: Trial, work: Callable[[], Coroutine[Any, Any, None]], scenario: Scenario, graders: Graders) -> Ending:
-    """Let the architecture work, have its result graded, and turn exceptions into outcomes."""
+    """Run the architecture, grade its result, and turn exceptions into outcomes."""
     stopped = None
     try:
-        await trial.surroundings.live(trial, work)
+        await trial.surroundings.run_architecture(trial, work)
     except Exception as error:
-        stopped = _ended_by(error, trial.log)
+        stopped = _ending_of_exception(error, trial.log)
     try:
         graded = trial.surroundings.end(trial, stopped is not None)
         if stopped:
             return stopped
         grade = UNFIT if graded is None else await graders.grade(scenario, graded)
     except Exception as error:
-        return stopped or _ended_by(error, trial.log)
+        return stopped or _ending_of_exception(error, trial.log)
     return Ending(outcome_of(grade), grade=grade)
 
 
-def _ended_by(error: Exception, log: TrialLog) -> Ending:
-    """Return the outcome of an exception. Of several at once the first counts, but an unforeseen one comes before all others.
-    Raises ResultsError: a response could not be kept, and it would have to be asked for again."""
+def _ending_of_exception(error: Exception, log: TrialLog) -> Ending:
+    """Return the ending that an exception causes. Of several exceptions the first counts, but an unforeseen one comes before
+    all others. Raises ResultsError, because a response could not be stored and would have to be asked for again."""
     match error:
         case ExceptionGroup():
-            return min((_ended_by(inner, log) for inner in error.exceptions), key=lambda ending: ending.outcome != "error")
+            return min(
+                (_ending_of_exception(inner, log) for inner in error.exceptions), key=lambda ending: ending.outcome != "error"
+            )
         case GaveUp():
             return Ending("gave_up", str(error))
         case Ungraded():
@@ -178,11 +181,11 @@ def _ended_by(error: Exception, log: TrialLog) -> Ending:
         case ResultsError():
             raise error
         case _:
-            return _bug(error, log)
+            return _ending_of_bug(error, log)
 
 
-def _bug(bug: Exception, log: TrialLog) -> Ending:
-    """Return a bug's ending, with its place: the file and line, and what the model was last asked for."""
+def _ending_of_bug(bug: Exception, log: TrialLog) -> Ending:
+    """Return the ending of a trial with a bug. Its reason has the file and line, and the last request to the model."""
     asked = next((event.subtasks for event in reversed(log.events) if isinstance(event, Called)), ())
     where = ", ".join(filter(None, (place_of(bug), f"after a call for {' + '.join(asked)}" if asked else "before any call")))
     whole = "".join(traceback.format_exception(bug))

@@ -1,5 +1,4 @@
-"""The handling of an endpoint in trouble: all calls to it are held back, a tiny call tests it, and the run continues or
-ends."""
+"""Handle an endpoint that fails: hold back all calls to it, test it with a tiny call, and let the run continue or end."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from bench.run.trial.gate import IN_A_ROW, Gate
 
 
 def gates_of(models: Iterable[Model], back_off: BackOff) -> dict[str, Gate]:
-    """Return endpoint -> gate. A recording's gate lets calls wait for each other as they did in the recorded run."""
+    """Return the gate of each endpoint. A recording's gate lets calls wait for each other as they did in the recorded run."""
     bounds: dict[str, int] = {}
     live = set[str]()
     for model in itertools.chain.from_iterable(map(answerers, models)):
@@ -27,7 +26,7 @@ def gates_of(models: Iterable[Model], back_off: BackOff) -> dict[str, Gate]:
 
 
 def trouble_of(gates: Mapping[str, Gate]) -> tuple[EndpointTrouble, ...]:
-    """Return the trouble of each endpoint that had any."""
+    """Return a record of the trouble at each endpoint that had any."""
     seen = ((endpoint, gate.most, gate.trouble) for endpoint, gate in gates.items())
     return tuple(
         EndpointTrouble(endpoint, most, trouble.fell, trouble.lowest, trouble.pauses, round(trouble.paused, 3))
@@ -36,8 +35,8 @@ def trouble_of(gates: Mapping[str, Gate]) -> tuple[EndpointTrouble, ...]:
     )
 
 
-async def tend(gate: Gate, model: Model, back_off: BackOff, session: Session) -> None:
-    """Handle trouble at this model's endpoint, until cancelled.
+async def watch_endpoint(gate: Gate, model: Model, back_off: BackOff, session: Session) -> None:
+    """Handle trouble at this model's endpoint until this task is cancelled.
 
     A pause lasts as long as a back-off after so many failures. After `back_off.tries` pauses without an answered call in
     between, the session ends with an EndpointError.
@@ -45,17 +44,18 @@ async def tend(gate: Gate, model: Model, back_off: BackOff, session: Session) ->
     while not session.why:
         await gate.pausing.wait()
         session.say(f"{model.endpoint}: {IN_A_ROW} calls in a row failed ({gate.detail}); the run pauses")
-        if await _came_back(gate, model, back_off, session):
+        if await _wait_for_endpoint(gate, model, back_off, session):
             session.say(f"{model.endpoint}: answers again; the run goes on")
             gate.resume()
 
 
-async def _came_back(gate: Gate, model: Model, back_off: BackOff, session: Session) -> bool:
-    """Test the endpoint after each pause, with a call that belongs to no trial. Returns False if the session has ended."""
-    wrong = f"model '{model.name}' at {model.endpoint}: {gate.detail}"
+async def _wait_for_endpoint(gate: Gate, model: Model, back_off: BackOff, session: Session) -> bool:
+    """Wait and test the endpoint, with a call that belongs to no trial, until it answers. Return False if the session has
+    ended."""
+    problem_text = f"model '{model.name}' at {model.endpoint}: {gate.detail}"
     while not session.why:
         if gate.pauses >= back_off.tries:
-            problem = f"{wrong}; no reply after {gate.pauses} pauses: the same command goes on once it answers again"
+            problem = f"{problem_text}; no reply after {gate.pauses} pauses: the same command goes on once it answers again"
             session.end("the endpoint is in trouble", EndpointError(problem))
             return False
         gate.pauses += 1
@@ -65,7 +65,7 @@ async def _came_back(gate: Gate, model: Model, back_off: BackOff, session: Sessi
         try:
             await model.prepare(patient=False)
         except EndpointError as error:
-            wrong = str(error)
+            problem_text = str(error)
         else:
             return True
     return False

@@ -1,5 +1,5 @@
-"""Decide whether code that a model wrote may run here. If a guard of the sandbox is missing, it may not, unless the user says
-so.
+"""Decide whether code that a model wrote may run on this machine. It may not if a guard of the sandbox is missing, unless the
+user allows it.
 
 A replay then shows its recording's grades, by the digest of the answer; what is kept names the grader that gave them, which can
 be older than the pack's. An answer whose code would have to run is refused in one line. A simulated model's answers are the
@@ -25,7 +25,7 @@ from bench.scenario import Grade, scenario_key
 
 @dataclass(frozen=True)
 class Permission:
-    """How a run grades.
+    """The way in which a run grades answers.
 
     graders        by model
     unguarded      the missing guards despite which the user let code run; None if the user did not say so
@@ -40,11 +40,13 @@ class Permission:
 
 
 def missing_guards() -> tuple[str, ...]:
+    """Return the names of the sandbox's guards that are missing here."""
     return tuple(guard.name for guard in guards().missing)
 
 
 def permission(matrix: Matrix, unguarded: bool = False) -> Permission:
-    """Return how the trials of a matrix are graded here; `unguarded` is the user's word that code may run all the same.
+    """Return how the trials of a matrix are graded on this machine. With `unguarded`, the user allows code to run without
+    guards.
 
     Raises Unguarded if a model's code would run for which no stored grade exists.
     """
@@ -73,7 +75,7 @@ def permission(matrix: Matrix, unguarded: bool = False) -> Permission:
 
 
 def refusal(scenario: str, lacking: Sequence[str]) -> str:
-    """Return why nothing is run, and what to do."""
+    """Return why no code is run, and what the user can do."""
     what = (
         f"'{scenario}' runs code that a model wrote"
         if scenario
@@ -84,7 +86,7 @@ def refusal(scenario: str, lacking: Sequence[str]) -> str:
 
 
 def _runs_foreign_code(spec: TrialSpec, matrix: Matrix) -> bool:
-    """Return whether judging or grading a trial runs code of a model or of an outside system, not only the pack's."""
+    """Return whether judging or grading a trial runs code of a model or of an outside system, and not only the pack's code."""
     arm = matrix.arm(spec)
     if not (arm.scenario.checks_run_code or arm.scenario.grader_runs_code):
         return False
@@ -92,16 +94,18 @@ def _runs_foreign_code(spec: TrialSpec, matrix: Matrix) -> bool:
 
 
 def _recordings(model: str, matrix: Matrix) -> list[Path]:
+    """Return the folders of the runs that a model replays."""
     entries = (matrix.config.model.get(part.name) for part in answerers(matrix.models[model]))
     return [entry.replays for entry in entries if entry and entry.replays]
 
 
 def _stored_grades(folders: Iterable[Path], matrix: Matrix) -> dict[GradeKey, Grade]:
-    """Return the grades in these runs, of answers to what is asked here."""
+    """Return the grades that these runs stored for answers to this matrix's tasks."""
     return {key: grade for folder in folders for key, grade in _stored_in(folder, matrix)}
 
 
 def _stored_in(folder: Path, matrix: Matrix) -> Iterator[tuple[GradeKey, Grade]]:
+    """Yield the stored grades of one run."""
     texts = read_texts(folder)
     for trial in latest(read_trials(folder)):
         scenario = matrix.scenarios.get(scenario_key(trial.scenario, trial.instance))

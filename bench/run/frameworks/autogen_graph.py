@@ -43,7 +43,7 @@ async def autogen_graph(task: Task, workbench: Workbench) -> None:
 async def _flow(
     rest: Sequence[Subtask], outputs: Mapping[str, str], prompts: Prompts, session: EndpointSession
 ) -> dict[str, str]:
-    """Return what the agents say in one flow, by subtask. It begins with the outputs of earlier flows."""
+    """Return the agents' answers in one flow, by subtask. The flow begins with the outputs of earlier flows."""
     here = {subtask.name for subtask in rest}
     passed_on = [TextMessage(source=name, content=text) for name, text in outputs.items() if name not in here]
     async with AsyncHttpxClient() as http:
@@ -63,7 +63,7 @@ async def _flow(
 
 
 def _agent(subtask: Subtask, prompt: Sequence[Message], session: EndpointSession, http: AsyncHttpxClient) -> MessageFilterAgent:
-    """Make an agent that knows its prompt, and hears only the agents whose outputs its subtask reads."""
+    """Make an agent that has its prompt, and gets messages only of the agents whose outputs its subtask reads."""
     system, user = prompt
     address = session.base_url(subtask)
     client = OpenAIChatCompletionClient(

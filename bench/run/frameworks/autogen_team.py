@@ -44,7 +44,7 @@ async def autogen_team(task: Task, workbench: Workbench) -> None:
 
 
 def reviews(messages: Sequence[Message]) -> bool:
-    """Return whether these messages ask the reviewer."""
+    """Return whether these messages are for the reviewer."""
     return messages[0].content.startswith(REVIEW)
 
 

@@ -74,8 +74,8 @@ async def langgraph(task: Task, workbench: Workbench) -> None:
             rest = stage
             while rest:
                 graph: StateGraph[Any, Any, Any, Any] = StateGraph(Rejection)
-                for subtask, following in _in_a_chain(graph, rest):
-                    graph.add_node(subtask.name, _handing_on(subtask, workbench, line))
+                for subtask, following in _chain(graph, rest):
+                    graph.add_node(subtask.name, _unverified_node(subtask, workbench, line))
                     graph.add_edge(subtask.name, following)
                 await graph.compile().ainvoke(NONE)
                 rejected = workbench.checkpoint(stage)
@@ -83,19 +83,19 @@ async def langgraph(task: Task, workbench: Workbench) -> None:
 
 
 async def langgraph_retry(task: Task, workbench: Workbench) -> None:
-    await _with_edges_back(task, workbench, _reason_behind)
+    await _with_edges_back(task, workbench, _messages_with_reason_last)
 
 
 async def langgraph_retry_same_words(task: Task, workbench: Workbench) -> None:
-    await _with_edges_back(task, workbench, _as_ours)
+    await _with_edges_back(task, workbench, _our_messages)
 
 
 async def langgraph_retry_policy(task: Task, workbench: Workbench) -> None:
     again = RetryPolicy(initial_interval=0.0, jitter=False, max_attempts=workbench.max_attempts, retry_on=NotAccepted)
     async with _line(task, workbench) as line:
         graph: StateGraph[Any, Any, Any, Any] = StateGraph(Rejection)
-        for subtask, following in _in_a_chain(graph, task.subtasks):
-            graph.add_node(subtask.name, _raising(subtask, workbench, line), retry_policy=again)
+        for subtask, following in _chain(graph, task.subtasks):
+            graph.add_node(subtask.name, _raising_node(subtask, workbench, line), retry_policy=again)
             graph.add_edge(subtask.name, following)
         try:
             await graph.compile().ainvoke(NONE)
@@ -107,20 +107,20 @@ async def langgraph_retry_policy(task: Task, workbench: Workbench) -> None:
 async def _with_edges_back(task: Task, workbench: Workbench, words: MakeMessages) -> None:
     async with _line(task, workbench) as line:
         graph: StateGraph[Any, Any, Any, Any] = StateGraph(Rejection)
-        for subtask, following in _in_a_chain(graph, task.subtasks):
-            graph.add_node(subtask.name, _verifying(subtask, workbench, line, words))
+        for subtask, following in _chain(graph, task.subtasks):
+            graph.add_node(subtask.name, _verifying_node(subtask, workbench, line, words))
             graph.add_conditional_edges(subtask.name, _is_rejected, {True: subtask.name, False: following})
         await graph.compile().ainvoke(NONE, {"recursion_limit": len(task.subtasks) * workbench.max_attempts + 1})
 
 
-def _in_a_chain(graph: StateGraph[Any, Any, Any, Any], subtasks: Sequence[Subtask]) -> Iterator[tuple[Subtask, str]]:
+def _chain(graph: StateGraph[Any, Any, Any, Any], subtasks: Sequence[Subtask]) -> Iterator[tuple[Subtask, str]]:
     """Begin a graph with the first subtask, and yield each subtask with the name of its successor."""
     names = [subtask.name for subtask in subtasks]
     graph.add_edge(START, names[0])
     yield from zip(subtasks, [*names[1:], END], strict=True)
 
 
-def _handing_on(subtask: Subtask, workbench: Workbench, line: GraphClient) -> Node:
+def _unverified_node(subtask: Subtask, workbench: Workbench, line: GraphClient) -> Node:
     async def node(_: Rejection) -> Rejection:
         workbench.commit_unverified(await _ask(subtask, workbench, line))
         return NONE
@@ -128,7 +128,7 @@ def _handing_on(subtask: Subtask, workbench: Workbench, line: GraphClient) -> No
     return node
 
 
-def _verifying(subtask: Subtask, workbench: Workbench, line: GraphClient, words: MakeMessages) -> Node:
+def _verifying_node(subtask: Subtask, workbench: Workbench, line: GraphClient, words: MakeMessages) -> Node:
     async def node(state: Rejection) -> Rejection:
         proposal = await _ask(subtask, workbench, line, words, state["rejected"])
         rejected = workbench.verify(proposal)
@@ -139,7 +139,7 @@ def _verifying(subtask: Subtask, workbench: Workbench, line: GraphClient, words:
     return node
 
 
-def _raising(subtask: Subtask, workbench: Workbench, line: GraphClient) -> Node:
+def _raising_node(subtask: Subtask, workbench: Workbench, line: GraphClient) -> Node:
     async def node(_: Rejection) -> Rejection:
         proposal = await _ask(subtask, workbench, line)
         if rejected := workbench.verify(proposal):
@@ -154,17 +154,21 @@ def _is_rejected(state: Rejection) -> bool:
     return state["rejected"] is not None
 
 
-def _reason_behind(subtask: Subtask, line: GraphClient, rejected: Rejected | None) -> Sequence[Message]:
+def _messages_with_reason_last(subtask: Subtask, line: GraphClient, rejected: Rejected | None) -> Sequence[Message]:
     behind = [Message("user", f"Your last answer was rejected: {rejected.detail}")] if rejected else []
     return [*line.session.messages(subtask), *behind]
 
 
-def _as_ours(subtask: Subtask, line: GraphClient, rejected: Rejected | None) -> Sequence[Message]:
+def _our_messages(subtask: Subtask, line: GraphClient, rejected: Rejected | None) -> Sequence[Message]:
     return line.session.messages(subtask, repair=rejected)
 
 
 async def _ask(
-    subtask: Subtask, workbench: Workbench, line: GraphClient, words: MakeMessages = _as_ours, rejected: Rejected | None = None
+    subtask: Subtask,
+    workbench: Workbench,
+    line: GraphClient,
+    words: MakeMessages = _our_messages,
+    rejected: Rejected | None = None,
 ) -> Proposal:
     workbench.attempts_left(subtask)
     messages = words(subtask, line, rejected)

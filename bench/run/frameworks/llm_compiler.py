@@ -52,7 +52,7 @@ async def llm_compiler(task: Task, workbench: Workbench) -> None:
 
 
 async def _attempt(task: Task, workbench: Workbench, planner: Subtask, repair: Rejected | None) -> Rejected | None:
-    """Plan, and carry the plan out. Return why that failed, or None."""
+    """Make a plan and carry it out. Return why that failed; None if it succeeded."""
     workbench.commit_unverified(await workbench.propose(planner, repair=repair))
     if rejected := workbench.checkpoint([planner]):
         return rejected
@@ -87,7 +87,8 @@ def plan_of(task: Task) -> Plan:
 
 
 def _wrong_names(task: Task, plan: Plan) -> str | None:
-    """Return what is wrong with a plan's names, or None. Needs can name documents, as models do: these are always there."""
+    """Return what is wrong with a plan's names; None if they are right. Needs can name documents, as models do: documents
+    always exist."""
     names, planned = [subtask.name for subtask in task.subtasks], [step.subtask for step in plan.steps]
     for name in (*planned, *(need for step in plan.steps for need in step.needs if need not in task.documents)):
         if name not in names:
@@ -111,7 +112,7 @@ def _wrong_needs(task: Task, plan: Plan) -> str | None:
 
 
 def _done_before(waves: Waves, needs: Mapping[str, Sequence[str]]) -> Mapping[str, set[str]]:
-    """Return which subtasks are surely done before each subtask: those that it needs, directly or not."""
+    """Return, for each subtask, the subtasks that are surely done before it: those that it needs, directly or not."""
     done: dict[str, set[str]] = {}
     for wave in waves:
         for subtask in wave:

@@ -58,7 +58,7 @@ async def mellea_code(task: Task, workbench: Workbench) -> None:
 
 
 async def _branching(task: Task, workbench: Workbench, ask: AskAgain) -> None:
-    """Skip unneeded subtasks and reopen those found wrong, as `runtime_structured` does."""
+    """Ask for each subtask, skip unneeded subtasks and reopen those found wrong, as `runtime_structured` does."""
     reopened: dict[str, Rejected] = {}
     async with workbench.endpoint(*task.subtasks, judges=judges) as endpoint, _session(endpoint) as session:
         line = MelleaClient(workbench, endpoint, session)
@@ -72,22 +72,22 @@ async def _branching(task: Task, workbench: Workbench, ask: AskAgain) -> None:
 
 
 async def _in_words(subtask: Subtask, rejection: EarlierRejection, line: MelleaClient) -> None:
-    def rejected(text: str, reasons: str) -> None:
+    def log_rejection(text: str, reasons: str) -> None:
         line.workbench.reject(line.endpoint.proposal(text, subtask), f"by Mellea's judges: {reasons}")
 
-    result = await _instruct(subtask, rejection, line, in_words(subtask.output), rejected)
+    result = await _instruct(subtask, rejection, line, in_words(subtask.output), log_rejection)
     line.workbench.commit_unverified(line.endpoint.proposal(str(result.result), subtask))
 
 
 async def _in_code(subtask: Subtask, rejection: EarlierRejection, line: MelleaClient) -> None:
     proposals: list[Proposal] = []
 
-    def verified(context: Context) -> ValidationResult:
+    def verify(context: Context) -> ValidationResult:
         proposals.append(line.endpoint.proposal(str(context.last_output()), subtask))
         rejected = line.workbench.verify(proposals[-1], sufficiency=True)
         return ValidationResult(rejected is None, reason=rejected.detail if rejected else None)
 
-    await _instruct(subtask, rejection, line, [Requirement("The answer is accepted.", verified, check_only=True)])
+    await _instruct(subtask, rejection, line, [Requirement("The answer is accepted.", verify, check_only=True)])
     line.workbench.commit(proposals[-1])
 
 
@@ -98,7 +98,7 @@ async def _instruct(
     requirements: Sequence[str | Requirement],
     rejected: Callable[[str, str], None] = lambda *_: None,
 ) -> SamplingResult[str]:
-    """Run Mellea's loop. Raises GaveUp if its budget is used up, which Mellea itself does not."""
+    """Run Mellea's loop. Raises GaveUp if its budget is used up, for which Mellea itself raises nothing."""
     strategy = _Repair(line.workbench.attempts_left(subtask), rejected)
     system, user = line.endpoint.messages(subtask)
     line.session.backend.turn_to(line.endpoint.base_url(subtask), judges=len(requirements))
@@ -126,9 +126,9 @@ async def _session(endpoint: EndpointSession) -> AsyncIterator[MelleaSession]:
 
 
 class _Backend(OpenAIBackend):  # type: ignore[misc]  # skipped by mypy, as all of Mellea is
-    """A backend whose address can change. A session has one backend and a backend one address, but our addresses name the
-    subtask. A backend for each subtask would cost framework time, which no user of Mellea spends. An output's requirements are
-    judged at once, one call each."""
+    """A backend of Mellea whose address can change. A session has one backend and a backend one address, but our addresses name
+    the subtask. A backend for each subtask would cost framework time, which no user of Mellea spends. An output's requirements
+    are judged at once, one call each."""
 
     def turn_to(self, base_url: str, judges: int) -> None:
         self._async_client.base_url = base_url
@@ -158,7 +158,7 @@ class _Repair(RepairTemplateStrategy):  # type: ignore[misc]
 
 
 def in_words(output: type[Output]) -> list[str]:
-    """Return the form of an output as the paper's listing says it: what it is, and the fields that it and its items must
+    """Return the form of an output in the words of the paper's listing: what it is, and the fields that it and its items must
     have."""
     lines = ["The output must be one JSON object.", f"It must have: {_fields(output)}."]
     for name, field in output.model_fields.items():
@@ -168,7 +168,7 @@ def in_words(output: type[Output]) -> list[str]:
 
 
 def judges(messages: Sequence[Message]) -> bool:
-    """Return whether these messages ask whether a requirement is met: they begin as Mellea's template for that does."""
+    """Return whether these messages ask whether a requirement is met: they begin like Mellea's template for that question."""
     return messages[-1].content.lstrip().startswith(_judging())
 
 

@@ -1,4 +1,4 @@
-"""A bank of replies: what a real model replied to single judgments, each with the output that would have been right.
+"""A bank of replies: the replies of a real model to single judgments, each with the right output.
 
 A simulated model with a bank errs as that model did. If the bank knows the state that is judged, the model draws one of the
 replies recorded in that state. In any other state it draws from all replies to the judgment, and applies the drawn reply's
@@ -18,7 +18,7 @@ JudgmentPlace = tuple[str, ...]
 
 @dataclass(frozen=True)
 class BankedReply:
-    """One judgment, asked once.
+    """A real model's reply to one judgment.
 
     state        names the state of the world
     repetition   the bank's seed
@@ -51,7 +51,7 @@ class BankedReply:
 
 
 class Bank:
-    """The replies of one model in one run; `name` and `digest` are the run's."""
+    """The replies of one model in one run. `name` and `digest` are the run's."""
 
     def __init__(self, name: str, digest: str, model: str, replies: Iterable[BankedReply]):
         self.name, self.digest, self.model = name, digest, model
@@ -62,7 +62,7 @@ class Bank:
 
     @property
     def judgments(self) -> frozenset[JudgmentPlace]:
-        """Return the (scenario, judgment) pairs that the bank has replies to."""
+        """Return the pairs (scenario, judgment) to which the bank has replies."""
         return frozenset(place[:2] for place in self._by_place)
 
     def knows(self, place: JudgmentPlace) -> bool:
@@ -70,9 +70,9 @@ class Bank:
         return place in self._by_place
 
     def draw(self, scenario: str, instance: str, judgment: str, state: str, right: Json, draw: Random) -> Json | str:
-        """Return an output, or a text that does not fit the schema. For a judgment that was made at run time, return the right
-        output: no bank has replies to it. A bank that lacks one of the scenario's judgments is refused earlier
-        (`bench.worlds.run.bank`)."""
+        """Return an output, or a text that does not fit the schema, drawn from the replies to this judgment. For a judgment
+        that was made at run time, return the right output: no bank has replies to it. A bank that lacks one of the scenario's
+        judgments is refused earlier (`bench.worlds.run.bank`)."""
         known = self._by_place.get((scenario, judgment, instance, state))
         every = self._by_place.get((scenario, judgment), [])
         if not every:
@@ -82,10 +82,10 @@ class Bank:
             return right
         if drawn.output is None:
             return drawn.text
-        return _upon(right, drawn) or _upon(right, *draw.sample(every, len(every))) or right
+        return _with_error_of(right, drawn) or _with_error_of(right, *draw.sample(every, len(every))) or right
 
 
-def _upon(right: Json, *replies: BankedReply) -> Json | None:
+def _with_error_of(right: Json, *replies: BankedReply) -> Json | None:
     """Return the right output with the first error of these replies that is an error here too; None if no error is."""
     for reply in replies:
         if any(right.get(name) != value for name, value in reply.errors.items()):

@@ -1,4 +1,4 @@
-"""The interface of models. One method: a request in, a reply out; everything else is up to the model."""
+"""The interface of models: a method that takes a request and returns a reply, and the types of both."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from bench.scenario import Json
 
 @dataclass(frozen=True)
 class RequestContext:
-    """What a request is for. It is never sent to a real model; simulated and recorded models find their reply by it.
+    """The purpose of a request.
+
+    It is never sent to a real model; simulated and recorded models choose their reply by it.
 
     scenario        the pack, with its variant
     subtasks        the subtasks whose outputs are asked for
@@ -72,8 +74,8 @@ class Request:
     options: str = ""
 
     @property
-    def asked(self) -> RequestContent:
-        """Return what two equal requests have in common."""
+    def content(self) -> RequestContent:
+        """Return the content by which two requests count as equal."""
         return self.messages, self.options, self.seed
 
 
@@ -96,7 +98,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Reply:
-    """A model's reply.
+    """A model's reply to one request.
 
     text         its text
     finish       how it ended, as OpenAI writes it: `stop`, `length`, `tool_calls`, `content_filter`
@@ -123,7 +125,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Response:
-    """A model's reaction to one request: a reply, or a failure.
+    """A model's response to one request: a reply, or a failure.
 
     It is looked up by the request (messages, seed, how often this trial had sent it before) and by the arm.
 
@@ -144,7 +146,9 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class Model(Protocol):
-    """A model. Its parameters are in the trial's digest and the run's manifest; neither holds a key.
+    """The interface of a model.
+
+    Its parameters are in the trial's digest and in the run's manifest; neither contains a key.
 
     name          its name in the config
     timing        the kind of its seconds: `live` ones are real, all others run on the trial's own clock
@@ -193,7 +197,7 @@ class Model(Protocol):
 
 @runtime_checkable
 class ExchangedModel(Protocol):
-    """A model that is exchanged: another model can answer each further process of the agent."""
+    """A model that is exchanged during a trial: another model can answer each further process of the agent."""
 
     def in_life(self, life: int) -> Model:
         """Return the model that answers one process of the agent. Each restart after a kill begins a new process, a *life*.

@@ -38,7 +38,8 @@ class CacheSettings(BaseModel):
     with the seconds that they took. Needs `cache = true`."""
 
     @model_validator(mode="after")
-    def _remembers(self) -> CacheSettings:
+    def _require_cache(self) -> CacheSettings:
+        """Refuse `cache_from` without `cache`."""
         if self.cache_from and not self.cache:
             raise ValueError("cache_from needs cache = true: otherwise every request is sent")
         return self
@@ -46,7 +47,7 @@ class CacheSettings(BaseModel):
 
 @dataclass(frozen=True)
 class ResponsesBefore:
-    """What earlier runs answer for a model.
+    """The responses of earlier runs that a model can reuse.
 
     responses   the responses of models with its parameters
     runs        the names and digests of the runs that hold them
@@ -59,7 +60,8 @@ class ResponsesBefore:
 
 
 class CachedModel:
-    """Implements `bench.run.models.base.Model` on another model. A failed call is made again each time it is asked for.
+    """A model with a response cache. It implements `bench.run.models.base.Model`. A failed call is repeated each time it is
+    asked for.
 
     shared   whether arms get each other's replies; otherwise each arm finds only its own
     before   what earlier runs answer; the names and digests of these runs are among the parameters
@@ -69,17 +71,17 @@ class CachedModel:
     def __init__(self, model: Model, shared: bool, before: ResponsesBefore | None = None, account: str = ""):
         self._model, self.shared, self.before, self.account = model, shared, before or ResponsesBefore(), account
         self._known: dict[CacheKey, Reply] = {}
-        self._asked: dict[CacheKey, asyncio.Event] = {}
+        self._in_flight: dict[CacheKey, asyncio.Event] = {}
         self.name, self.endpoint, self.concurrency = model.name, model.endpoint, model.concurrency
         self.timing: Timing = model.timing
-        self.know(self.before.responses)
+        self.add_responses(self.before.responses)
 
     @property
     def parameters(self) -> dict[str, object]:
         return {**self._model.parameters, **({"cache_from": self.before.runs} if self.before.runs else {})}
 
-    def know(self, responses: Iterable[Response]) -> None:
-        """Add the replies of earlier responses; the first reply to a request stays."""
+    def add_responses(self, responses: Iterable[Response]) -> None:
+        """Add the replies of earlier responses to the cache. Only the first reply to a request is kept."""
         for response in responses:
             if isinstance(response.outcome, Reply):
                 reply = replace(response.outcome, took=response.seconds, reused=True, by="")
@@ -89,13 +91,14 @@ class CachedModel:
         if not self.shared:
             return self._known.get(self._key(request)) or await self._model.reply(request, sleep)
         key = self._key(request)
-        while earlier := self._asked.get(key):
+        while earlier := self._in_flight.get(key):
             await earlier.wait()
         return self._known.get(key) or await self._send(key, request, sleep)
 
     async def _send(self, key: CacheKey, request: Request, sleep: Sleep) -> Reply:
-        """Send the request; whoever makes it meanwhile waits. If this call fails, the next of them sends it."""
-        ended = self._asked[key] = asyncio.Event()
+        """Send the request and cache its reply. Arms that make the same request meanwhile wait. If the call fails, the next of
+        them sends it."""
+        ended = self._in_flight[key] = asyncio.Event()
         began = perf_counter_ns()
         try:
             reply = await self._model.reply(request, sleep)
@@ -103,12 +106,12 @@ class CachedModel:
             self._known[key] = replace(reply, took=(flight[1] - flight[0]) / 1e9, reused=True, flight=None)
             return reply
         finally:
-            del self._asked[key]
+            del self._in_flight[key]
             ended.set()
 
     def _key(self, request: Request) -> CacheKey:
-        asker = () if self.shared else (request.context.model, request.context.arm)
-        return asker, request.asked, request.answers
+        arm = () if self.shared else (request.context.model, request.context.arm)
+        return arm, request.content, request.answers
 
     async def prepare(self, patient: bool = True) -> None:
         await self._model.prepare(patient)

@@ -1,6 +1,4 @@
-"""Count the tokens of a request and of a reply by our tokenizer: every text that is sent and received. Tool definitions and
-tool calls count as JSON text. Ids of calls that a result names, other settings, and fields that a provider only wants back
-(`bench.record.extra_fields`) do not count."""
+"""Count the tokens of a request and of a reply with our tokenizer: all text that is sent and received."""
 
 from __future__ import annotations
 
@@ -14,20 +12,20 @@ LONG, MANY = 2**16, 500
 
 
 def tokens_read(request: Request) -> int:
-    """Return the tokens of the messages, of the tool calls in them, and of the tools that are offered."""
+    """Return the tokens of the messages, of the tool calls in them, and of the tool definitions."""
     tools = tools_text(request.options)
     return sum([message.tokens for message in request.messages]) + (count_tokens(tools) if tools else 0)
 
 
-def read_whole(request: Request) -> None:
-    """Count and digest all texts of a request; its messages remember the results."""
+def count_and_digest(request: Request) -> None:
+    """Count and digest all texts of a request. Its messages cache the results."""
     tokens_read(request)
     for message in request.messages:
-        message.stored  # noqa: B018  # it is a property that remembers
+        message.stored_form  # noqa: B018  # it is a property that remembers
 
 
 def is_long(request: Request) -> bool:
-    """Return whether reading the request would hold up the event loop for long."""
+    """Return whether counting the request's tokens would block the event loop for long."""
     calls = [call for message in request.messages for call in message.tool_calls]
     texts = [request.options, *[message.content for message in request.messages], *[call.arguments for call in calls]]
     return len(request.messages) + len(calls) > MANY or sum(map(len, texts)) > LONG

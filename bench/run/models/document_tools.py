@@ -1,4 +1,4 @@
-"""The two tools by which our agents read a task's documents: their names, and what a call of them names."""
+"""The two tools with which our agents read a task's documents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ NAME = "name"
 
 
 def name_in(arguments: str) -> str | None:
-    """Return the document that a call's arguments name; None if they name none."""
+    """Return the name of the document in a call's arguments; None if they name none."""
     try:
         given = json.loads(arguments)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""A proposer that errs at a declared rate, and learns from a rejection at measured or assumed rates.
+"""A simulated proposer that errs at a declared rate, and is right after a rejection at measured or assumed rates.
 
 A declared share of its wrong outputs lacks a required field. In the others one value is exchanged for another that the schema
 allows.
@@ -24,7 +24,7 @@ LACKS_A_FIELD = 0.5
 
 @dataclass(frozen=True)
 class ErringRepair:
-    """One rejected output, and the proposer's reply to one signal about it."""
+    """A rejected output of a recorded model, and whether its reply to one signal about the rejection was right."""
 
     scenario: str
     instance: str
@@ -37,18 +37,18 @@ class ErringRepair:
 
 @dataclass(frozen=True)
 class Learning:
-    """How often the reply to a signal is right. `source` says in a manifest where the rates come from."""
+    """The rates at which the reply to each signal is right. `source` says in a manifest where the rates come from."""
 
     right: Mapping[RepairSignal, float]
     source: str
 
     @property
-    def shown(self) -> dict[str, object]:
+    def as_parameters(self) -> dict[str, object]:
         return {"right": dict(self.right), "source": self.source}
 
 
-def measured(run: str, model: str, repairs: Sequence[ErringRepair]) -> Learning:
-    """Compute the rates from a run of `every_repair`; a signal without replies has no rate."""
+def measure_rates(run: str, model: str, repairs: Sequence[ErringRepair]) -> Learning:
+    """Compute the rates from a run of `every_repair`. A signal without replies has no rate."""
     replies: dict[RepairSignal, list[bool]] = {}
     for repair in repairs:
         replies.setdefault(repair.signal, []).append(repair.is_right)
@@ -57,8 +57,8 @@ def measured(run: str, model: str, repairs: Sequence[ErringRepair]) -> Learning:
     return Learning(rates, f"measured on {model} in {run}: {counts}")
 
 
-def heard(messages: Sequence[Message]) -> RepairSignal | None:
-    """Return what the messages say of the output before; None at a first attempt."""
+def signal_in(messages: Sequence[Message]) -> RepairSignal | None:
+    """Return the signal about the last output in these messages; None at a first attempt."""
     text = messages[-1].content
     if REJECTED not in text:
         return None
@@ -67,15 +67,15 @@ def heard(messages: Sequence[Message]) -> RepairSignal | None:
 
 @dataclass(frozen=True)
 class Erring:
-    """A source of right and wrong outputs. `error_rate` applies to first attempts, and to later ones if `learning` has no rate
-    for the signal. `lacks_a_field` is the share of wrong outputs that lack one."""
+    """A source of right and wrong outputs. `error_rate` applies to first attempts, and to later attempts if `learning` has no
+    rate for the signal. `lacks_a_field` is the share of wrong outputs that lack a required field."""
 
     error_rate: float
     learning: Learning | None = None
     lacks_a_field: float = LACKS_A_FIELD
 
     def output(self, right: Json, form: type[Output], signal: RepairSignal | None, draw: Random) -> Json:
-        """Return the right output, or a wrong one in its place.
+        """Return the right output, or a wrong output in its place.
 
         One draw decides for every signal, so that two boundaries that differ only in their signal have the same luck.
         """
@@ -89,6 +89,7 @@ class Erring:
         return exchange(right, form, draw) or right
 
     def _wrong_after(self, signal: RepairSignal | None) -> float:
+        """Return the rate of wrong outputs after a signal."""
         if signal is None or self.learning is None or signal not in self.learning.right:
             return self.error_rate
         return 1.0 - self.learning.right[signal] if self.error_rate else 0.0

@@ -1,4 +1,4 @@
-"""What a model is made of beside its settings: the function that each kind's entry names gets this."""
+"""The arguments from which a model is made, besides its settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bench.scenario import Scenario
 
 @dataclass(frozen=True)
 class Making:
-    """What an experiment provides to make a model.
+    """The values that an experiment provides to make a model.
 
     name             the model's name
     answer_format    the format in which it is asked to answer

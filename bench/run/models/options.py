@@ -1,4 +1,4 @@
-"""What a request holds beside its messages that the model is also given: tools, and the form and length of the reply.
+"""The options of a request besides its messages: tools, and the form and length of the reply.
 
 The options are kept as one JSON text, as the client wrote them, so that they can be compared, stored once and sent unchanged.
 """
@@ -15,7 +15,7 @@ OPTIONS = ("tools", "tool_choice", "parallel_tool_calls", "response_format", "st
 
 
 def options_text(fields: Mapping[str, Any]) -> str:
-    """Return the options that are set, as JSON; "" if none is."""
+    """Return the options that are set, as JSON; "" if none is set."""
     options = {name: fields[name] for name in OPTIONS if fields.get(name) not in (None, [])}
     return json.dumps(options, ensure_ascii=False) if options else ""
 
@@ -27,6 +27,6 @@ def options_in(text: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=4)
 def tools_text(options: str) -> str:
-    """Return the tool definitions as JSON, by which their tokens are counted; "" if there are none."""
+    """Return the tool definitions as JSON, in which their tokens are counted; "" if there are none."""
     tools = options_in(options).get("tools")
     return json.dumps(tools, ensure_ascii=False) if tools else ""

@@ -62,11 +62,11 @@ class RecordedModel:
 
     @property
     def history(self) -> object:
-        """The recorded run's history; it determines no reply, so it is no parameter."""
+        """The history of the recorded run. It determines no reply, so it is no parameter."""
         return self._recording.history
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
-        """Return the recorded reply or raise the recorded failure; raise NotRecorded if there is neither."""
+        """Return the recorded reply or raise the recorded failure. Raises NotRecorded if the recording has neither."""
         response = self._recording.find(request)
         if response is None:
             raise NotRecorded(self._missing(request))
@@ -76,6 +76,7 @@ class RecordedModel:
         return response.outcome
 
     def _missing(self, request: Request) -> str:
+        """Return the message that the recording has no reply to this request."""
         context = request.context
         where = f"{context.scenario}, {context.arm}, repetition {context.repetition}"
         what = f"attempt {context.attempt} at {' + '.join(context.subtasks)}"
@@ -89,7 +90,8 @@ class RecordedModel:
         pass
 
 
-def made(settings: RecordedSettings, of: Making) -> RecordedModel:
-    recording, parameters = of.recording(settings.run, settings.model or of.name, settings.concurrency)
+def make_model(settings: RecordedSettings, making: Making) -> RecordedModel:
+    """Make a model that answers from a recording."""
+    recording, parameters = making.recording(settings.run, settings.model or making.name, settings.concurrency)
     prices = settings.model_dump(include={"price_in", "price_out", "price_cached"}, exclude_none=True)
-    return RecordedModel(of.name, recording, {**parameters, **prices})
+    return RecordedModel(making.name, recording, {**parameters, **prices})

@@ -1,4 +1,4 @@
-"""What one model did in one run: its responses, looked up by request."""
+"""The responses of one model in one run, looked up by request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Sent = tuple[RequestContent, int]
 
 class Recording:
     """The responses of one model in one run, in the order of recording. `name`, `date` and `history` are the run's.
-    `concurrency` is how many calls the model took at a time there, or is `declared` to take."""
+    `concurrency` is the number of calls that the model took at a time there, or is `declared` to take."""
 
     def __init__(
         self,
@@ -27,20 +27,21 @@ class Recording:
         self.description = (
             f"the run {name}, recorded on {date}{f', {concurrency} calls at a time as declared' if declared else ''}"
         )
-        self._of_arm: dict[tuple[str, Sent], Response] = {}
-        self._of_any: dict[Sent, Response] = {}
+        self._by_arm: dict[tuple[str, Sent], Response] = {}
+        self._by_request: dict[Sent, Response] = {}
         for response in responses:
             sent = _sent_content(response.request)
-            self._of_arm[response.request.context.arm, sent] = response
-            self._of_any.setdefault(sent, response)
+            self._by_arm[response.request.context.arm, sent] = response
+            self._by_request.setdefault(sent, response)
 
     def __len__(self) -> int:
-        return len(self._of_arm)
+        return len(self._by_arm)
 
     def find(self, request: Request) -> Response | None:
+        """Return the response to this request: of the same arm, else of any arm; None if the recording has none."""
         sent = _sent_content(request)
-        return self._of_arm.get((request.context.arm, sent)) or self._of_any.get(sent)
+        return self._by_arm.get((request.context.arm, sent)) or self._by_request.get(sent)
 
 
 def _sent_content(request: Request) -> Sent:
-    return request.asked, request.occurrence
+    return request.content, request.occurrence

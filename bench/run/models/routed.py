@@ -38,7 +38,8 @@ class RoutedSettings(BaseModel):
     which step the model is exchanged."""
 
     @model_validator(mode="after")
-    def _passes_something_on(self) -> RoutedSettings:
+    def _require_route(self) -> RoutedSettings:
+        """Require either `subtasks` or `after_crash`."""
         if bool(self.subtasks) == bool(self.after_crash):
             raise ValueError("name either the subtasks that another model does, or the model after_crash")
         return self
@@ -49,13 +50,14 @@ class RoutedSettings(BaseModel):
         return tuple(dict.fromkeys((self.default, *self.subtasks.values(), *filter(None, [self.after_crash]))))
 
     def target(self, subtasks: Sequence[str], life: int = 1) -> str:
-        """Return the name of the model for these subtasks in this process of the agent."""
+        """Return the name of the model for these subtasks. `life` is the number of the agent's process."""
         default = self.after_crash if self.after_crash and life > 1 else self.default
         return target_of(default, self.subtasks, subtasks)
 
 
 class RoutedModel:
-    """Implements `bench.run.models.base.Model` on the models that it names. Replies and failures name the model that answered.
+    """A model that routes requests to other models. It implements `bench.run.models.base.Model`. Replies and failures name the
+    model that answered.
 
     Raises ConfigError if only some of them take real time: a trial has one clock.
     """
@@ -84,7 +86,8 @@ class RoutedModel:
         return self._models[self._settings.target(request.context.subtasks, request.context.life)]
 
     def in_life(self, life: int) -> Model:
-        """Return the model for all requests of this process of the agent; this model if that depends on the subtasks."""
+        """Return the model for all requests of the agent's process number `life`; this model if the choice depends on the
+        subtasks."""
         return self if self._settings.subtasks else self._models[self._settings.target((), life)]
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
@@ -105,7 +108,7 @@ class RoutedModel:
 
 
 def answerers(model: Model) -> tuple[Model, ...]:
-    """Return the models that can answer for this one: itself, unless it passes its requests on."""
+    """Return the models that can answer for this model: the model itself, or those that it routes requests to."""
     return model.answerers if isinstance(model, RoutedModel) else (model,)
 
 
@@ -114,5 +117,6 @@ def answering(model: Model, request: Request) -> Model:
     return model.answering(request) if isinstance(model, RoutedModel) else model
 
 
-def made(settings: RoutedSettings, of: Making) -> RoutedModel:
-    return RoutedModel(of.name, settings, of.others)
+def make_model(settings: RoutedSettings, making: Making) -> RoutedModel:
+    """Make a model that routes requests to other models."""
+    return RoutedModel(making.name, settings, making.others)

@@ -29,10 +29,10 @@ from bench.run.answers.places import Schema, holds_code
 from bench.run.models.bank import Bank
 from bench.run.models.base import Reply, Request, Sleep, Usage
 from bench.run.models.counting import tokens_read, tokens_written
-from bench.run.models.erring import LACKS_A_FIELD, Erring, Learning, RepairSignal, heard
+from bench.run.models.erring import LACKS_A_FIELD, Erring, Learning, RepairSignal, signal_in
 from bench.run.models.making import Making
 from bench.run.models.options import options_in
-from bench.run.models.simulated_replies import calling, next_look, smallest, within
+from bench.run.models.simulated_replies import cut_reply, next_document_call, reply_with_calls, smallest_value
 from bench.run.packs.environments import ENVIRONMENTS
 from bench.scenario import Call, Json, Output, Scenario, scenario_key
 
@@ -96,7 +96,7 @@ class SimulatedSettings(BaseModel):
 
 
 class SimulatedModel:
-    """Answers a request with the reference outputs of its subtasks; `scenarios` maps keys to scenarios.
+    """A model that answers a request with the reference outputs of its subtasks. `scenarios` holds the scenarios by their keys.
 
     A subtask that was made at run time is answered with the reference that came with it, or else with the smallest output that
     fits the request's schema.
@@ -125,7 +125,7 @@ class SimulatedModel:
     @property
     def parameters(self) -> dict[str, object]:
         fields = self._settings.model_dump(exclude={"answer_format", "draft_tags", "bank", *RATES})
-        parameters = {"kind": "simulated", **fields, **({"learns": self._learning.shown} if self._learning else {})}
+        parameters = {"kind": "simulated", **fields, **({"learns": self._learning.as_parameters} if self._learning else {})}
         bank = self.bank
         return parameters | ({"bank": {"name": bank.name, "digest": bank.digest, "model": bank.model}} if bank else {})
 
@@ -140,25 +140,26 @@ class SimulatedModel:
         return replace(reply, usage=Usage(tokens_in, tokens_out))
 
     def _reply(self, request: Request, draw: Random) -> Reply:
+        """Return the reply without its usage and seconds."""
         options = options_in(request.options)
         if request.context.judging:
             return Reply(self._judgment(request))
         scenario, choice = self._scenario(request), options.get("tool_choice", "auto")
         if options.get("tools") and choice != "none":
             if isinstance(choice, dict) or (choice == "required" and scenario.environment is None):
-                return calling([self._forced_call(request, draw, options)], request)
+                return reply_with_calls([self._forced_call(request, draw, options)], request)
             if scenario.environment is not None:
-                working = attribute_at(ENVIRONMENTS[scenario.environment.part].simulated).working
+                working = attribute_at(ENVIRONMENTS[scenario.environment.part].simulated).next_reply
                 forced = functools.partial(self._forced_call, request, draw)
                 reply: Reply = working(scenario, request, draw, options, self._settings.failure_rate, self.bank, forced)
                 return reply
-            if look := next_look(scenario.task, request.context.subtasks, request.messages, options["tools"]):
-                return calling([look], request)
-        return within(Reply(self._text(request, draw)), options)
+            if look := next_document_call(scenario.task, request.context.subtasks, request.messages, options["tools"]):
+                return reply_with_calls([look], request)
+        return cut_reply(Reply(self._text(request, draw)), options)
 
     def _forced_call(self, request: Request, draw: Random, options: Mapping[str, Any]) -> Call:
-        """Return a call of the tool that must be called. Its arguments are the subtask's output if that fits, else the
-        smallest."""
+        """Return a call of the tool that must be called. Its arguments are the subtask's output if that fits the tool's schema,
+        else the smallest value that does."""
         choice = options["tool_choice"]
         named = choice["function"]["name"] if isinstance(choice, dict) else None
         functions = [tool["function"] for tool in options["tools"]]
@@ -167,9 +168,10 @@ class SimulatedModel:
         output = self._output(self._scenario(request), request.context.subtasks[0], request, draw)
         needed, known = set(schema.get("required", ())), schema.get("properties", {}).keys()
         fits = isinstance(output, dict) and needed <= output.keys() <= known
-        return Call(function["name"], output if fits and isinstance(output, dict) else smallest(schema))
+        return Call(function["name"], output if fits and isinstance(output, dict) else smallest_value(schema))
 
     def _text(self, request: Request, draw: Random) -> str:
+        """Return the text of the reply, with the outputs of all subtasks of the request."""
         scenario = self._scenario(request)
         outputs = {name: self._output(scenario, name, request, draw) for name in request.context.subtasks}
         if unread := next((text for text in outputs.values() if isinstance(text, str)), None):
@@ -182,7 +184,7 @@ class SimulatedModel:
         return (_wrap(value, draw) if self._settings.wrapping else json.dumps(value, ensure_ascii=False)) + blocks
 
     def _schema(self, scenario: Scenario, request: Request) -> Schema:
-        """Return the schema of the answer: the request's, or the pack's if a framework asked without a schema."""
+        """Return the schema of the answer: the request's schema, or the pack's if a framework asked without a schema."""
         if request.schema:
             return request.schema
         known = {
@@ -193,8 +195,8 @@ class SimulatedModel:
         return {"properties": known} if len(known) > 1 else next(iter(known.values()), {})
 
     def _judgment(self, request: Request) -> str:
-        """Return the verdict "yes" if the request shows an output that fits its schema, else "no". The advice is always the
-        same."""
+        """Return a judge's answer: "yes" if the request shows an output that fits its schema, else "no". The advice is always
+        the same."""
         task = self._scenario(request).task
         shown = request.messages[-1].content
         schemas = [subtask.output for subtask in task.subtasks if subtask.name in request.context.subtasks]
@@ -206,19 +208,23 @@ class SimulatedModel:
         return self._scenarios[scenario_key(request.context.scenario, request.context.instance)]
 
     def _output(self, scenario: Scenario, name: str, request: Request, draw: Random) -> Json | str:
-        """Return the output. With a bank it can be a text that is no output, as recorded."""
+        """Return the simulated output of a subtask. With a bank it can be a text that is no output, as recorded."""
         reference = {**scenario.reference, **request.context.references}
         if name not in reference:
-            whole = smallest(request.schema or {})
+            whole = smallest_value(request.schema or {})
             return whole.get(name, whole) if len(request.context.subtasks) > 1 else whole
         value = reference[name]
         if self.bank and scenario.environment is not None:
             context = request.context
-            value = self.bank.draw(scenario.name, context.instance, name, context.state, value, _of_state(request, name))
+            value = self.bank.draw(
+                scenario.name, context.instance, name, context.state, value, _draw_for_judgment(request, name)
+            )
         if self._erring and scenario.environment is not None and name in scenario.reference:
             form = scenario.task.subtask(name).output
             draws = self._settings.error_draws
-            value = self._erring.output(value, form, heard(request.messages), _of_state(request, name, *[draws] * bool(draws)))
+            value = self._erring.output(
+                value, form, signal_in(request.messages), _draw_for_judgment(request, name, *[draws] * bool(draws))
+            )
         if isinstance(value, str) or draw.random() >= self._settings.failure_rate:
             return value
         forgotten = draw.choice(_required_fields(scenario, name, value))
@@ -231,14 +237,15 @@ class SimulatedModel:
         pass
 
 
-def _of_state(request: Request, judgment: str, *draws: int) -> Random:
-    """Return the draws for one judgment in one state. The seed is the trial's and the attempt's, so all architectures draw
-    alike."""
+def _draw_for_judgment(request: Request, judgment: str, *draws: int) -> Random:
+    """Return the random generator for one judgment in one state. The seed is the trial's and the attempt's, so all
+    architectures draw the same values."""
     return draw_for("bank", request.seed, request.context.instance, judgment, request.context.state, *draws)
 
 
 def _required_fields(scenario: Scenario, name: str, value: Mapping[str, Json]) -> list[str]:
-    """Return the fields that can be left out: the required ones, or all fields of an output that was made at run time."""
+    """Return the fields of an output that can be left out to make it invalid: the required fields, or all fields of an output
+    that was made at run time."""
     if name not in scenario.reference:
         return list(value)
     fields = scenario.task.subtask(name).output.model_fields
@@ -256,11 +263,14 @@ def _fits(schema: type[Output], text: str) -> bool:
 
 
 def _wrap(value: Json, draw: Random) -> str:
-    """Return the JSON as models write it: bare or indented, alone, in a code fence, or behind a sentence."""
+    """Return JSON as models write it: bare or indented, alone, in a code fence, or behind a sentence."""
     text = json.dumps(value, ensure_ascii=False, indent=draw.choice((None, 2)))
     return draw.choice(("{}", "```json\n{}\n```", "Here is the answer:\n\n{}")).replace("{}", text, 1)
 
 
-def made(settings: SimulatedSettings, of: Making) -> SimulatedModel:
-    bank = of.bank(settings.bank) if settings.bank else None
-    return SimulatedModel(of.name, settings, of.scenarios, bank, of.learning(settings.repairs) if settings.repairs else None)
+def make_model(settings: SimulatedSettings, making: Making) -> SimulatedModel:
+    """Make a simulated model."""
+    bank = making.bank(settings.bank) if settings.bank else None
+    return SimulatedModel(
+        making.name, settings, making.scenarios, bank, making.learning(settings.repairs) if settings.repairs else None
+    )

@@ -1,4 +1,4 @@
-"""Parts of a simulated model's replies: the next look into a document, tool calls, the cut at the length that was asked for,
+"""Parts of a simulated model's replies: the next call of a document tool, tool calls, the cut at the length that was asked for,
 and the smallest value that fits a JSON schema if there is no reference."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bench.run.models.options import LENGTHS
 from bench.scenario import Call, Json, Task
 
 
-def next_look(
+def next_document_call(
     task: Task, subtasks: Iterable[str], messages: Sequence[Message], tools: Iterable[Mapping[str, Any]]
 ) -> Call | None:
     """Return the next call of the document tools: first the list, then the subtasks' documents in order.
@@ -27,18 +27,18 @@ def next_look(
     """
     if not {LIST, READ} <= {tool["function"]["name"] for tool in tools}:
         return None
-    made = [call for message in messages for call in message.tool_calls]
-    if not any(call.name == LIST for call in made):
+    earlier_calls = [call for message in messages for call in message.tool_calls]
+    if not any(call.name == LIST for call in earlier_calls):
         return Call(LIST, {})
-    read = {name_in(call.arguments) for call in made if call.name == READ}
+    read = {name_in(call.arguments) for call in earlier_calls if call.name == READ}
     known = {subtask.name: subtask.reads for subtask in task.subtasks}
     needed = [name for subtask in subtasks for name in known.get(subtask, ()) if name in task.documents]
     unread = next((name for name in needed if name not in read), None)
     return Call(READ, {NAME: unread}) if unread else None
 
 
-def calling(calls: Sequence[Call], request: Request) -> Reply:
-    """Return a reply that makes these calls. Ids differ between calls and between requests."""
+def reply_with_calls(calls: Sequence[Call], request: Request) -> Reply:
+    """Return a reply that makes these tool calls. Ids differ between calls and between requests."""
     where = ("tool call", request.seed, request.occurrence, len(request.messages))
     written = [
         ToolCall(f"call_{seed_of(*where, number):016x}", call.tool, json.dumps(call.arguments, ensure_ascii=False))
@@ -47,8 +47,8 @@ def calling(calls: Sequence[Call], request: Request) -> Reply:
     return Reply("", "tool_calls", tool_calls=tuple(written))
 
 
-def within(reply: Reply, options: Mapping[str, Any]) -> Reply:
-    """Return the reply, cut at the request's stop texts and its greatest length."""
+def cut_reply(reply: Reply, options: Mapping[str, Any]) -> Reply:
+    """Return the reply, cut at the request's stop texts and at its maximal length."""
     stops = options.get("stop", ())
     text = reply.text
     for stop in [stops] if isinstance(stops, str) else stops:
@@ -58,26 +58,26 @@ def within(reply: Reply, options: Mapping[str, Any]) -> Reply:
     return replace(reply, text=short, finish=reply.finish if short == text else "length")
 
 
-def smallest(schema: Mapping[str, Any]) -> Json:
-    """Return the smallest value of a schema: required properties only, empty lists, shortest texts, lower bounds. Patterns are
-    not read."""
-    return _smallest(schema, schema.get("$defs", {}))
+def smallest_value(schema: Mapping[str, Any]) -> Json:
+    """Return the smallest value of a schema: only required properties, empty lists, shortest texts, lower bounds. Patterns are
+    ignored."""
+    return _smallest_value(schema, schema.get("$defs", {}))
 
 
-def _smallest(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Json:
+def _smallest_value(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Json:
     if "$ref" in schema:
-        return _smallest(defs[schema["$ref"].rsplit("/", 1)[-1]], defs)
+        return _smallest_value(defs[schema["$ref"].rsplit("/", 1)[-1]], defs)
     for word in ("anyOf", "oneOf"):
         if schema.get(word):
-            return _smallest(schema[word][0], defs)
+            return _smallest_value(schema[word][0], defs)
     if "const" in schema or schema.get("enum"):
         return schema["const"] if "const" in schema else schema["enum"][0]
     match schema.get("type", "object"):
         case "object":
             properties = schema.get("properties", {})
-            return {name: _smallest(properties.get(name, {}), defs) for name in schema.get("required", ())}
+            return {name: _smallest_value(properties.get(name, {}), defs) for name in schema.get("required", ())}
         case "array":
-            return [_smallest(schema.get("items", {}), defs)] * int(schema.get("minItems", 0))
+            return [_smallest_value(schema.get("items", {}), defs)] * int(schema.get("minItems", 0))
         case "string":
             return "x" * max(1, int(schema.get("minLength", 1)))
         case "integer" | "number" as kind:

@@ -1,4 +1,4 @@
-"""An endpoint's address: what is told and written down of it, and what is sent."""
+"""An endpoint's address: its form for records and messages, and its form for requests."""
 
 from __future__ import annotations
 
@@ -16,16 +16,8 @@ PLAIN = frozenset({"apiversion", "version"})
 
 
 class EndpointAddress(str):
-    """An endpoint's address, up to `/chat/completions`, in one spelling, since calls are bounded per endpoint.
-
-    As a text it is what may be told and written down: each value in its query is blotted out, unless it is a version.
-
-    Args:
-        url: The address as it was given.
-
-    Raises:
-        ValueError: It is unusable; the text says why, and quotes nothing of it.
-    """
+    """An endpoint's address, up to `/chat/completions`, in one spelling, since calls are limited per endpoint. Its text can be
+    shown and recorded: the values in its query are replaced by a mark, unless a value is a version."""
 
     path: str
     """The address without its query."""
@@ -53,7 +45,7 @@ class EndpointAddress(str):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The values that are blotted out."""
+        """The values of the query that the text does not show."""
         return tuple(value for name, value in self.query.items() if not _is_plain(name))
 
     def __reduce__(self) -> tuple[type[EndpointAddress], tuple[str]]:
@@ -71,4 +63,5 @@ def _parameters(parts: SplitResult) -> dict[str, str]:
 
 
 def _is_plain(name: str) -> bool:
+    """Return whether a parameter's value is no secret."""
     return re.sub(r"[\W_]", "", name).lower() in PLAIN

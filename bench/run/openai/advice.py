@@ -1,4 +1,4 @@
-"""Advice on an endpoint's failure: the second half of a line whose first half says what is wrong."""
+"""Advice on a failure of an endpoint: the second half of a message whose first half says what is wrong."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ OF_A_KIND = {
 
 
 def advice_on(error: Exception, failure: CallFailed, settings: OpenAISettings, proxy: Proxy | None = None) -> str:
-    """Return what to do about `failure`, which was made from `error`; `proxy` stood between."""
+    """Return what the user can do about `failure`, which was made from `error`. `proxy` is the proxy between this process and
+    the endpoint."""
     if proxy and isinstance(error, aiohttp.ClientProxyConnectionError):
         return f"check {proxy.variable}, and that the proxy is running"
     if proxy and getattr(error, "status", None) == PROXY_ASKS:
@@ -76,9 +77,9 @@ def advice_on(error: Exception, failure: CallFailed, settings: OpenAISettings, p
 def _advice_on(error: Exception, failure: CallFailed, settings: OpenAISettings) -> str:
     if isinstance(failure, UsedUp):
         return f"see to the plan and the billing of the key in {settings.api_key_env}: waiting does not help"
-    if has_no_files(error):
+    if is_out_of_files(error):
         return "raise the limit (ulimit -n), or lower concurrency"
-    if refused := tls_of(error):
+    if refused := tls_error_in(error):
         return _on_tls(refused)
     if isinstance(error, ErrorStatus):
         return _on_status(error, failure, settings)
@@ -88,6 +89,7 @@ def _advice_on(error: Exception, failure: CallFailed, settings: OpenAISettings) 
 
 
 def _on_status(error: ErrorStatus, failure: CallFailed, settings: OpenAISettings) -> str:
+    """Return what the user can do about an answer with this status."""
     status = error.status
     if 300 <= status < 400:
         return f"set base_url to the address that answers itself{_suggestion(error.headers.get('Location', ''))}"
@@ -99,7 +101,7 @@ def _on_status(error: ErrorStatus, failure: CallFailed, settings: OpenAISettings
 
 
 def _on_refusal(error: ErrorStatus, settings: OpenAISettings) -> str:
-    """Return what to do about a request that the endpoint refuses, by the field that its error names."""
+    """Return what the user can do about a request that the endpoint refuses, by the field that its error names."""
     if NO_SYSTEM.search(error.body):
         return "prompts begin with a system message: take a model, or give its server a chat template, that has one"
     field = _field_named(error.body, settings)
@@ -117,7 +119,7 @@ def _on_refusal(error: ErrorStatus, settings: OpenAISettings) -> str:
 
 
 def _field_named(text: str, settings: OpenAISettings) -> str:
-    """Return the first of the sent fields that an error names; "" for none."""
+    """Return the first of the fields sent that an error names; "" if it names none."""
     sent = ["seed", *(name for name in OPTIONS if name not in ("tools", "response_format")), *(settings.extra_body or ())]
     sent += [name for name in ("temperature", "top_p", "max_tokens") if getattr(settings, name) is not None]
     matches = [match for name in sent if (match := re.search(_MENTION.format(name=re.escape(name)), text))]
@@ -128,7 +130,7 @@ def _field_named(text: str, settings: OpenAISettings) -> str:
 
 
 def _suggestion(location: str) -> str:
-    """Return ": " and the base_url that fits a redirect's address, or "" if the redirect points elsewhere."""
+    """Return ": " and the base_url that fits the address of a redirect; "" if the redirect points elsewhere."""
     if not location.endswith(ANSWERS) or "?" in location:
         return ""
     try:
@@ -138,6 +140,7 @@ def _suggestion(location: str) -> str:
 
 
 def _on_missing(error: ErrorStatus, settings: OpenAISettings) -> str:
+    """Return what the user can do about a status 404."""
     refusal = error_of(error.body)
     if refusal and "model_not_found" in refusal.words:
         return "check the model's name"
@@ -147,24 +150,26 @@ def _on_missing(error: ErrorStatus, settings: OpenAISettings) -> str:
 
 
 def _on_tls(refused: ssl.SSLError) -> str:
+    """Return what the user can do about a TLS error."""
     if isinstance(refused, ssl.SSLCertVerificationError):
         return "check the host in base_url and this machine's clock, or name its authority's certificate in SSL_CERT_FILE"
     return "check whether base_url is http:// and not https://, and its port"
 
 
-def has_no_files(error: BaseException) -> bool:
-    """Return whether the cause is too many open files, of a process or of the machine."""
+def is_out_of_files(error: BaseException) -> bool:
+    """Return whether too many open files, of the process or of the machine, caused the error."""
     return any(isinstance(cause, OSError) and cause.errno in NO_FILES for cause in _causes(error))
 
 
-def tls_of(error: BaseException) -> ssl.SSLError | None:
-    """Return what was wrong with the endpoint's encryption; None if that is not the cause."""
+def tls_error_in(error: BaseException) -> ssl.SSLError | None:
+    """Return the TLS error that caused `error`; None if no TLS error did."""
     passing = (ssl.SSLEOFError, ssl.SSLWantReadError, ssl.SSLWantWriteError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
     others = (cause for cause in _causes(error) if not isinstance(cause, (*passing, aiohttp.ClientError)))
     return next((cause for cause in others if isinstance(cause, ssl.SSLError)), None)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and the errors that caused it."""
     while error:
         yield error
         if isinstance(error, BaseExceptionGroup):

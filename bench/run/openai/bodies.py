@@ -1,4 +1,4 @@
-"""The body of an answer, bounded while it arrives: whatever an endpoint sends, and however tightly packed, at most `LARGEST`
+"""Read the body of an answer within a limit: whatever an endpoint sends, and however well it is compressed, at most `LARGEST`
 bytes are held."""
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ class TooLarge(Exception):
 
 
 class BrokeOff(Exception):
-    """The connection ended within the body. If it ends before the body, aiohttp's exception stands: nothing was read."""
+    """The connection ended within the body. If it ends before the body, aiohttp's exception is raised: nothing was read."""
 
 
 class NotUnpacked(Exception):
-    """A body in a packing that was not asked for, or that cannot be unpacked."""
+    """A body with a compression that was not asked for, or that cannot be decompressed."""
 
 
 def text_in(content: bytes) -> str:
     """Return a body as text, with U+FFFD for undecodable bytes. JSON is read as UTF-8 whatever the header says, unless its
-    first bytes show a byte order mark or two or four bytes a character."""
+    first bytes show a byte order mark, UTF-16 or UTF-32."""
     return content.decode(json.detect_encoding(content), errors="replace")
 
 
-async def whole(pieces: AsyncIterator[bytes], packing: str, *, is_error: bool) -> bytes:
-    """Return the whole unpacked body, or the beginning of an error's body. Raises TooLarge, NotUnpacked or BrokeOff."""
+async def read_body(pieces: AsyncIterator[bytes], packing: str, *, is_error: bool) -> bytes:
+    """Return the whole decompressed body, or the beginning of an error's body. Raises TooLarge, NotUnpacked or BrokeOff."""
     try:
         return b"".join([piece async for piece in _unpack(pieces, packing.strip().lower() or "identity", is_error=is_error)])
     except aiohttp.ClientError as error:
@@ -45,22 +45,23 @@ async def whole(pieces: AsyncIterator[bytes], packing: str, *, is_error: bool) -
 
 
 async def _unpack(pieces: AsyncIterator[bytes], packing: str, *, is_error: bool) -> AsyncIterator[bytes]:
-    unpack, left = _unpacker(packing), LARGEST_ERROR if is_error else LARGEST
+    """Yield the decompressed pieces of a body, up to its limit."""
+    unpack, bytes_left = _unpacker(packing), LARGEST_ERROR if is_error else LARGEST
     async for piece in pieces:
-        unpacked = unpack(piece, left + 1)
-        if len(unpacked) <= left:
-            left -= len(unpacked)
+        unpacked = unpack(piece, bytes_left + 1)
+        if len(unpacked) <= bytes_left:
+            bytes_left -= len(unpacked)
             yield unpacked
         elif is_error:
-            yield unpacked[:left]
+            yield unpacked[:bytes_left]
             return
         else:
             raise TooLarge(f"more than {LARGEST} bytes")
 
 
 def _unpacker(packing: str) -> Callable[[bytes, int], bytes]:
-    """Return a function that unpacks a piece and returns at most so many bytes; it drops the rest, since the caller then stops.
-    Raises NotUnpacked."""
+    """Return a function that decompresses a piece and returns at most `most` bytes. It drops the rest, since its caller then
+    stops. Raises NotUnpacked."""
     if packing == "identity":
         return lambda piece, most: piece[:most]
     if packing not in PACKINGS:

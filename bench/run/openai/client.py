@@ -32,8 +32,8 @@ NO_KEY = "none"
 
 
 class Client:
-    """A client that belongs to the event loop on which it is made, until it is closed. Raises EndpointError for an unusable
-    proxy."""
+    """An OpenAI client that belongs to the event loop on which it was made, until it is closed. Raises EndpointError for an
+    unusable proxy."""
 
     def __init__(self, settings: OpenAISettings, key: str, model: str):
         self._transport = Transport(settings)
@@ -61,7 +61,7 @@ class Client:
         return self._transport.proxy
 
     async def post(self, body: Mapping[str, object]) -> RawAnswer:
-        """Ask for one chat completion. Raises what `Transport.handle_async_request` raises."""
+        """Send a request for one chat completion and return the answer. Raises what `Transport.handle_async_request` raises."""
         sent = json.dumps(body).encode()  # encoded here: the client cannot send half a surrogate pair
         try:
             response = await self._client.post(PATH, content=sent, cast_to=httpx2.Response)

@@ -1,4 +1,4 @@
-"""Read the JSON document in a body as far as possible: an oddity in one place loses nothing elsewhere.
+"""Read as much as possible of the JSON document in a body: an oddity in one place loses nothing elsewhere.
 
 Accepted are control characters within texts, NaN and Infinity (as null), numbers of any length, and any text after the
 document. The body is bounded (`bench.run.openai.bodies`), and so is its number of values, since a value needs only a few bytes.
@@ -21,6 +21,8 @@ LONGEST_WORD = 8
 
 
 def _decoder(parse_int: Callable[[str], Any] | None = None, *, holds_lock: bool) -> json.JSONDecoder:
+    """Return a JSON decoder that accepts oddities. With `holds_lock`, it uses the C scanner, which holds the interpreter's
+    lock."""
     decoder = json.JSONDecoder(strict=False, parse_constant=lambda _: None, parse_int=parse_int)
     if not holds_lock:
         vars(decoder)["scan_once"] = py_make_scanner(decoder)
@@ -40,9 +42,9 @@ class UnreadableDocument(Exception):
 
 
 def document_of(body: str) -> dict[str, Any]:
-    """Return the object that the body begins with, or the first object of a list. Raises UnreadableDocument."""
+    """Return the object at the beginning of the body, or the first object of a list there. Raises UnreadableDocument."""
     text = body.lstrip("\ufeff \t\r\n")
-    values = _values_in(text)
+    values = _count_values(text)
     if values > MOST_VALUES:
         raise UnreadableDocument("too_many")
     try:
@@ -59,6 +61,7 @@ def document_of(body: str) -> dict[str, Any]:
 
 
 def _decode(text: str, decoder: json.JSONDecoder, of_long_numbers: json.JSONDecoder) -> Any:
+    """Decode the document at the beginning of a text."""
     try:
         return decoder.raw_decode(text)[0]
     except json.JSONDecodeError:
@@ -75,9 +78,9 @@ def _breaks_off(text: str, error: json.JSONDecodeError) -> bool:
     return not rest or error.msg.startswith("Unterminated") or (len(rest) < LONGEST_WORD and rest[-1] not in "}]")
 
 
-def _values_in(text: str) -> int:
-    """Count the values of a text without making them: each but the first follows a separator. Far above the limit, the count is
-    not exact."""
+def _count_values(text: str) -> int:
+    """Return the number of values of a text without parsing it: each value but the first follows a separator. Far above the
+    limit, the count is not exact."""
     if (values := _separators(text)) <= MANY:
         return values
     bare = text.replace(r"\\", "").replace(r"\"", "")

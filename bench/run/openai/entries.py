@@ -1,4 +1,4 @@
-"""The entry of models behind an endpoint, and their table in a config."""
+"""The entry of models behind an endpoint, and the keys of their table in a config."""
 
 from typing import Literal
 
@@ -11,11 +11,11 @@ class OpenAIEntry(OpenAISettings, BaseModelEntry):
     kind: Literal["openai"]
 
     def misfit(self, answer_format: AnswerFormat) -> str:
-        """Refuse `response_format` without the answer format `schema`: the endpoint would be told no schema."""
+        """Refuse `response_format` without the answer format `schema`: the endpoint would get no schema."""
         if not self.response_format or answer_format == "schema":
             return ""
         problem = "response_format says how an endpoint is told to hold a model to the schema"
         return f'{problem}; add answer_format = "schema", or leave it out'
 
 
-MODELS = ModelPart("openai", OpenAIEntry, "bench.run.openai.model:made")
+MODELS = ModelPart("openai", OpenAIEntry, "bench.run.openai.model:make_model")

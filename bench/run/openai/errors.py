@@ -1,4 +1,4 @@
-"""The error in an OpenAI-compatible endpoint's answer, wherever it stands.
+"""Find the error in an OpenAI-compatible endpoint's answer, in whatever field it is.
 
 OpenAI writes `{"error": {"message", "code", "type"}}`. Others write a text instead, put it into a list, beside the choices or
 into a choice, name it `base_resp`, or put its fields at the top. A gateway wraps its provider's error.
@@ -25,9 +25,10 @@ _DELAY = re.compile(r"(?:try again|retry) (?:in|after) ([\d.]{1,10} ?(?:ms|secon
 
 
 @dataclass(frozen=True)
-class ErrorSaid:
-    """An error's parts. `words` are codes, types and statuses, the outermost first. `status` is the first HTTP error status
-    among them, 0 for none. `retry_delay` is the wait as written. `generation` is what the model wrote, None if not told."""
+class EndpointErrorParts:
+    """The error in an answer. `words` are its codes, types and statuses, the outermost first. `status` is the first HTTP error
+    status among them, 0 if there is none. `retry_delay` is the wait as the endpoint wrote it. `generation` is the text that the
+    model wrote; None if the error has none."""
 
     message: str
     words: tuple[str, ...] = ()
@@ -36,8 +37,8 @@ class ErrorSaid:
     generation: str | None = None
 
 
-def error_of(body: str) -> ErrorSaid | None:
-    """Return the error in an error's body; None if it holds none."""
+def error_of(body: str) -> EndpointErrorParts | None:
+    """Return the error in the body of an error response; None if the body has none."""
     try:
         document = document_of(body)
     except UnreadableDocument:
@@ -45,13 +46,13 @@ def error_of(body: str) -> ErrorSaid | None:
     return error_beside(document) or error_at_the_top(document)
 
 
-def error_beside(document: Mapping[str, Any]) -> ErrorSaid | None:
-    """Return the error in a field of the document, next to a completion or instead of it."""
+def error_beside(document: Mapping[str, Any]) -> EndpointErrorParts | None:
+    """Return the error in a field of the document, beside a completion or in place of it."""
     for field in ("error", "errors", "base_resp"):
         value = document.get(field)
         value = value[0] if isinstance(value, list) and value else value
         if value is True:
-            return error_at_the_top(document) or ErrorSaid("an error without words")
+            return error_at_the_top(document) or EndpointErrorParts("an error without words")
         if isinstance(value, str) and value.strip():
             return _words_of(document)
         if isinstance(value, dict) and _is_an_error(value):
@@ -59,8 +60,8 @@ def error_beside(document: Mapping[str, Any]) -> ErrorSaid | None:
     return None
 
 
-def error_at_the_top(document: Mapping[str, Any]) -> ErrorSaid | None:
-    """Return the error whose fields stand at the document's top."""
+def error_at_the_top(document: Mapping[str, Any]) -> EndpointErrorParts | None:
+    """Return the error whose fields are the document's own fields."""
     return _words_of(document) if isinstance(_first(document, MESSAGES), str) else None
 
 
@@ -70,19 +71,20 @@ def _is_an_error(fields: Mapping[str, Any]) -> bool:
     return any(bool(value) and str(value).lower() not in FINE for value in texts)
 
 
-def _words_of(error: Mapping[str, Any]) -> ErrorSaid:
+def _words_of(error: Mapping[str, Any]) -> EndpointErrorParts:
+    """Return the parts of an error."""
     levels = list(_levels(error, DEEPEST))
     codes = [value for level in levels for name in CODES if isinstance(value := level.get(name), str | int)]
     messages = list(dict.fromkeys(text for level in levels if (text := _message(level))))
     delays = (item.get("retryDelay") for level in levels for item in _items(level.get("details")))
-    written = (value for level in levels if isinstance(value := level.get("failed_generation"), str))
+    generated = (value for level in levels if isinstance(value := level.get("failed_generation"), str))
     in_words = (match[1] for message in messages if (match := _DELAY.search(message)))
-    return ErrorSaid(
+    return EndpointErrorParts(
         ": ".join(messages),
         tuple(str(code) for code in codes),
         next(filter(None, map(_status, codes)), 0),
         next((delay for delay in (*delays, *in_words) if isinstance(delay, str)), ""),
-        next(written, None),
+        next(generated, None),
     )
 
 
@@ -107,7 +109,7 @@ def _first(level: Mapping[str, Any], names: tuple[str, ...]) -> object:
 
 
 def _message(level: Mapping[str, Any]) -> str:
-    """Return the message in words; "" for none, or if it is itself an error written out as JSON."""
+    """Return the message of an error as a sentence; "" if it has none, or if the message is itself an error in JSON."""
     text = _first(level, MESSAGES)
     return text if isinstance(text, str) and text.lstrip()[:1] not in ("{", "[") else ""
 

@@ -1,4 +1,4 @@
-"""What hindered a call to an OpenAI-compatible endpoint: only here an exception becomes a `CallFailed`."""
+"""Turn the exceptions of a call to an OpenAI-compatible endpoint into `CallFailed`. No other module does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 import aiohttp
 
 from bench.common.errors import BadAnswer, CallFailed, CutOff, RateLimited, ServerFailed, TimedOut, TooLong, Unreachable
-from bench.run.openai.advice import PROXY_ASKS, has_no_files, tls_of
+from bench.run.openai.advice import PROXY_ASKS, is_out_of_files, tls_error_in
 from bench.run.openai.bodies import LARGEST, BrokeOff, NotUnpacked, TooLarge
 from bench.run.openai.errors import error_of
 from bench.run.openai.replies import FAILURES, USED_UP, excerpt
@@ -31,7 +31,7 @@ NEVER_USABLE = (aiohttp.InvalidURL, aiohttp.TooManyRedirects)
 
 
 def failure_of(error: Exception, key: str = "") -> CallFailed:
-    """Return what the trial records for an exception of EXPECTED; `key` is blotted out of its text."""
+    """Return the failure that the trial records for an exception of EXPECTED. `key` is removed from its text."""
     if isinstance(error, CallFailed):
         return error
     if isinstance(error, ErrorStatus):
@@ -52,6 +52,7 @@ def failure_of(error: Exception, key: str = "") -> CallFailed:
 
 
 def _status_failure(error: ErrorStatus, key: str) -> CallFailed:
+    """Return the failure of an answer with an error status."""
     status, headers, details = error.status, error.headers, error_of(error.body)
     text = excerpt((details.message if details else "") or error.body, key)
     if 300 <= status < 400:
@@ -69,8 +70,9 @@ def _status_failure(error: ErrorStatus, key: str) -> CallFailed:
 
 
 def _connection_failure(error: aiohttp.ClientError) -> CallFailed:
+    """Return the failure of a broken or refused connection."""
     if isinstance(error, aiohttp.ClientHttpProxyError):
-        return _no_way(error)
+        return _proxy_failure(error)
     reason = type(error).__name__  # the text can quote a header, and so the key
     if isinstance(error, NEVER_SENT):
         return _no_connection(error, reason)
@@ -81,8 +83,8 @@ def _connection_failure(error: aiohttp.ClientError) -> CallFailed:
     return Unreachable(f"the connection ended before any answer came ({reason})")
 
 
-def _no_way(error: aiohttp.ClientHttpProxyError) -> CallFailed:
-    """Return the failure of a proxy that did not connect to an encrypted endpoint; the endpoint was sent nothing."""
+def _proxy_failure(error: aiohttp.ClientHttpProxyError) -> CallFailed:
+    """Return the failure of a proxy that did not connect to an encrypted endpoint. The endpoint got no request."""
     if error.status == PROXY_ASKS:
         return BadAnswer(NO_PASSWORD)
     if error.status >= 500 or error.status == 408:
@@ -92,17 +94,18 @@ def _no_way(error: aiohttp.ClientHttpProxyError) -> CallFailed:
 
 
 def _no_connection(error: Exception, reason: str) -> CallFailed:
-    if has_no_files(error):
+    """Return the failure of a connection that was not made."""
+    if is_out_of_files(error):
         return Unreachable("no connection: too many open files on this machine")
-    if refused := tls_of(error):
+    if refused := tls_error_in(error):
         why = getattr(refused, "verify_message", "") or (refused.reason or reason).replace("_", " ").lower()
         return BadAnswer(f"no TLS connection: {why}")
-    to_whom = " to the proxy" if isinstance(error, aiohttp.ClientProxyConnectionError) else ""
-    return Unreachable(f"no connection{to_whom} ({reason})")
+    target = " to the proxy" if isinstance(error, aiohttp.ClientProxyConnectionError) else ""
+    return Unreachable(f"no connection{target} ({reason})")
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: datetime, text: str = "") -> float | None:
-    """Return the seconds that the server asks to wait, >= 0 and finite. None if it asks for no wait that can be read.
+    """Return the seconds that the server asks to wait, >= 0 and finite; None if the server gives no readable wait.
 
     It reads `retry-after-ms`; `retry-after` in seconds (also as `3s`) or as an HTTP date, which is compared with `now`; and
     `text`, the delay in the error. `headers` must ignore case in look-ups, or have lower-case names.
@@ -116,6 +119,7 @@ def retry_after_seconds(headers: Mapping[str, str], now: datetime, text: str = "
 
 
 def _seconds(text: str) -> float | None:
+    """Parse a delay such as `3s`; None if it cannot be read."""
     text = text.strip().lower()
     unit, factor = next((known_unit for known_unit in UNITS if text.endswith(known_unit[0])), ("", 1.0))
     try:
@@ -126,6 +130,7 @@ def _seconds(text: str) -> float | None:
 
 
 def _seconds_until(text: str, now: datetime) -> float | None:
+    """Return the seconds from `now` until an HTTP date; None if the text is no date."""
     try:
         date = parsedate_to_datetime(text)
     except (ValueError, TypeError, OverflowError, IndexError):

@@ -1,4 +1,4 @@
-"""The `response_format` of a chat completion: how an endpoint is asked to keep a reply in form.
+"""The `response_format` of a chat completion: how an endpoint is asked to keep a reply in a form.
 
     json_object          any JSON object
     json_schema          the schema of the answer, as OpenAI documents it, and as vLLM, Ollama and llama.cpp's own server take
@@ -22,8 +22,8 @@ PROBE_SCHEMA: Mapping[str, Any] = {"type": "object", "properties": {"ok": {"type
 
 
 def response_format(wanted: ResponseFormat | None, schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the field's value. None leaves the field out: also if a schema is wanted and the request has none, as a
-    framework's own request, which may want no JSON."""
+    """Return the value of the field `response_format`. None leaves the field out: also if a schema is wanted and the request
+    has none, such as a framework's own request, which may want no JSON."""
     if wanted == "json_object":
         return {"type": "json_object"}
     if wanted is None or schema is None:
@@ -34,7 +34,7 @@ def response_format(wanted: ResponseFormat | None, schema: Mapping[str, Any] | N
 
 
 def close_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema as strict structured output needs it: each object lists and requires all its fields, and takes no
+    """Return the schema as strict structured output requires it: each object lists and requires all its fields, and allows no
     others.
 
     https://platform.openai.com/docs/guides/structured-outputs#supported-schemas. An optional field must then be written too.

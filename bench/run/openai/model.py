@@ -26,7 +26,7 @@ from bench.run.openai.client import Client
 from bench.run.openai.failures import EXPECTED, failure_of
 from bench.run.openai.formats import PROBE_SCHEMA, PROBE_WORDS, response_format
 from bench.run.openai.replies import reply_in_error, reply_of
-from bench.run.openai.requests import sent, within, without
+from bench.run.openai.requests import endpoint_options, message_fields, without_fields
 from bench.run.openai.settings import OpenAISettings, account_of, key_of, refuse_key_in
 from bench.run.openai.transport import ErrorStatus
 from bench.wire.blotting import blot
@@ -42,7 +42,7 @@ LONGEST_PROBE_PAUSE = 20.0
 
 
 class OpenAIModel:
-    """Implements `bench.run.models.base.Model`.
+    """A model behind an endpoint. It implements `bench.run.models.base.Model`.
 
     The client and the key are made at the first `prepare` or `reply`: a dry run needs neither. The client belongs to the event
     loop that first used it; after `close` another loop can use the model.
@@ -64,7 +64,7 @@ class OpenAIModel:
 
     @property
     def parameters(self) -> dict[str, object]:
-        """Return every setting that can change a reply, whether a reply comes, or what it costs."""
+        """Return each setting that can change a reply, whether a reply comes, or what it costs."""
         unrelated = {"api_key_env", "connect_timeout_seconds", "concurrency", "usage", "cache_from"}
         unrelated |= {
             "answer_format",
@@ -77,7 +77,7 @@ class OpenAIModel:
         return {**self.settings.model_dump(exclude=unrelated), "model": self._model, "response_format": held, **omitted}
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
-        """Make one HTTP request; raises CallFailed, or EndpointError if there is no key."""
+        """Send one HTTP request and return the reply. Raises CallFailed, or EndpointError if there is no key."""
         del sleep  # a real call takes its own time
         try:
             body = self._body(request.messages, request.seed, request.schema, options_in(request.options))
@@ -87,7 +87,7 @@ class OpenAIModel:
             raise self._failure_of(error) from None  # the cause's text can quote the key
 
     async def prepare(self, patient: bool = True) -> None:
-        """Make one tiny call with the real parameters, and up to three more while the server is only busy."""
+        """Make one tiny call with the real parameters. With `patient`, repeat it up to three times while the server is busy."""
         reply = await self._probe(PROBE_PAUSES if patient else ())
         if reply.usage is None and self.settings.usage == "required":
             raise self._unusable("it does not say how many tokens it used", 'set usage = "optional" to go without')
@@ -102,7 +102,7 @@ class OpenAIModel:
         return self.settings.model or self.name
 
     async def _ask(self, body: dict[str, object], seconds: float) -> Reply:
-        """Send `body` and read the reply within `seconds`; raises one of EXPECTED."""
+        """Send `body` and read the reply within `seconds`. Raises one of EXPECTED."""
         try:
             async with asyncio.timeout(seconds):  # a slow trickle would never reach a limit per read
                 answer = await self._connect().post(body)
@@ -119,7 +119,7 @@ class OpenAIModel:
             raise
 
     def _connect(self) -> Client:
-        """Return the client, made at its first use without I/O; raises EndpointError."""
+        """Return the client, which is made at its first use without I/O. Raises EndpointError."""
         if self._client is None:
             self._key = key_of(self.settings)
             self._client = Client(self.settings, self._key, self._model)
@@ -130,10 +130,10 @@ class OpenAIModel:
         messages: Sequence[Message],
         seed: int,
         schema: Mapping[str, Any] | None,
-        asked: Mapping[str, Any] = MappingProxyType({}),
+        options: Mapping[str, Any] = MappingProxyType({}),
     ) -> dict[str, object]:
-        """Return the request's body. `asked` are the request's options, which take precedence over settings: they hold a bound
-        on the reply's length only if it is the smaller one."""
+        """Return the body of a request. `options` are the request's options, which replace settings. Of two limits on the
+        reply's length, the smaller one is sent."""
         settings = self.settings
         optional = {
             "temperature": settings.temperature,
@@ -143,16 +143,17 @@ class OpenAIModel:
         }
         whole = {
             "model": self._model,
-            "messages": [sent(message, settings.omit) for message in messages],
+            "messages": [message_fields(message, settings.omit) for message in messages],
             "seed": seed,
             **{name: value for name, value in optional.items() if value is not None},
             **(settings.extra_body or {}),
-            **within(asked, settings),
+            **endpoint_options(options, settings),
         }
-        return without(whole, settings.omit)
+        return without_fields(whole, settings.omit)
 
     def _probe_body(self) -> dict[str, object]:
-        """Return a body like a real call's: a field that the endpoint refuses there, it must refuse here.
+        """Return the body of a test call. It resembles a real call's body: a field that the endpoint refuses there must be
+        refused here.
 
         It has the same response format, and the word JSON if a JSON reply is wanted. It has `max_tokens` only if the config
         does: some models refuse that field. It has no system message, since an agent can do without, and no tools.
@@ -163,9 +164,10 @@ class OpenAIModel:
             body["max_tokens"] = min(self.settings.max_tokens, PROBE_TOKENS)
         return body
 
-    async def _probe(self, pausing: Iterable[float]) -> Reply:
+    async def _probe(self, pauses_in_seconds: Iterable[float]) -> Reply:
+        """Make a test call, and repeat it after each of these pauses while the server is busy."""
         seconds = min(self.settings.timeout_seconds, PROBE_SECONDS)
-        pauses = iter(pausing)
+        pauses = iter(pauses_in_seconds)
         while True:
             try:
                 return await self._ask(self._probe_body(), seconds)
@@ -178,6 +180,7 @@ class OpenAIModel:
             await asyncio.sleep(min(pause if asked is None else asked, LONGEST_PROBE_PAUSE))
 
     def _failure_of(self, error: Exception) -> CallFailed:
+        """Return the failure for an exception, with advice to the user."""
         failure = failure_of(error, self._key)
         if isinstance(error, ErrorStatus):
             failure.flight = error.flight
@@ -186,13 +189,15 @@ class OpenAIModel:
         return failure
 
     def _unusable(self, wrong: str, advice: str) -> EndpointError:
+        """Return the error that this model cannot be used."""
         called = f"'{self.name}'" if self._model == self.name else f"'{self.name}' ({self._model})"
         return EndpointError(f"model {called} at {self.endpoint}: {wrong}; {advice}")
 
 
-def made(settings: OpenAISettings, of: Making) -> CachedModel:
-    held = settings.response_format or "json_schema" if of.answer_format == "schema" else None
-    model = OpenAIModel(of.name, settings.model_copy(update={"response_format": held}))
+def make_model(settings: OpenAISettings, making: Making) -> CachedModel:
+    """Make a model behind an endpoint, with its cache of responses."""
+    response_format = settings.response_format or "json_schema" if making.answer_format == "schema" else None
+    model = OpenAIModel(making.name, settings.model_copy(update={"response_format": response_format}))
     account = account_of(settings)
-    before = of.answered_before(settings.cache_from, model.parameters, account, of.name)
+    before = making.answered_before(settings.cache_from, model.parameters, account, making.name)
     return CachedModel(model, settings.cache, before, account)

@@ -1,4 +1,4 @@
-"""Known providers: `--model PROVIDER/NAME` asks their model without a table in the config."""
+"""Known providers: `--model PROVIDER/NAME` uses a model of theirs without a table in the config."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.run.openai.settings import OPENAI_URL
 
 
 class Provider(NamedTuple):
-    """An OpenAI-compatible endpoint that many use.
+    """An OpenAI-compatible endpoint that many people use.
 
     base_url      its address; the environment variable `PROVIDER_BASE_URL` names another
     api_key_env   the environment variable that holds the key; one on loopback needs none
@@ -38,8 +38,8 @@ PROVIDERS = {
 
 
 def provided_entries(word: str) -> dict[str, dict[str, Any]]:
-    """Return a config's table of the model that `PROVIDER/NAME` means, by its name in the run: NAME with a hyphen for each
-    character that no folder's name has.
+    """Return a config's table for the model `PROVIDER/NAME`, by its name in the run: NAME, with a hyphen for each character
+    that a folder's name cannot have.
 
     Raises:
         ConfigError: The provider is unknown, or no model is named.

@@ -19,7 +19,8 @@ IN_FORM = "its address must be http://HOST:PORT, with special characters of a pa
 
 @dataclass(frozen=True)
 class Proxy:
-    """A proxy that `variable` names. `address` has no name and password; the header `authorization` holds both."""
+    """The proxy that the environment variable `variable` names. `address` is without name and password; `authorization` is the
+    header with both."""
 
     variable: str
     address: str
@@ -28,8 +29,8 @@ class Proxy:
 
 
 def proxy_to(url: str) -> Proxy | None:
-    """Return the proxy to `url`; None if none is used, as for a loopback address. Raises EndpointError for an unusable
-    proxy."""
+    """Return the proxy for requests to `url`; None if no proxy is used, as for a loopback address. Raises EndpointError for an
+    unusable proxy."""
     endpoint, proxies = urlsplit(url), getproxies()
     scheme = next((name for name in (endpoint.scheme, "all") if proxies.get(name)), None)
     if scheme is None or is_loopback(url) or proxy_bypass(endpoint.netloc) or _is_in_network(endpoint, proxies.get("no", "")):
@@ -43,6 +44,7 @@ def proxy_to(url: str) -> Proxy | None:
 
 
 def _is_in_network(endpoint: SplitResult, excepted: str) -> bool:
+    """Return whether the endpoint is in a network that NO_PROXY names."""
     for name in excepted.split(","):
         try:
             if "/" in name and ipaddress.ip_address(endpoint.hostname or "") in ipaddress.ip_network(
@@ -55,7 +57,8 @@ def _is_in_network(endpoint: SplitResult, excepted: str) -> bool:
 
 
 def _proxy(variable: str, named: str) -> Proxy:
-    """Read a proxy's address. Raises ValueError that says what to give, and quotes nothing given: it can hold a password."""
+    """Parse a proxy's address. Raises ValueError, which says what to give and quotes nothing of the text: it can hold a
+    password."""
     try:
         parts = urlsplit(named if "://" in named else f"http://{named}")
         host, port = parts.hostname, parts.port

@@ -1,4 +1,4 @@
-"""Read an OpenAI-compatible endpoint's answer: a body becomes a `Reply` or one `CallFailed`. Nothing here knows of HTTP.
+"""Read an OpenAI-compatible endpoint's answer: a body becomes a `Reply` or one `CallFailed`. This module knows nothing of HTTP.
 
 Only the needed fields are read, in whatever form they come: a completion that was paid for is not lost to a field that nobody
 needs. `bench.run.openai.words` says which words of a provider mean an answer, and which mean that there is none. The tokens of
@@ -33,7 +33,7 @@ from bench.record.extra_fields import extra_text, json_text
 from bench.record.tool_calls import ToolCall, call_extra, counted_text_of
 from bench.run.models.base import Reply, Usage
 from bench.run.openai.documents import UnreadableDocument, document_of
-from bench.run.openai.errors import ErrorSaid, error_at_the_top, error_beside, error_of
+from bench.run.openai.errors import EndpointErrorParts, error_at_the_top, error_beside, error_of
 from bench.run.openai.streams import completion_in, is_stream
 from bench.run.openai.words import WordMeaning, error_event, finish_event, word_in
 from bench.wire.blotting import blot
@@ -62,13 +62,14 @@ MARGIN = 2**12
 
 
 def excerpt(text: str, key: str = "", longest: int = EXCERPT_CHARACTERS) -> str:
-    """Return one short line of a server's words. The key is blotted out before the cut, which must not leave half of it."""
+    """Return one short line of a server's text. The key is removed before the text is cut: a cut through the key would leave
+    half of it."""
     line = " ".join(whole_text(blot(text, key)).split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
 def reply_of(body: str, key: str = "") -> Reply:
-    """Read a chat completion, with the key blotted out. Raises CallFailed."""
+    """Read a chat completion, with the key removed. Raises CallFailed."""
     try:
         document = completion_in(body) if is_stream(body) else document_of(body)
     except UnreadableDocument as unreadable:
@@ -77,8 +78,8 @@ def reply_of(body: str, key: str = "") -> Reply:
     choice = _choice(document.get("choices"))
     if choice is None:
         return _without_choice(document, body, key)
-    kept = _Kept(key)
-    message = _said_in(choice, kept)
+    clean = _TextCleaner(key)
+    message = _text_of_choice(choice, clean)
     usage = _usage_in(document, choice, message.wrote_something)
     # A gateway can say only in the second field how it ended.
     word = next(filter(None, (word_in(choice.get(field)) for field in ("finish_reason", "native_finish_reason"))), "")
@@ -86,7 +87,7 @@ def reply_of(body: str, key: str = "") -> Reply:
     if message.refusal or event == "refusal":
         return Reply(message.refusal or message.text, "content_filter", usage, extra=message.extra)
     if error := error_beside(choice) or error_beside(document):
-        return _in_place_of_an_answer(error, message, usage, key)
+        return _reply_for_error(error, message, usage, key)
     if not word and "message" not in choice and isinstance(choice.get("delta"), dict):
         raise CutOff(
             f"a piece of a stream without its end: {excerpt(body, key)}", partial=message.partial, counted=_token_counts(usage)
@@ -94,7 +95,7 @@ def reply_of(body: str, key: str = "") -> Reply:
     if not word and message.is_missing:
         raise NoText(f"a completion without a message: {excerpt(body, key)}", counted=_token_counts(usage))
     if event in ("answer", "own", "cut_off"):
-        finish = "length" if kept.is_cut else _finish(event, word, message.calls)
+        finish = "length" if clean.is_cut else _finish(event, word, message.calls)
         return Reply(message.text, finish, usage, tool_calls=message.calls, extra=message.extra)
     name = excerpt(word, key)
     if event is None:
@@ -102,8 +103,8 @@ def reply_of(body: str, key: str = "") -> Reply:
     raise ServerFailed(f'HTTP 200, and finish_reason "{name}"', partial=message.partial, counted=_token_counts(usage))
 
 
-class _Kept:
-    """Clean and limit a reply's texts: the key is blotted out, and of too many characters the first are kept."""
+class _TextCleaner:
+    """Limits a reply's texts and removes the key from them: of too many characters the first are kept."""
 
     def __init__(self, key: str):
         self._key, self._left, self._left_beside, self.is_cut = key, LONGEST_TEXT, LONGEST_TEXT, False
@@ -112,16 +113,17 @@ class _Kept:
         longest = self._left
         self._left -= min(len(text), longest)
         if len(text) <= longest:
-            return self.blotted(text)
+            return self.without_key(text)
         self.is_cut = True
         more = min(len(text) - longest, MARGIN)
-        return self.blotted(text[: longest + more])[:-more]
+        return self.without_key(text[: longest + more])[:-more]
 
-    def blotted(self, text: str) -> str:
+    def without_key(self, text: str) -> str:
+        """Return a text without the key."""
         return blot(whole_text(text), self._key)
 
     def calls(self, calls: Iterator[ToolCall]) -> Iterator[ToolCall]:
-        """Yield a reply's calls up to MOST_CALLS, and none after a text that was cut."""
+        """Yield a reply's tool calls up to MOST_CALLS, and none after a text that was cut."""
         for number in itertools.count():
             if self.is_cut or (call := next(calls, None)) is None:
                 return
@@ -131,7 +133,7 @@ class _Kept:
             yield call
 
     def beside(self, extra: str) -> str:
-        """Return the fields that only go back, whole or not at all."""
+        """Return fields that are only sent back to the endpoint: whole, or "" if they are too large."""
         if len(extra) > self._left_beside:
             self.is_cut, extra = True, ""
         self._left_beside -= len(extra)
@@ -139,8 +141,8 @@ class _Kept:
 
 
 def reply_in_error(body: str, key: str = "") -> Reply | None:
-    """Return the reply in an answer with an error status: a filter's refusal, or what the model wrote and its server could not
-    use. None if it is a failure."""
+    """Return the reply in an answer with an error status: a filter's refusal, or text of the model that its server could not
+    use. None if the answer is a failure."""
     error = error_of(body)
     event = error_event(error.words, error.message) if error else ""
     if event == "refusal":
@@ -150,7 +152,7 @@ def reply_in_error(body: str, key: str = "") -> Reply | None:
 
 @dataclass(frozen=True)
 class _ChoiceText:
-    """What the model wrote in a choice. `is_missing`: the choice has no place for a text."""
+    """The text of the model in a choice. `is_missing` says that the choice has no field for a text."""
 
     text: str = ""
     refusal: str = ""
@@ -168,6 +170,7 @@ class _ChoiceText:
 
 
 def _no_document(body: str, why: str, key: str) -> CallFailed:
+    """Return the failure of a body that is no JSON document."""
     if not body.strip():
         return ServerFailed("an answer without a body")
     if why == "too_many":
@@ -181,6 +184,7 @@ def _no_document(body: str, why: str, key: str) -> CallFailed:
 
 
 def _unwrap(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the completion in a document, which a gateway can put into a field."""
     if "choices" in document:
         return document
     inner = (document.get(name) for name in WRAPPERS)
@@ -188,7 +192,7 @@ def _unwrap(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _choice(choices: object) -> dict[str, Any] | None:
-    """Return the choice of index 0, wherever it stands, or else the first choice."""
+    """Return the choice with index 0, wherever it is in the list, else the first choice."""
     listed = [choices] if isinstance(choices, dict) else choices if isinstance(choices, list) else []
     first = None
     for item in listed:
@@ -200,31 +204,32 @@ def _choice(choices: object) -> dict[str, Any] | None:
 
 
 def _without_choice(document: Mapping[str, Any], body: str, key: str) -> Reply:
+    """Return the reply of a document without choices if its error means a reply. Else raise CallFailed."""
     usage = _usage_in(document, {}, False)
     at_the_top = error_at_the_top(document)
     if error := error_beside(document) or (at_the_top if at_the_top and at_the_top.words else None):
-        return _in_place_of_an_answer(error, _ChoiceText(), usage, key)
+        return _reply_for_error(error, _ChoiceText(), usage, key)
     if usage:
         raise NoText(f"a completion without a choice: {excerpt(body, key)}", counted=_token_counts(usage))
     raise NoCompletion(f"no chat completion: {excerpt(body, key)}")
 
 
-def _in_place_of_an_answer(error: ErrorSaid, message: _ChoiceText, usage: Usage | None, key: str) -> Reply:
-    """Return the reply that an error in an answer of status 200 means: a refusal, or text of the model's. Else raise
+def _reply_for_error(error: EndpointErrorParts, message: _ChoiceText, usage: Usage | None, key: str) -> Reply:
+    """Return the reply that an error in an answer of status 200 means: a refusal, or text of the model. Else raise
     CallFailed."""
     event = error_event(error.words, error.message, error.status)
     if event == "refusal":
         return Reply(message.text, "content_filter", usage, extra=message.extra)
     if event == "own":
-        kept = _Kept(key)
-        text = message.text or kept(error.generation or "")
-        return Reply(text, "length" if kept.is_cut else "stop", usage, extra=message.extra)
+        clean = _TextCleaner(key)
+        text = message.text or clean(error.generation or "")
+        return Reply(text, "length" if clean.is_cut else "stop", usage, extra=message.extra)
     detail = f"{USED_UP if event == 'used_up' else ''}HTTP 200, and an error in it: {excerpt(error.message, key)}"
     raise FAILURES[event](detail, partial=message.partial, counted=_token_counts(usage))
 
 
 def _finish(event: WordMeaning, word: str, calls: tuple[ToolCall, ...]) -> str:
-    """Return the finish reason as OpenAI writes it; `tool_calls` only if the reply has some."""
+    """Return the finish reason as OpenAI writes it; `tool_calls` only if the reply has tool calls."""
     if event == "cut_off":
         return "length"
     return "tool_calls" if calls and re.search("tool|function", word, re.IGNORECASE) else "stop"
@@ -234,8 +239,8 @@ def _token_counts(usage: Usage | None) -> tuple[int, int] | None:
     return (usage.tokens_in, usage.tokens_out) if usage else None
 
 
-def _said_in(choice: Mapping[str, Any], clean: _Kept) -> _ChoiceText:
-    """Return the text of a message, of a piece of a stream, or of the older API's choice."""
+def _text_of_choice(choice: Mapping[str, Any], clean: _TextCleaner) -> _ChoiceText:
+    """Return the text of a choice: of its message, of a piece of a stream, or of the older API's choice."""
     message = next((part for name in ("message", "delta") if isinstance(part := choice.get(name), dict)), None)
     if message is None:
         text = next((part for name in ("text", "message") if isinstance(part := choice.get(name), str)), None)
@@ -246,7 +251,7 @@ def _said_in(choice: Mapping[str, Any], clean: _Kept) -> _ChoiceText:
     beside = {name: value for name, value in message.items() if name not in OF_A_MESSAGE}
     text, refusal = clean(text), clean(refusal)
     calls = tuple(clean.calls(_calls(message, clean)))
-    return _ChoiceText(text, refusal, calls, clean.beside(extra_text(beside, clean.blotted)), not message)
+    return _ChoiceText(text, refusal, calls, clean.beside(extra_text(beside, clean.without_key)), not message)
 
 
 def _texts(content: object, refusals: list[Any]) -> Iterator[str]:
@@ -284,8 +289,9 @@ def _as_json(value: object) -> str:
         return ""
 
 
-def _calls(message: Mapping[str, Any], clean: _Kept) -> Iterator[ToolCall]:
-    """Yield the tool calls, and the single call of the older API. Arguments that a server has parsed become text again."""
+def _calls(message: Mapping[str, Any], clean: _TextCleaner) -> Iterator[ToolCall]:
+    """Yield the tool calls of a message, and the single call of the older API. Arguments that a server has parsed become text
+    again."""
     listed = message.get("tool_calls")
     calls = listed if isinstance(listed, list) else [listed] if listed else []
     legacy = message.get("function_call")
@@ -296,21 +302,21 @@ def _calls(message: Mapping[str, Any], clean: _Kept) -> Iterator[ToolCall]:
         name, arguments, own_id = function.get("name"), function.get("arguments"), call.get("id")
         id_ = str(own_id) if own_id and isinstance(own_id, str | int) else f"call_{number}"
         written = arguments if isinstance(arguments, str) else _as_json({} if arguments is None else arguments)
-        extra = "" if function is call else clean.beside(call_extra(call, function, clean.blotted))
+        extra = "" if function is call else clean.beside(call_extra(call, function, clean.without_key))
         yield ToolCall(clean(id_), clean(name) if isinstance(name, str) else "", clean(written), extra)
 
 
 def _usage_in(document: Mapping[str, Any], choice: Mapping[str, Any], wrote_something: bool) -> Usage | None:
-    """Return the usage from where OpenAI puts it, or where Moonshot and Groq put it in a stream: in the choice, or in
-    `x_groq`."""
+    """Return the usage of a completion. OpenAI puts it beside the choices; Moonshot and Groq put it, in a stream, into the
+    choice or into `x_groq`."""
     groq = document.get("x_groq")
     places = (document, choice, groq if isinstance(groq, dict) else {})
     return next((usage for place in places if (usage := usage_of(place.get("usage"), wrote_something))), None)
 
 
 def usage_of(counted: object, wrote_something: bool = True) -> Usage | None:
-    """Return the provider's token counts; None if they are unusable, as zero tokens for a prompt or a text. A good reply is not
-    lost for that."""
+    """Return the provider's token counts; None if they are unusable, such as zero tokens for a prompt. A good reply is not lost
+    for unusable counts."""
     if not isinstance(counted, dict):
         return None
     tokens_in, tokens_out = (
@@ -337,13 +343,13 @@ def _count(counted: Mapping[str, Any], *names: str) -> int | None:
     return None
 
 
-def _detail(counted: Mapping[str, Any], of: str, name: str) -> int | None:
-    details = counted.get(of)
+def _detail(counted: Mapping[str, Any], group: str, name: str) -> int | None:
+    details = counted.get(group)
     return _count(details, name) if isinstance(details, dict) else None
 
 
 def _cached_of(counted: Mapping[str, Any], tokens_in: int) -> int | None:
-    """Return how many of a prompt's tokens were cached; None if that is not told, or impossible."""
+    """Return how many of a prompt's tokens were in the provider's cache; None if the number is missing or impossible."""
     cached = _detail(counted, "prompt_tokens_details", "cached_tokens")
     if cached is None:
         cached = _count(counted, "prompt_cache_hit_tokens", "cached_tokens")  # DeepSeek's and Moonshot's fields

@@ -1,4 +1,4 @@
-"""The config of a model behind an OpenAI-compatible endpoint, and where its key comes from."""
+"""The settings of a model behind an OpenAI-compatible endpoint, and the source of its key."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ SECRETS = frozenset({"apikey", "accesstoken", "authorization", "authtoken", "bea
 """Names, however spelt, that no field of `extra_body` may have."""
 
 
-def own_fields_left_alone(extra: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return `extra`. Raises ValueError if it sets a field that has a setting, if a name in it means a secret (it is written
-    down), or if JSON cannot hold it."""
+def check_extra_body(extra: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return `extra`. Raises ValueError if it sets a field that has a setting of its own, if a name in it means a secret, which
+    would be recorded, or if JSON cannot hold it."""
     if taken := sorted(OWN_FIELDS & set(extra or {})):
         raise ValueError(f"extra_body may not set {', '.join(taken)}")
     if secret := next((name for name in _names_in(extra) if re.sub(r"[\W_]", "", name).lower() in SECRETS), ""):
@@ -46,7 +46,7 @@ def own_fields_left_alone(extra: dict[str, Any] | None) -> dict[str, Any] | None
     return extra
 
 
-def needed_fields_left_in(omitted: tuple[str, ...]) -> tuple[str, ...]:
+def check_omitted(omitted: tuple[str, ...]) -> tuple[str, ...]:
     """Return `omitted`. Raises ValueError for a field that every request needs, or that is sent only because the table has
     it."""
     if needed := sorted(NEEDED & set(omitted)):
@@ -68,7 +68,7 @@ def _names_in(value: object) -> Iterator[str]:
 
 
 def _address(url: object, read: ValidatorFunctionWrapHandler) -> EndpointAddress:
-    """Return the address; what was read once is not read again, since its text lacks the secrets."""
+    """Return an address; an address that was parsed before is not parsed again, since its text lacks the secrets."""
     return url if isinstance(url, EndpointAddress) else EndpointAddress(read(url))
 
 
@@ -121,9 +121,9 @@ class OpenAISettings(CacheSettings):
     weights: str | None = None
     """The digest of the weights' file, if you serve them yourself. It is recorded but not checked, since no endpoint tells
     it."""
-    extra_body: Annotated[BoundedTable[str, Any] | None, AfterValidator(own_fields_left_alone)] = None
+    extra_body: Annotated[BoundedTable[str, Any] | None, AfterValidator(check_extra_body)] = None
     """Further fields of every request, as the provider names them."""
-    omit: Annotated[Many[str], AfterValidator(needed_fields_left_in)] = ()
+    omit: Annotated[Many[str], AfterValidator(check_omitted)] = ()
     """Fields left out of every request, for an endpoint that refuses them: of the request (`seed`, or an agent's own such as
     `parallel_tool_calls`), of its messages and of their tool calls (`reasoning_content`)."""
 
@@ -148,7 +148,7 @@ def is_loopback(url: str) -> bool:
 
 
 def refuse_key_in(name: str, settings: OpenAISettings) -> None:
-    """Raise ConfigError if the key stands in a setting: settings are written down with every run."""
+    """Raise ConfigError if a setting holds the key: settings are recorded with every run."""
     key = os.environ.get(settings.api_key_env, "").strip()
     for field, value in settings.model_dump(mode="json", exclude={"api_key_env"}).items():
         text = json.dumps(value, ensure_ascii=False)
@@ -158,8 +158,8 @@ def refuse_key_in(name: str, settings: OpenAISettings) -> None:
 
 
 def key_of(settings: OpenAISettings) -> str:
-    """Return the key, or "" if a loopback endpoint needs none. Raises EndpointError, which names the variable, never its
-    value."""
+    """Return the API key; "" if an endpoint on loopback needs none. Raises EndpointError, which names the variable and never
+    its value."""
     key = os.environ.get(settings.api_key_env, "").strip()
     if not key and not settings.address.secrets and not is_loopback(settings.base_url):
         raise EndpointError(f"no key for {settings.base_url}: set the environment variable {settings.api_key_env}")
@@ -169,8 +169,8 @@ def key_of(settings: OpenAISettings) -> str:
 
 
 def account_of(settings: OpenAISettings) -> str:
-    """Return what tells the account that is asked from another one behind the same address: the name of its key's variable, and
-    a mark of the key and of the secrets in the address; "" if there are none."""
+    """Return a text that identifies the account at an address: the name of the key's variable, and a short digest of the key
+    and of the secrets in the address; "" if there are none."""
     key = os.environ.get(settings.api_key_env, "").strip()
     secrets = settings.address.secrets
     name = settings.api_key_env if key else "base_url"
@@ -179,5 +179,5 @@ def account_of(settings: OpenAISettings) -> str:
 
 @lru_cache(maxsize=64)
 def _mark(secret: str, address: str) -> str:
-    """Return a mark of a secret: slow to make, and too short to find the secret by."""
+    """Return a digest of a secret that is slow to compute, and too short to find the secret by."""
     return hashlib.scrypt(secret.encode(), salt=address.encode(), n=2**14, r=8, p=1, dklen=3).hex()

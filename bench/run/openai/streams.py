@@ -1,4 +1,4 @@
-"""Read a completion that comes as a stream of events though none was asked for: some endpoints send nothing else."""
+"""Read a completion that arrives as a stream of events although no stream was asked for: some endpoints send nothing else."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def completion_in(body: str) -> dict[str, Any]:
     before the completion does."""
     whole, choice, message = dict[str, Any](), dict[str, Any](), _Message()
     for event in _events(body):
-        whole |= _there(event, "choices")
+        whole |= _fields_with_values(event, "choices")
         for piece in event["choices"] if isinstance(event.get("choices"), list) else ():
             if isinstance(piece, dict) and piece.get("index", 0) == 0:
-                choice |= _there(piece, "delta", "message")
+                choice |= _fields_with_values(piece, "delta", "message")
                 delta = piece.get("delta") or piece.get("message")
                 message.add(delta if isinstance(delta, dict) else {})
     if not choice.get("finish_reason") and not whole.get("error"):
@@ -39,18 +39,18 @@ def completion_in(body: str) -> dict[str, Any]:
     return {**whole, "choices": [{**choice, "message": message.whole}]}
 
 
-def _there(fields: Mapping[str, Any], *but: str) -> dict[str, Any]:
+def _fields_with_values(fields: Mapping[str, Any], *except_: str) -> dict[str, Any]:
     """Return the fields that have a value: many servers write an empty word, or `"null"`, in all events but the last."""
     return {
         name: value
         for name, value in fields.items()
-        if value is not None and (not isinstance(value, str) or word_in(value)) and name not in but
+        if value is not None and (not isinstance(value, str) or word_in(value)) and name not in except_
     }
 
 
 def _events(body: str) -> Iterator[dict[str, Any]]:
-    """Yield the events. Lines end only as the standard says: a text can hold other characters that Python takes for line
-    ends."""
+    """Yield the events of a body. Only the line ends of the standard count: a text can contain other characters that Python
+    treats as line ends."""
     number = 0
     for line in _LINE.finditer(body.replace("\r\n", "\n").replace("\r", "\n")):
         field, data = line[1], line[2].strip()
@@ -64,7 +64,7 @@ def _events(body: str) -> Iterator[dict[str, Any]]:
 
 
 class _Message:
-    """Joins a message's pieces: its texts, its lists and its tool calls."""
+    """Joins the pieces of a message: its texts, its lists and its tool calls."""
 
     def __init__(self) -> None:
         self._fields = dict[str, Any]()
@@ -89,8 +89,9 @@ class _Message:
                 self._fields.setdefault(name, value)
 
     def _call_of(self, piece: Mapping[str, Any]) -> _CallPieces:
-        """Return the call that a piece belongs to, by its index. Some servers give parallel calls one index, or none: a piece
-        that names a function and has another id begins a new call. A piece without a name continues a call, whatever its id."""
+        """Return the tool call that a piece belongs to, by its index. Some servers give parallel calls one index, or none: a
+        piece that names a function and has another id begins a new call. A piece without a name continues a call, whatever its
+        id."""
         index, id_ = str(piece.get("index")), piece.get("id")
         call = self._last_at.get(index)
         another = bool(_function_in(piece).get("name")) and (id_ != call.id if call and id_ and call.id else index == "None")
@@ -106,7 +107,7 @@ class _Message:
 
 
 class _CallPieces:
-    """Joins a tool call's pieces. Its name comes once, repeated with each piece, or in pieces itself."""
+    """Joins the pieces of a tool call. Its name comes once, is repeated with each piece, or comes in pieces."""
 
     def __init__(self) -> None:
         self.id: object = ""
@@ -122,8 +123,8 @@ class _CallPieces:
             self._name += name
         if isinstance(arguments := function.get("arguments"), str):
             self._arguments.append(arguments)
-        self._beside = _there(piece, "function") | self._beside
-        self._of_function = _there(function, "name") | self._of_function
+        self._beside = _fields_with_values(piece, "function") | self._beside
+        self._of_function = _fields_with_values(function, "name") | self._of_function
 
     @property
     def whole(self) -> dict[str, Any]:
@@ -132,7 +133,7 @@ class _CallPieces:
 
 
 def _nest(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a call's piece with its function's fields under `function`, if a server leaves that level out."""
+    """Return a piece of a tool call with its function's fields under `function`, if a server leaves that level out."""
     if "function" in call:
         return call
     return {"id": call.get("id"), "index": call.get("index"), "function": {n: call[n] for n in OF_A_FUNCTION if n in call}}

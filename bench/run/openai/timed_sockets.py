@@ -1,4 +1,4 @@
-"""Sockets that record when their bytes left and when bytes arrived, even if a busy process reads them late.
+"""Sockets that record when their bytes were sent and when bytes arrived, even if a busy process reads them late.
 
 On Linux the kernel stamps arriving bytes (SO_TIMESTAMPNS, https://docs.kernel.org/networking/timestamping.html). Elsewhere the
 time of reading is used.
@@ -25,7 +25,7 @@ ControlMessages = Sequence[tuple[int, int, bytes]]
 
 
 class TimedSocket(socket.socket):
-    """A socket with the times of its last sent bytes (`sent`) and last read bytes (`arrived`), in nanoseconds of
+    """A socket that records the time of its last sent bytes (`sent`) and of its last read bytes (`arrived`), in nanoseconds of
     `time.perf_counter_ns`."""
 
     def __init__(self, family: int, kind: int, protocol: int):
@@ -50,12 +50,12 @@ class TimedSocket(socket.socket):
         return count
 
     def flight(self) -> tuple[int, int]:
-        """Return the times of the request's last byte and of the response's last byte, for the response just read."""
+        """Return the times of the request's last byte and of the response's last byte, for the response that was just read."""
         return self.sent, self.arrived
 
     def _stamp(self, control: ControlMessages) -> None:
-        """Set `arrived` from the kernel's stamp. Its clock can be set while ours cannot, so the stamp is limited to possible
-        times."""
+        """Set `arrived` from the kernel's timestamp. The kernel's clock can be set, so the time is limited to possible
+        values."""
         now = perf_counter_ns()
         stamps = (data for level, kind, data in control if (level, kind) == (socket.SOL_SOCKET, STAMP))
         age = next((time_ns() - _nanoseconds(stamp) for stamp in stamps), 0)

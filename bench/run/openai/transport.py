@@ -1,4 +1,4 @@
-"""The HTTP below OpenAI's client: one request, one bounded answer, no retries, no redirects.
+"""The HTTP transport below OpenAI's client: one request, one answer of limited size, no retries, no redirects.
 
 aiohttp sends it over sockets that record when bytes left and arrived (`bench.run.openai.timed_sockets`), so that the time a
 busy process spends on a call is not counted as flight. An answer whose status is not 200 to 299 is raised as `ErrorStatus`. It
@@ -25,7 +25,7 @@ import aiohttp
 import httpx2
 from multidict import CIMultiDict
 
-from bench.run.openai.bodies import ACCEPTED, text_in, whole
+from bench.run.openai.bodies import ACCEPTED, read_body, text_in
 from bench.run.openai.proxies import Proxy, proxy_to
 from bench.run.openai.settings import OpenAISettings
 from bench.run.openai.timed_sockets import TimedSocket, timed_socket
@@ -45,14 +45,14 @@ ANSWER = "bench.answer"
 
 @dataclass(frozen=True)
 class RawAnswer:
-    """An answer with a status of 200 to 299, and the two times of its flight (`TimedSocket.flight`)."""
+    """An answer with a status of 200 to 299, and the start and end of its flight (`TimedSocket.flight`)."""
 
     body: str
     flight: tuple[int, int] | None
 
 
 class ErrorStatus(Exception):
-    """An answer with any other status; `body` is the beginning of its text."""
+    """An answer with another status than 200 to 299. `body` is the beginning of its text."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: str, flight: tuple[int, int] | None):
         super().__init__(f"HTTP {status}")
@@ -60,12 +60,12 @@ class ErrorStatus(Exception):
 
 
 class Transport(httpx2.AsyncBaseTransport):
-    """A transport that belongs to the event loop on which it is made, until it is closed. Raises EndpointError for an unusable
-    proxy."""
+    """An HTTP transport that belongs to the event loop on which it was made, until it is closed. Raises EndpointError for an
+    unusable proxy."""
 
     def __init__(self, settings: OpenAISettings):
         self.proxy = proxy_to(settings.base_url)
-        self._through = _through(settings.base_url, self.proxy)
+        self._proxy_arguments = _proxy_arguments(settings.base_url, self.proxy)
         self._secrets = (*settings.address.secrets, *([self.proxy.password] if self.proxy else []))
         self._sockets: WeakValueDictionary[int, TimedSocket] = WeakValueDictionary()
         connector = aiohttp.TCPConnector(
@@ -85,26 +85,26 @@ class Transport(httpx2.AsyncBaseTransport):
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request; the response has its `RawAnswer` as an extension, and no body.
+        """Send a request. The response has its `RawAnswer` as an extension, and no body.
 
         Raises:
             ErrorStatus: The status is not 200 to 299.
-            TooLarge, NotUnpacked, BrokeOff: The body cannot be read (`bench.run.openai.bodies.whole`).
+            TooLarge, NotUnpacked, BrokeOff: The body cannot be read (`bench.run.openai.bodies.read_body`).
             aiohttp.ClientError: No answer began.
         """
-        sent, proxied = request.content, dict(self._through)
+        sent, proxied = request.content, dict(self._proxy_arguments)
         # aiohttp also sends a session's headers to the proxy in clear text, even if the endpoint is reached by TLS
         headers = {name: value for name, value in request.headers.items() if name not in MADE_ANEW}
         headers |= proxied.pop("headers", {})
         body = sent if len(sent) < LARGE_BODY else io.BytesIO(sent)
         async with self._session.post(str(request.url), data=body, headers=headers, allow_redirects=False, **proxied) as answer:
             is_error = not 200 <= answer.status < 300
-            content = await whole(answer.content.iter_any(), answer.headers.get("Content-Encoding", ""), is_error=is_error)
+            content = await read_body(answer.content.iter_any(), answer.headers.get("Content-Encoding", ""), is_error=is_error)
             assert isinstance(answer, _Response)
             text = self._without_secrets(text_in(content))
             if is_error:
-                told = CIMultiDict((name, self._without_secrets(value)) for name, value in answer.headers.items())
-                raise ErrorStatus(answer.status, told, text, answer.flight)
+                headers_of_answer = CIMultiDict((name, self._without_secrets(value)) for name, value in answer.headers.items())
+                raise ErrorStatus(answer.status, headers_of_answer, text, answer.flight)
             return httpx2.Response(answer.status, extensions={ANSWER: RawAnswer(text, answer.flight)})
 
     async def aclose(self) -> None:
@@ -119,16 +119,16 @@ class Transport(httpx2.AsyncBaseTransport):
             await asyncio.sleep(0)
 
     def _without_secrets(self, text: str) -> str:
-        """Return what the endpoint sent without the secrets of its address and of the proxy."""
+        """Return a text of the endpoint without the secrets of its address and of the proxy."""
         return functools.reduce(blot, self._secrets, text)
 
     def _open_sockets(self) -> list[TimedSocket]:
-        return [made for made in self._sockets.values() if made.fileno() >= 0]
+        return [opened for opened in self._sockets.values() if opened.fileno() >= 0]
 
     def _socket(self, address: aiohttp.AddrInfoType) -> TimedSocket:
-        made = timed_socket(address)
-        self._sockets[made.fileno()] = made
-        return made
+        opened = timed_socket(address)
+        self._sockets[opened.fileno()] = opened
+        return opened
 
 
 class _Response(aiohttp.ClientResponse):
@@ -147,7 +147,7 @@ class _Response(aiohttp.ClientResponse):
         self.flight = used.flight() if used else None
 
 
-def _through(url: str, proxy: Proxy | None) -> dict[str, Any]:
+def _proxy_arguments(url: str, proxy: Proxy | None) -> dict[str, Any]:
     """Return aiohttp's arguments for the proxy of each request."""
     if proxy is None:
         return {}
@@ -157,4 +157,5 @@ def _through(url: str, proxy: Proxy | None) -> dict[str, Any]:
 
 
 def _schemes(url: str, proxy: Proxy | None) -> set[str]:
+    """Return the URL schemes of the endpoint and of the proxy."""
     return {urlsplit(address).scheme for address in (url, proxy.address if proxy else "")}

@@ -1,4 +1,4 @@
-"""How providers say that a completion ended, or why there is none: one table from their words to what they mean for a trial.
+"""The words with which providers say that a completion ended, or why there is none, and the meaning of each word for a trial.
 
 Only a word's letters and digits count: `FinishReason.MAX_TOKENS`, `max-tokens` and `maxTokens` are the same word. An unknown
 word is never an answer: as a finish reason it is a separate failure, and as an error's code a failure that may pass.
@@ -138,10 +138,12 @@ when the server did not get the whole request, and 409, when something is locked
 
 
 def _squeeze(word: str) -> str:
+    """Return a word in lower case, with its letters and digits alone."""
     return re.sub(r"[\W_]+", "", word).lower().removeprefix("finishreason")
 
 
 def _words(place: WordPlace) -> Mapping[str, WordMeaning]:
+    """Return the meanings of all words at this place, by their squeezed spelling."""
     return {_squeeze(word): row.event for row in ROWS if row.place == place for word in row.words}
 
 
@@ -152,21 +154,21 @@ _FIRST: tuple[WordMeaning, ...] = ("refusal", "own", "used_up", "rate_limit")
 
 
 def word_in(value: object) -> str:
-    """Return the word; "" for a missing one, however that is written."""
+    """Return the word; "" for a missing word, however that is written."""
     word = value.strip() if isinstance(value, str) else ""
     return "" if word.lower() in ("null", "none") else word
 
 
 def finish_event(word: str) -> WordMeaning | None:
-    """Return a finish reason's meaning; None for an unknown word. `content_filter: PROHIBITED_CONTENT` is looked up as both
-    words."""
-    return next((_FINISHES[spelling] for spelling in _spelt(word) if spelling in _FINISHES), None)
+    """Return the meaning of a finish reason; None for an unknown word. `content_filter: PROHIBITED_CONTENT` is looked up as
+    both words."""
+    return next((_FINISHES[spelling] for spelling in _spellings(word) if spelling in _FINISHES), None)
 
 
 def error_event(words: Iterable[str], message: str = "", status: int = 0) -> WordMeaning:
-    """Return an error's meaning by its codes, types and statuses, by phrases in its message, and by its HTTP status (0 for
+    """Return the meaning of an error by its codes, types and statuses, by phrases in its message, and by its HTTP status (0 for
     none). An unknown error counts as passing."""
-    kinds = [_ERRORS[spelling] for word in words for spelling in _spelt(word) if spelling in _ERRORS]
+    kinds = [_ERRORS[spelling] for word in words for spelling in _spellings(word) if spelling in _ERRORS]
     if any(phrase in message.lower() for phrase in _PHRASES):
         kinds.append("refusal")
     if first := next((event for event in _FIRST if event in kinds), None):
@@ -176,8 +178,8 @@ def error_event(words: Iterable[str], message: str = "", status: int = 0) -> Wor
     return kinds[0] if kinds else "passing"
 
 
-def _spelt(word: str) -> Iterable[str]:
-    """Return the word's forms to look up: whole, before a colon, and each side of a dot."""
+def _spellings(word: str) -> Iterable[str]:
+    """Return the spellings of a word that are looked up: the whole word, its start before a colon, and each side of a dot."""
     if len(word) > LONGEST:
         return ()
     start = word.partition(":")[0]

@@ -1,4 +1,4 @@
-"""Scenario packs: where they are, how one is loaded, and what is refused.
+"""Scenario packs: find a pack, load it, and refuse unusable packs.
 
     scenarios/<pack>/
       scenario.py               scenario(folder: PackFolder) -> Scenario, and VARIANTS = ("paper", ...) if there are several;
@@ -25,6 +25,6 @@ from __future__ import annotations
 
 from bench.common.packs import find_packs
 from bench.run.packs.folder import PackFolder
-from bench.run.packs.loading import instances_of, lacks, load_instances, load_pack, variants_of
+from bench.run.packs.loading import instances_of, load_instances, load_pack, missing_data, variants_of
 
-__all__ = ["PackFolder", "find_packs", "instances_of", "lacks", "load_instances", "load_pack", "variants_of"]
+__all__ = ["PackFolder", "find_packs", "instances_of", "load_instances", "load_pack", "missing_data", "variants_of"]

@@ -1,4 +1,4 @@
-"""Find which of a pack's files determine what is asked, and which only grade, by the imports in its files.
+"""Find which of a pack's files determine what is asked, and which files only grade, by their imports.
 
 The files that `scenario.py` reaches by imports are *asked*, without the grader's and the baseline's. The files that only these
 two reach are *grading*. A grader's file is left out only if nothing but its grader is imported from it: `from .grader import
@@ -24,7 +24,7 @@ ENTRY = "scenario.py"
 
 @dataclass(frozen=True)
 class PackCode:
-    """The files of a pack. `grading` can hold a file from elsewhere, if the pack imports its grader."""
+    """The files of a pack. `grading` can contain a file from elsewhere, if the pack imports its grader."""
 
     asked: tuple[Path, ...]
     grading: tuple[Path, ...]
@@ -32,14 +32,14 @@ class PackCode:
 
 @dataclass(frozen=True)
 class Import:
-    """One import of a file of the pack. `names` are the imported names; empty for the module itself."""
+    """The import of a file of the pack. `names` are the imported names; empty for the module itself."""
 
     file: Path
     names: frozenset[str] = frozenset()
 
 
 def code_of(folder: Path, scenario: Scenario, entry: str = ENTRY) -> PackCode:
-    """Divide the pack's files into asked and grading ones. `entry` defines the scenario's variant."""
+    """Divide the pack's files into asked and grading files. `entry` defines the scenario's variant."""
     graders = _homes(scenario.grade, scenario.baseline)
     left_out = _homes(scenario.grade, scenario.baseline, *filter(None, [scenario.made_by]))
 
@@ -50,16 +50,16 @@ def code_of(folder: Path, scenario: Scenario, entry: str = ENTRY) -> PackCode:
 
 
 def _homes(*functions: Callable[..., Any]) -> dict[Path, set[str]]:
-    """Return file -> the names of the given functions that it defines."""
+    """Return the files that define these functions, each with the functions' names."""
     homes: dict[Path, set[str]] = {}
     for function in functions:
         if home := home_of(function):
-            homes.setdefault(home, set()).add(getattr(plain(function), "__name__", ""))
+            homes.setdefault(home, set()).add(getattr(unwrap(function), "__name__", ""))
     return homes
 
 
-def plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function within a partial or a decorator."""
+def unwrap(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function inside a partial or a decorator."""
     while isinstance(function, functools.partial):
         function = function.func
     inner: Callable[..., Any] = inspect.unwrap(function)
@@ -67,8 +67,8 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def home_of(function: Callable[..., Any]) -> Path | None:
-    """Return the file that defines a function; None if it is not written in Python."""
-    inner = plain(function)
+    """Return the file that defines a function; None if the function is not written in Python."""
+    inner = unwrap(function)
     try:
         return Path(inspect.getfile(inner if inspect.isroutine(inner) else type(inner))).resolve()
     except TypeError:
@@ -76,7 +76,8 @@ def home_of(function: Callable[..., Any]) -> Path | None:
 
 
 def _reach(start: Iterable[Path], root: Path, homes: Mapping[Path, set[str]], without: Container[Path] = ()) -> set[Path]:
-    """Return the files that these import, directly or not, and these files.
+    """Return the files in `start` and the files that they import, directly or not, without the files in `without`. An import of
+    only those names that `homes` gives for a file is not followed.
 
     The search skips the files in `without`, and imports of only those names that `homes` gives for the file.
     """
@@ -96,7 +97,7 @@ def _reach(start: Iterable[Path], root: Path, homes: Mapping[Path, set[str]], wi
 
 
 def _imports(path: Path, root: Path) -> Iterator[Import]:
-    """Yield what a file imports from the pack's folder, anywhere in the file."""
+    """Yield the imports of the pack's files in a file, wherever they are in the file."""
     for statement in statements_of(path):
         names = [alias.name for alias in statement.names]
         if isinstance(statement, ast.Import):
@@ -117,15 +118,17 @@ def _absolute(module: str, names: Iterable[str], root: Path) -> Iterator[Import]
 
 
 def _modules(base: Path, parts: Iterable[str], names: Iterable[str], root: Path) -> Iterator[Import]:
-    """Yield each package on the way, the module, and each name that is itself a module."""
-    at, taken = base, set(names)
+    """Yield the packages on the way to a module, the module, and each imported name that is itself a module."""
+    place, imported_names = base, set(names)
     for part in filter(None, parts):
-        yield from _file(at, frozenset(), root, packages_only=True)
-        at /= part
-    submodules = {name for name in taken if (at / f"{name}.py").is_file() or (at / name / "__init__.py").is_file()}
-    yield from _file(at, frozenset(taken - submodules), root)
+        yield from _file(place, frozenset(), root, packages_only=True)
+        place /= part
+    submodules = {
+        name for name in imported_names if (place / f"{name}.py").is_file() or (place / name / "__init__.py").is_file()
+    }
+    yield from _file(place, frozenset(imported_names - submodules), root)
     for name in sorted(submodules):
-        yield from _file(at / name, frozenset(), root)
+        yield from _file(place / name, frozenset(), root)
 
 
 def _file(module: Path, names: frozenset[str], root: Path, packages_only: bool = False) -> Iterator[Import]:

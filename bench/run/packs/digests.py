@@ -19,13 +19,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from bench.common.errors import PackError
-from bench.run.packs.code import PackCode, plain
+from bench.run.packs.code import PackCode, unwrap
 from bench.run.packs.environments import of_packs
 from bench.scenario import Json, Scenario, Subtask, schema_of
 
 
-def asked(scenario: Scenario, folder: Path, code: PackCode) -> str:
-    """Return the digest `asked`. The scenario must have its final name, variant and instance."""
+def asked_digest(scenario: Scenario, folder: Path, code: PackCode) -> str:
+    """Return the digest of all that is asked. The scenario must have its final name, variant and instance."""
     task = scenario.task
     return _digest(
         {
@@ -35,13 +35,18 @@ def asked(scenario: Scenario, folder: Path, code: PackCode) -> str:
             "subtasks": [_subtask(subtask) for subtask in task.subtasks],
             "answer": task.answer_names,
             "code": _files(code.asked, folder),
-            **({"environment": of_packs(scenario.environment).declared(scenario.environment)} if scenario.environment else {}),
+            **(
+                {"environment": of_packs(scenario.environment).declaration(scenario.environment)}
+                if scenario.environment
+                else {}
+            ),
         }
     )
 
 
-def graded_by(scenario: Scenario, folder: Path, code: PackCode) -> str:
-    """Return the digest `graded_by`. Raises PackError if the truth is neither a folder nor a JSON value."""
+def grading_digest(scenario: Scenario, folder: Path, code: PackCode) -> str:
+    """Return the digest of the truth and the grading code. Raises PackError if the truth is neither a folder nor a JSON
+    value."""
     return _digest(
         {
             "truth": _truth(scenario.truth, folder),
@@ -70,7 +75,7 @@ def function_of(function: Callable[..., Any]) -> Json:
     while isinstance(function, functools.partial):
         bound += [function.args, function.keywords]
         function = function.func
-    inner = plain(function)
+    inner = unwrap(function)
     bound += [getattr(inner, "__defaults__", None), getattr(inner, "__kwdefaults__", None)]
     for cell in getattr(inner, "__closure__", None) or ():
         try:
@@ -81,8 +86,8 @@ def function_of(function: Callable[..., Any]) -> Json:
 
 
 def value_of(value: Any) -> Json:
-    """Return a bound value as JSON. For a value that JSON cannot hold, return its type's name, not its address, which differs
-    each time."""
+    """Return a bound value as JSON. For a value that JSON cannot hold, return the name of its type and not its address, which
+    differs each time."""
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if isinstance(value, Mapping):
@@ -109,8 +114,7 @@ def _truth(truth: Any, folder: Path) -> Json:
 
 
 def _files(paths: Iterable[Path], folder: Path) -> Json:
-    """Return each file's path in the folder, or its name if it lies elsewhere, and the digest of its bytes with LF line
-    ends."""
+    """Return each file's path in the folder, or its name if it is elsewhere, and the digest of its bytes with LF line ends."""
     root, files = folder.resolve(), []
     for path in paths:
         file = path.resolve()

@@ -1,4 +1,4 @@
-"""The kinds of environments of a pack's task. An entry leads to the code for its kind."""
+"""The kinds of environments of a pack's task. An entry names the code of its kind."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from bench.scenario import Json, TaskEnvironment
 class EnvironmentPart(Part):
     """A kind of environment, by its modules, which are imported when they are needed.
 
-    pack        what packs need (`OfPacks`)
-    trial       what a trial needs: `around(trial, environment)` makes its surroundings, and `kept(events)` is the digest of the
-                text that holds the environment at the end
-    simulated   what a simulated model needs: `working(...)` makes its next tool calls (`bench.run.models.simulated`)
+    pack        what packs need (`EnvironmentForPacks`)
+    trial       what a trial needs: `around(trial, environment)` makes its surroundings, and `world_digest(events)` is the
+                digest of the text that holds the environment at the end
+    simulated   what a simulated model needs: `next_reply(...)` makes its next tool calls (`bench.run.models.simulated`)
     bank        reads a run as a bank: `load_bank(folder, scenarios)` for replies, `load_learning(folder)` for repairs
     """
 
@@ -35,8 +35,8 @@ class EnvironmentPart(Part):
 ENVIRONMENTS = Registry("environment", EnvironmentPart)
 
 
-class OfPacks(Protocol):
-    """What packs need of a kind of environment."""
+class EnvironmentForPacks(Protocol):
+    """The functions of a kind of environment that packs need."""
 
     def refuse(self, environment: Any, where: str) -> None:
         """Refuse an environment that cannot be used.
@@ -49,8 +49,8 @@ class OfPacks(Protocol):
             PackError: The first thing that is wrong with it.
         """
 
-    def declared(self, environment: Any) -> Json:
-        """Return all that determines what can happen in an environment.
+    def declaration(self, environment: Any) -> Json:
+        """Return all that determines what can happen in an environment, as JSON.
 
         Args:
             environment: What the pack declares.
@@ -60,7 +60,7 @@ class OfPacks(Protocol):
         """
 
     def targets(self, environment: Any, point: str, on: str) -> Iterable[str]:
-        """Return what a fault can strike.
+        """Return the names that a fault can strike.
 
         Args:
             environment: What the pack declares.
@@ -71,7 +71,7 @@ class OfPacks(Protocol):
             Names, as a config's `tool` or `event` has them.
         """
 
-    def ended(self, content: bytes) -> Any:
+    def content_to_grade(self, content: bytes) -> Any:
         """Return the grader's argument for an environment that has ended.
 
         Args:
@@ -81,11 +81,11 @@ class OfPacks(Protocol):
             The argument of the grader.
         """
 
-    def restored(self, kept: str) -> Any:
-        """Return the grader's argument for an environment that was kept as a text.
+    def restore(self, text: str) -> Any:
+        """Return the grader's argument for an environment that was stored as a text.
 
         Args:
-            kept: The text.
+            text: The text.
 
         Returns:
             The argument of the grader.
@@ -95,7 +95,7 @@ class OfPacks(Protocol):
         """
 
     def right_end(self, environment: Any) -> Any:
-        """Return the grader's argument after the pack's right course.
+        """Return the grader's argument after the course of events that the pack declares as right.
 
         Args:
             environment: What the pack declares.
@@ -105,8 +105,8 @@ class OfPacks(Protocol):
         """
 
 
-def of_packs(environment: TaskEnvironment) -> OfPacks:
-    """Return what packs need of the kind of an environment.
+def of_packs(environment: TaskEnvironment) -> EnvironmentForPacks:
+    """Return the functions that packs need of the environment's kind.
 
     Args:
         environment: What the pack declares.
@@ -114,4 +114,4 @@ def of_packs(environment: TaskEnvironment) -> OfPacks:
     Returns:
         The kind's implementation.
     """
-    return cast(OfPacks, attribute_at(ENVIRONMENTS[environment.part].pack))
+    return cast(EnvironmentForPacks, attribute_at(ENVIRONMENTS[environment.part].pack))

@@ -1,5 +1,5 @@
-"""Equivalents of a task: the same world with the same truth, told in another way. Their level is the ε of ReliabilityBench
-(arXiv 2601.06112), which asks how far an agent's success depends on the way in which a task is told.
+"""Equivalents of a task: the same world with the same truth, described in another way. Their level is the ε of ReliabilityBench
+(arXiv 2601.06112), which asks how far an agent's success depends on the way in which a task is described.
 
     0   the task as the pack has it
     1   other names, and the inputs in another order
@@ -30,13 +30,14 @@ T = TypeVar("T")
 
 
 def another(choices: Iterable[T], than: T, *about: object) -> T:
-    """Draw a choice other than `than`. The draw depends only on `about`, which names the instance and what is chosen."""
+    """Draw a choice other than `than`. The draw depends only on `about`, which names the instance and the thing that is
+    chosen."""
     return draw_for("equivalent", *about).choice([choice for choice in choices if choice != than])
 
 
 def retold(scenario: Scenario, folder: PackFolder) -> Scenario:
-    """Return the scenario at the level of the folder's variant: its inputs reordered, and from level 2 on its instructions and
-    role reworded. Raises PackError if no other wording is written down."""
+    """Return the scenario at the level of the folder's variant: with its inputs reordered, and from level 2 on with its
+    instructions and role reworded. Raises PackError if no other wording exists."""
     level, task = level_of(folder.variant), scenario.task
     subtasks = task.subtasks
     if level >= REORDERED:

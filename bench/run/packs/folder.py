@@ -1,4 +1,4 @@
-"""A pack's folder: what lies in it, read in one variant and for one instance."""
+"""A pack's folder and its files, read for one variant and one instance."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ MOST_BYTES = 2**26
 
 @dataclass(frozen=True)
 class PackFolder:
-    """A pack's folder, read in one variant and for one instance. Raises PackError, which names the file, for anything
-    unreadable.
+    """A pack's folder, read for one variant and one instance. Raises PackError, which names the file, for anything unreadable.
 
     others   the names of the pack's other variants and instances, whose files do not count here
     """
@@ -37,8 +36,8 @@ class PackFolder:
         return self.path.name
 
     def part(self, name: str) -> Path:
-        """Return the first of these that exists: `<name>/<variant>/<instance>`, `<name>/<instance>`, `<name>/<variant>`,
-        `<name>`."""
+        """Return the first of these folders that exists: `<name>/<variant>/<instance>`, `<name>/<instance>`,
+        `<name>/<variant>`, `<name>`."""
         whole = self.path / name
         folders = [whole / self.variant / self.instance, whole / self.instance] if self.instance else []
         chosen = next((folder for folder in (*folders, whole / self.variant) if folder.is_dir()), whole)
@@ -49,7 +48,7 @@ class PackFolder:
         return chosen
 
     def documents(self) -> dict[str, str]:
-        """Return name -> text, sorted by name. A document in a subfolder is named with a slash."""
+        """Return the documents' texts by name, sorted by name. A document in a subfolder is named with a slash."""
         root = self.part("documents")
         files = sorted(path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
         return {path.relative_to(root).as_posix(): _text(path) for path in files}
@@ -94,7 +93,7 @@ class PackFolder:
         made_by: Callable[..., Any] | None = None,
         environment: TaskEnvironment | None = None,
     ) -> Scenario:
-        """Make the scenario from what `scenario.py` defines in code and what lies in the folder.
+        """Make the scenario from the definitions in `scenario.py` and the files in the folder.
 
         answer     the subtasks whose outputs are graded; () stands for all
         documents, reference, wrong, truth   replace the files, if a pack makes them in code
@@ -126,7 +125,7 @@ class PackFolder:
 
 
 def _text(path: Path) -> str:
-    """Return a UTF-8 file's text, without its byte order mark."""
+    """Return the text of a UTF-8 file, without its byte order mark."""
     try:
         text = text_of(path, MOST_BYTES)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Find packs and load them: a pack's code is loaded once; each scenario made from it is refused if it is unusable."""
+"""Find packs and load them. A pack's code is loaded once; each scenario made from it is refused if it is unusable."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from bench.common.packs import ENTRY, find_packs
 from bench.common.raised import place_of, words_of
 from bench.common.seeding import seed_of
 from bench.run.packs.code import code_of
-from bench.run.packs.digests import asked, graded_by
+from bench.run.packs.digests import asked_digest, grading_digest
 from bench.run.packs.folder import PackFolder
 from bench.run.packs.names import refuse_names
-from bench.run.packs.refusals import refuse, takes
+from bench.run.packs.refusals import accepts_values, refuse
 from bench.run.packs.untrusted import SYNTAX, sandbox_names
 from bench.scenario import Scenario
 
@@ -68,7 +68,7 @@ class Pack:
         if build is None:
             raise PackError(f"{entry}: defines no function {what}")
         folder = self._folder(variant, instance, instances)
-        if not takes(build, len(words) + 1):
+        if not accepts_values(build, len(words) + 1):
             also = "" if instance else "; a pack of several tasks defines instances(folder) as well"
             raise PackError(f"{entry}: `scenario` must take ({signature}){also}")
         loaded = self._call(what, build, folder, *words)
@@ -81,8 +81,8 @@ class Pack:
         checks, all_parts = sandbox_names(code.asked), sandbox_names((*code.asked, *code.grading))
         return dataclasses.replace(
             loaded,
-            asked=asked(loaded, self.path, code),
-            graded_by=graded_by(loaded, self.path, code),
+            asked=asked_digest(loaded, self.path, code),
+            graded_by=grading_digest(loaded, self.path, code),
             checks_use_sandbox=bool(checks),
             checks_run_code=not all(name.startswith(SYNTAX) for name in checks),
             grader_runs_code=not all(name.startswith(SYNTAX) for name in all_parts),
@@ -101,7 +101,7 @@ class Pack:
 
 
 def load_pack(name: str, roots: Iterable[Path], instance: str = "") -> Scenario:
-    """Load one instance of the pack `name`, or `name:variant`; its only or first one if none is named.
+    """Load one instance of the pack `name`, or `name:variant`; its only or first instance if none is named.
 
     Raises PackError for an unknown pack, variant or instance, a module that does not load, or any fault that `refuse` names.
     """
@@ -117,22 +117,22 @@ def load_pack(name: str, roots: Iterable[Path], instance: str = "") -> Scenario:
 def load_instances(
     name: str, roots: Iterable[Path], count: int | None = None, *drawn_for: object, without: Container[str] = ()
 ) -> tuple[Scenario, ...]:
-    """Load the instances of the pack `name`, or `name:variant`, in the pack's order: all but those in `without`, or a sample of
-    `count` of these. Raises as `load_pack` does."""
+    """Load the instances of the pack `name`, or `name:variant`, in the pack's order: all instances that are not in `without`,
+    or a sample of `count` of them. Raises as `load_pack` does."""
     pack, variant = _find(name, roots)
     instances = pack.instances(variant)
-    left = [instance for instance in instances if instance not in without]
-    return tuple(pack.scenario(variant, instance, instances) for instance in sample(left, count, *drawn_for))
+    available = [instance for instance in instances if instance not in without]
+    return tuple(pack.scenario(variant, instance, instances) for instance in sample(available, count, *drawn_for))
 
 
 def sample(names: Sequence[str], count: int | None, *drawn_for: object) -> list[str]:
-    """Return `count` of the names, all for None, drawn by `drawn_for` and in their original order.
+    """Return `count` of the names, or all for None, in their original order. `drawn_for` is the key of the random draw.
 
     Each name has a rank that depends only on it and on `drawn_for`, and the first in rank are taken. So a smaller sample is
     part of a larger one, and added names do not change the order of the others.
     """
-    taken = set(sorted(names, key=lambda name: seed_of(*drawn_for, name))[:count])
-    return [name for name in names if name in taken]
+    chosen = set(sorted(names, key=lambda name: seed_of(*drawn_for, name))[:count])
+    return [name for name in names if name in chosen]
 
 
 def instances_of(name: str, roots: Iterable[Path]) -> tuple[str, ...]:
@@ -141,8 +141,8 @@ def instances_of(name: str, roots: Iterable[Path]) -> tuple[str, ...]:
     return pack.instances(variant)
 
 
-def lacks(name: str, roots: Iterable[Path]) -> str:
-    """Return what an unavailable pack lacks; "" if it is available."""
+def missing_data(name: str, roots: Iterable[Path]) -> str:
+    """Return what an unavailable pack lacks, in words; "" if it is available."""
     try:
         instances_of(name, roots)
     except Unavailable as error:
@@ -161,7 +161,7 @@ def entry_of(folder: Path, variant: str) -> Path:
 
 
 def _find(name: str, roots: Iterable[Path]) -> tuple[Pack, str]:
-    """Return the pack and the variant that `name`, or `name:variant`, means."""
+    """Return the pack and the variant that `name`, or `name:variant`, refers to."""
     packs = find_packs(roots)
     named, _, variant = name.partition(":")
     if named not in packs:
@@ -178,6 +178,7 @@ def _no_packs(roots: Iterable[Path]) -> str:
 
 
 def _open(folder: Path) -> Pack:
+    """Load the code of the pack in a folder."""
     pack = _load_module(folder)
     modules = [pack, *(_load_more(file, pack) for file in sorted(folder.glob(MORE)))]
     owners = [
@@ -195,6 +196,7 @@ def _variants(module: ModuleType, file: Path) -> tuple[str, ...]:
 
 
 def _load_more(file: Path, pack: ModuleType) -> ModuleType:
+    """Load a file with added variants."""
     try:
         return importlib.import_module(f"{pack.__name__}.{file.stem}")
     except (Exception, SystemExit) as error:
@@ -224,4 +226,5 @@ def _load_module(folder: Path) -> ModuleType:
 
 
 def _place(error: BaseException, folder: Path) -> str:
+    """Return the file and line in the pack at which an error was raised."""
     return str(folder / (place_of(error, folder) or ENTRY))

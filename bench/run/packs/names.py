@@ -1,4 +1,4 @@
-"""The names that subtasks, variants and instances may have: they stand in addresses, in file names and in JSON."""
+"""The names that subtasks, variants and instances may have: they become parts of addresses, of file names and of JSON."""
 
 from __future__ import annotations
 

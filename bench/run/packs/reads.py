@@ -36,6 +36,7 @@ def refuse_reads(task: Task, where: str, given: Sequence[str] = ()) -> None:
 
 
 def _cycle(task: Task, start: str) -> list[str]:
+    """Return the names of the subtasks that read one another in a cycle from `start`; empty if there is none."""
     reads: Mapping[str, tuple[str, ...]] = {subtask.name: subtask.reads for subtask in task.subtasks}
     trail, seen = [[start]], {start}
     while trail:

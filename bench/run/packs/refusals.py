@@ -1,4 +1,4 @@
-"""What makes a pack unusable, whatever its grader says: each fault is refused in one line that says what to do."""
+"""Refuse packs that are unusable, whatever their grader says. Each fault is refused in one line that says what to do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bench.scenario import Json, Output, Scenario, Subtask, Task, schema_of
 
 
 def refuse(scenario: Scenario) -> None:
-    """Raise PackError for the first thing that makes a pack unusable."""
+    """Raise PackError for the first fault that makes a pack unusable."""
     task = scenario.task
     where = f"scenario '{scenario.name}'" + (f", instance '{scenario.instance}'" if scenario.instance else "")
     _refuse_names(task, where)
@@ -54,7 +54,7 @@ def _given_documents(scenario: Scenario, where: str) -> tuple[str, ...]:
 
 
 def _refuse_names(task: Task, where: str) -> None:
-    """Refuse wrong types and names among documents and subtasks."""
+    """Refuse wrong types and names of documents and subtasks."""
     for name, text in task.documents.items():
         if not (isinstance(name, str) and isinstance(text, str)):
             raise PackError(f"{where}: the document {name!r} must be a text under a name")
@@ -70,7 +70,8 @@ def _refuse_names(task: Task, where: str) -> None:
 
 
 def _refuse_wrong_fields(subtask: Subtask, at: str) -> None:
-    """Refuse a subtask whose `reads` is no tuple of names or whose instructions are empty. `at` says where it stands."""
+    """Refuse a subtask whose `reads` is no tuple of names or whose instructions are empty. `at` names the subtask in the
+    message."""
     reads: Any = subtask.reads
     if isinstance(reads, str):
         raise PackError(f'{at}: reads is a text; write reads=("{reads}",), with a comma')
@@ -117,12 +118,12 @@ SIGNATURES = {
 def _refuse_function(function: Callable[..., Any] | Any, what: str, count: int) -> None:
     if not callable(function):
         raise PackError(f"{what} {function!r} is not a function")
-    if not takes(function, count):
+    if not accepts_values(function, count):
         name = getattr(function, "__name__", repr(function))
         raise PackError(f"{what} `{name}` must take {PARAMETERS[count]}: {SIGNATURES[what.rpartition(': ')[2]]}")
 
 
-def takes(function: Callable[..., Any], count: int) -> bool:
+def accepts_values(function: Callable[..., Any], count: int) -> bool:
     """Return whether a function can be called with `count` values."""
     try:
         inspect.signature(function).bind(*range(count))

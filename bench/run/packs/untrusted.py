@@ -1,4 +1,4 @@
-"""Which parts of a pack use the sandbox: those that import `bench.run.sandbox`. A model's code is run only there."""
+"""Find the parts of a pack that use the sandbox: those that import `bench.run.sandbox`. A model's code is run only there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SANDBOX, SYNTAX = "bench.run.sandbox.", "bench.run.sandbox.syntax."
 
 
 def sandbox_names(files: Iterable[Path]) -> list[str]:
-    """Return the names of the sandbox that these files import, anywhere in them, each followed by a dot."""
+    """Return the names of the sandbox that these files import, each followed by a dot."""
     names = [
         f"{alias.name}." if isinstance(statement, ast.Import) else f"{statement.module}.{alias.name}."
         for path in files

@@ -1,4 +1,4 @@
-"""A further wall around the launcher: bubblewrap (`bwrap`), chosen by BENCH_SANDBOX=bubblewrap.
+"""Run the launcher inside bubblewrap (`bwrap`), chosen by BENCH_SANDBOX=bubblewrap, as a further guard.
 
 The launcher and all that it starts then have files, processes, a network and users of their own. Of this machine's files they
 see the interpreter, its library, the system's shared libraries and the folder of their jobs, all read-only. The other guards
@@ -38,8 +38,9 @@ def backend() -> Backend:
     return "bubblewrap"
 
 
-def around(interpreter: str, library: Path, room: Path, folder: Path) -> list[str]:
-    """Return the words before the launcher's command. `room` holds the launcher's code, `folder` its jobs."""
+def wrapping_command(interpreter: str, library: Path, room: Path, folder: Path) -> list[str]:
+    """Return the words of bubblewrap's command that come before the launcher's command. `room` is the folder of the launcher's
+    code, and `folder` the folder of its jobs."""
     shown = [*SHARED, str(Path(interpreter).parents[1] / "lib"), interpreter, str(library), str(room), str(folder)]
     binds = [word for path in dict.fromkeys(shown) for word in ("--ro-bind-try", path, path)]
     masks = [word for path in _package_folders(library) for word in ("--tmpfs", str(path))]
@@ -48,7 +49,8 @@ def around(interpreter: str, library: Path, room: Path, folder: Path) -> list[st
 
 
 def _package_folders(library: Path) -> list[Path]:
-    """Return the folders of packages beside and in the library, and the system's: they can hold data that grades."""
+    """Return the folders of packages beside and in the library, and the system's: they can contain data that only graders may
+    read."""
     homes = (library, library.parent / "python3", Path("/usr/lib/python3"))
     return [home / name for home in dict.fromkeys(homes) for name in INSTALLED if (home / name).is_dir()]
 
@@ -58,11 +60,11 @@ def _obstacle() -> str:
     """Return why bubblewrap cannot be used; "" if it can."""
     if not shutil.which(PROGRAM):
         return f"there is no program {PROGRAM} (Debian: bubblewrap)"
-    tried = subprocess.run(
+    process = subprocess.run(
         [PROGRAM, *ALONE, "--ro-bind", "/", "/", "--proc", "/proc", "--", "/bin/sh", "-c", ":"],
         check=False,
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
     )
-    return " ".join(tried.stderr.split())[:200] or f"it ends with {tried.returncode}" if tried.returncode else ""
+    return " ".join(process.stderr.split())[:200] or f"it ends with {process.returncode}" if process.returncode else ""

@@ -73,20 +73,20 @@ class Case:
 
 @dataclass(frozen=True)
 class CaseOutcome:
-    """The outcome of one case. `words` says in one line what is wrong; "" if nothing is."""
+    """The outcome of one case. `words` says in one line what is wrong; "" if nothing is wrong."""
 
     kind: CaseKind
     words: str = ""
 
 
 def run_cases(code: str, function: str, cases: Sequence[Case]) -> list[CaseOutcome]:
-    """Return one outcome for each case. All run in one process: if it ends early, all cases have that outcome."""
+    """Return the outcome of each case. All cases run in one process: if it ends early, all cases have that outcome."""
     if not cases:
         return []
     calls = json.dumps([case.arguments for case in cases])
-    seen = _ran(code, function, calls)
+    seen = _result_of_code(code, function, calls)
     if isinstance(seen, dict):
-        seen = _of_all(seen, function)
+        seen = _outcome_without_calls(seen, function)
     if isinstance(seen, CaseOutcome):
         return [seen] * len(cases)
     if not isinstance(seen, list) or len(seen) != len(cases):
@@ -95,11 +95,11 @@ def run_cases(code: str, function: str, cases: Sequence[Case]) -> list[CaseOutco
 
 
 @lru_cache(maxsize=64)
-def _ran(code: str, function: str, calls: str) -> CaseOutcome | Json:
-    """Return the program's result, or why there is none. Cached, since the same code is judged several times. Callers must not
-    change it."""
+def _result_of_code(code: str, function: str, calls: str) -> CaseOutcome | Json:
+    """Return the program's result, or why there is none. It is cached, since the same code is judged several times, and callers
+    must not change it."""
     if len(code) > LARGEST_OUTPUT:
-        return _of_syntax(f"it has {len(code):,} characters, and may have {LARGEST_OUTPUT:,}")
+        return _syntax_outcome(f"it has {len(code):,} characters, and may have {LARGEST_OUTPUT:,}")
     job = {"code": code, "function": function, "calls": json.loads(calls)}
     result = run_python({"solution.py": code}, PROGRAM, job, LIMITS)
     if result.timed_out:
@@ -107,29 +107,34 @@ def _ran(code: str, function: str, calls: str) -> CaseOutcome | Json:
     return result.value if result.ok else CaseOutcome("exception", _line(f"the code ends its process: {result.problem}"))
 
 
-def _of_all(seen: dict[str, Any], function: str) -> CaseOutcome:
-    """Return why nothing was called, as the program says. Its text comes from the sandbox, and can be anything."""
-    words = str(seen.get("words"))
-    match seen.get("kind"):
+def _outcome_without_calls(report: dict[str, Any], function: str) -> CaseOutcome:
+    """Return the outcome of all cases when no call was made. The program's message comes from the sandbox, and can be
+    anything."""
+    words = str(report.get("words"))
+    match report.get("kind"):
         case "syntax":
-            return _of_syntax(words)
+            return _syntax_outcome(words)
         case "no function":
             return CaseOutcome("no function", f"the code defines no function {function}")
     return CaseOutcome("exception", _line(f"the code fails before it is called: {words}"))
 
 
-def _of_syntax(words: str) -> CaseOutcome:
+def _syntax_outcome(words: str) -> CaseOutcome:
+    """Return the outcome of code that is no valid Python."""
     return CaseOutcome("syntax", _line(f"the code is no valid Python: {words}"))
 
 
-def _outcome(function: str, case: Case, seen: Json) -> CaseOutcome:
+def _outcome(function: str, case: Case, returned: Json) -> CaseOutcome:
+    """Return the outcome of one case from the value or the exception of its call."""
     call = _cut(f"{function}({', '.join(map(repr, case.arguments))})")
-    if not isinstance(seen, dict) or "value" not in seen:
-        message = seen.get("raised") if isinstance(seen, dict) else seen
+    if not isinstance(returned, dict) or "value" not in returned:
+        message = returned.get("raised") if isinstance(returned, dict) else returned
         return CaseOutcome("exception", _line(f"{call} raised {_cut(str(message))}"))
-    if same(seen["value"], case.expected):
+    if same(returned["value"], case.expected):
         return CaseOutcome("right")
-    return CaseOutcome("wrong value", _line(f"{call} returned {_cut(repr(seen['value']))}; it must return {case.expected!r}"))
+    return CaseOutcome(
+        "wrong value", _line(f"{call} returned {_cut(repr(returned['value']))}; it must return {case.expected!r}")
+    )
 
 
 def same(first: Json, other: Json) -> bool:

@@ -1,4 +1,4 @@
-"""A cell: an interpreter without rights that waits for its only job, in a throw-away folder.
+"""A sandbox cell: an interpreter without rights that waits for its only job, in a temporary folder.
 
 One cell is kept ready, since starting it takes longer than most jobs. It too is used only once: nothing of an earlier job was
 ever in it.
@@ -33,67 +33,68 @@ start()
 
 
 class SandboxCell:
-    """A cell. Use `run_in` on it once, or `close` it.
+    """A sandboxed process for one job. Use `run_in` on it once, or `close` it.
 
     limits    as the launcher takes them
     without   the guards that are left out
     """
 
-    def __init__(self, serving: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]):
-        with ExitStack() as leaving:
-            kept = tempfile.TemporaryDirectory(dir=serving.folder, ignore_cleanup_errors=True)
-            self.folder = Path(leaving.enter_context(kept))
-            self.printed = leaving.enter_context(tempfile.TemporaryFile())
-            self.returned = leaving.enter_context(tempfile.TemporaryFile())
+    def __init__(self, launcher: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]):
+        with ExitStack() as cleanup:
+            temporary = tempfile.TemporaryDirectory(dir=launcher.folder, ignore_cleanup_errors=True)
+            self.folder = Path(cleanup.enter_context(temporary))
+            self.printed = cleanup.enter_context(tempfile.TemporaryFile())
+            self.returned = cleanup.enter_context(tempfile.TemporaryFile())
             reading, writing = os.pipe()
-            self._job: IO[bytes] = leaving.enter_context(os.fdopen(writing, "wb", buffering=0))
+            self._job: IO[bytes] = cleanup.enter_context(os.fdopen(writing, "wb", buffering=0))
             with os.fdopen(reading, "rb") as given:
                 environment = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
                 request = {"folder": str(self.folder), "limits": limits, "environment": environment, "without": without}
-                self._started = serving.start(START_CHILD, request, (given, self.printed, self.returned))
-            self._status = leaving.enter_context(os.fdopen(self._started.status, "rb"))
-            self._leave = leaving.pop_all()
+                self._started = launcher.start(START_CHILD, request, (given, self.printed, self.returned))
+            self._status = cleanup.enter_context(os.fdopen(self._started.status, "rb"))
+            self._leave = cleanup.pop_all()
 
-    def give(self, job: Any) -> None:
-        """Give it its only job, which marshal must be able to hold; its time begins."""
+    def send_job(self, job: Any) -> None:
+        """Send the only job of this cell and start its time. `marshal` must be able to represent the job."""
         self._started.begin()
         with suppress(BrokenPipeError), self._job:  # it has ended, and says so
-            left = memoryview(marshal.dumps(job))
-            while left:
-                left = left[self._job.write(left) :]
+            remaining = memoryview(marshal.dumps(job))
+            while remaining:
+                remaining = remaining[self._job.write(remaining) :]
 
-    def end(self) -> bytes:
-        """Wait for the report of its end (see `bench.run.sandbox.launcher`) and return it. After an exception here, such as an
-        interrupt, `close` ends the cell."""
+    def wait_for_report(self) -> bytes:
+        """Wait until the process has ended, and return the launcher's report of its end (see `bench.run.sandbox.launcher`).
+        After an exception here, such as an interrupt, `close` ends the process."""
         return self._status.read()
 
-    def words(self) -> str:
-        """Return the last line that it printed."""
+    def last_line(self) -> str:
+        """Return the last line that the process printed."""
         return read_whole(self.printed).decode(errors="replace").strip().rpartition("\n")[2]
 
     def close(self) -> None:
-        """End it, and remove all its files. Can be called again."""
+        """End the process, and remove all its files. It can be called again."""
         self._leave.close()
 
 
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def ready(serving: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]) -> tuple[SandboxCell, bool]:
+def take_cell(launcher: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]) -> tuple[SandboxCell, bool]:
     """Return a cell of this kind, and whether it was kept ready."""
     with _ONE_AT_A_TIME:
-        spare = serving.spares.pop(_kind(limits, without), None)
-    return (spare, True) if isinstance(spare, SandboxCell) else (SandboxCell(serving, limits, without), False)
+        spare = launcher.spares.pop(_kind(limits, without), None)
+    return (spare, True) if isinstance(spare, SandboxCell) else (SandboxCell(launcher, limits, without), False)
 
 
-def keep_ready(serving: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]) -> None:
-    """Keep one cell of this kind ready, unless there is one. If the launcher has ended, keep none; the next caller is told."""
+def keep_ready(launcher: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]) -> None:
+    """Keep one cell of this kind ready, unless there is one. If the launcher has ended, keep none: the next caller gets the
+    error."""
     with _ONE_AT_A_TIME:
         kind = _kind(limits, without)
-        if kind not in serving.spares:
-            serving.rest()
+        if kind not in launcher.spares:
+            launcher.close_spares()
             with suppress(SandboxBroken):
-                serving.spares[kind] = SandboxCell(serving, limits, without)
+                launcher.spares[kind] = SandboxCell(launcher, limits, without)
 
 
 def _kind(limits: Mapping[str, Any], without: tuple[str, ...]) -> object:

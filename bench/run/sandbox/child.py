@@ -1,4 +1,4 @@
-"""The inside of the sandbox: runs the untrusted program under a trip-wire of Python's audit events.
+"""The code inside the sandbox: it runs the untrusted program under a trip-wire of Python's audit events.
 
 The launcher has taken every right away before this code starts: the kernel's refusals already hold. It comes compiled, on
 standard input with the job, and so imports only the standard library. The answer, {"value": ...} or {"problem": ...}, goes to
@@ -22,7 +22,7 @@ CHANNEL, STARTED = 3, 4
 
 
 def run(job: dict[str, Any]) -> None:
-    """Run `job["program"]`, write what its `main` returns, or what it raised, to CHANNEL as JSON, and end the process."""
+    """Run `job["program"]`, write the result of its `main`, or its exception, to CHANNEL as JSON, and end the process."""
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it: a write too many is to end the run
     report = reporter(os.write, os._exit)
     sys.path.insert(0, job["folder"])

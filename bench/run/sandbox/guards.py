@@ -1,5 +1,5 @@
-"""Which of the sandbox's guards this machine has. A guard that it has protects all code in the sandbox: if it cannot be set up,
-no code runs.
+"""Find out which of the sandbox's guards this machine has. A guard that it has protects all code in the sandbox: if it cannot
+be set up, no code runs.
 
 The environment variable BENCH_SANDBOX_WITHOUT names guards to leave out, separated by commas, to see what the others hold. A
 guard that is left out counts as missing, also in what is recorded, and grading is refused as on a machine without it.
@@ -32,7 +32,7 @@ LANDLOCK = {
 
 @dataclass(frozen=True)
 class Guard:
-    """A guard. `words` says in one line what it does, or why it is not in force."""
+    """A guard of the sandbox. `words` says in one line what the guard does, or why it is not in force."""
 
     name: str
     in_force: bool
@@ -50,22 +50,22 @@ class Guards:
         return tuple(guard for guard in self.each if not guard.in_force)
 
     def as_json(self) -> dict[str, str]:
-        """Return name -> "in force" or why not, as a manifest keeps it."""
+        """Return "in force", or why not, for each guard by name, as a manifest stores it."""
         return {guard.name: "in force" if guard.in_force else f"missing: {guard.words}" for guard in self.each}
 
 
 def guards() -> Guards:
-    """Return the guards of this machine. Asks the kernel, and changes nothing. Raises ConfigError if an unknown guard is to be
+    """Return the guards of this machine. The function only queries the kernel. Raises ConfigError if an unknown guard is to be
     left out."""
-    without, guards_there = left_out(), of_machine(backend())
+    without, guards_there = guards_left_out(), guards_of_machine(backend())
     gone = f"left out, as {WITHOUT} says"
     return Guards(tuple(Guard(guard.name, False, gone) if guard.name in without else guard for guard in guards_there))
 
 
-def left_out() -> tuple[str, ...]:
-    """Return the guards that the environment leaves out. Raises ConfigError for an unknown name."""
+def guards_left_out() -> tuple[str, ...]:
+    """Return the names of the guards that the environment leaves out. Raises ConfigError for an unknown name."""
     names = tuple(name for word in os.environ.get(WITHOUT, "").split(",") if (name := word.strip()))
-    known = [guard.name for guard in of_machine("")]
+    known = [guard.name for guard in guards_of_machine("")]
     for name in names:
         if name not in known:
             raise ConfigError(f"{WITHOUT}: there is no guard '{name}'; {nearest(name, known)}")
@@ -73,8 +73,8 @@ def left_out() -> tuple[str, ...]:
 
 
 @cache
-def of_machine(chosen: Backend) -> tuple[Guard, ...]:
-    """Return all guards with this backend, none left out."""
+def guards_of_machine(chosen: Backend) -> tuple[Guard, ...]:
+    """Return all guards of this machine with this backend, including those that the environment leaves out."""
     return tuple(_guards(sys.platform == "linux", chosen))
 
 

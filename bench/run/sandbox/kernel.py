@@ -1,4 +1,4 @@
-"""What the Linux kernel can take away from a process, and whether it can. Every return code is checked.
+"""Take rights away from a process with the Linux kernel, and find out whether the kernel can. Every return code is checked.
 
 Imports only the standard library: it is part of the launcher, which starts without the rest of the package.
 """
@@ -41,7 +41,7 @@ def machine() -> str:
 
 
 def require_success(what: str, returned: int) -> int:
-    """Return what a call returned. Raises OSError, which names the call, if it failed."""
+    """Return the result of a system call. Raises OSError, which names the call, if it failed."""
     if returned < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
@@ -49,46 +49,46 @@ def require_success(what: str, returned: int) -> int:
 
 
 def landlock_version() -> int:
-    """Return Landlock's version; 0 if there is none."""
+    """Return Landlock's version; 0 if the kernel has no Landlock."""
     if sys.platform != "linux":
         return 0
     return max(0, int(libc().syscall(CREATE_RULESET, None, 0, 1)))  # the flag asks for the version
 
 
 def can_filter_calls() -> bool:
-    """Return whether seccomp can kill here, and this machine's call numbers are known."""
+    """Return whether seccomp can kill a process here, and this machine's call numbers are known."""
     if sys.platform != "linux" or machine() not in MACHINES:
         return False
     ask_for_action = 2
     return bool(libc().syscall(SECCOMP[machine()], ask_for_action, 0, struct.pack("=I", KILL)) == 0)
 
 
-def gain_nothing() -> None:
-    """Let no program that this process starts gain a right. Unprivileged users need this for both guards."""
+def set_no_new_privileges() -> None:
+    """Set no_new_privs: no program that this process starts can gain a right. Unprivileged users need this for both guards."""
     require_success("no_new_privs", libc().prctl(SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
 
 
-def be_closed() -> None:
-    """Keep other processes without capabilities, also of the same user, from reading or writing this one's memory and opening
-    its files. A program that it executes is open again."""
+def make_undumpable() -> None:
+    """Make this process undumpable: other processes without capabilities, also of the same user, can neither read or write its
+    memory nor open its files. A program that it executes is dumpable again."""
     require_success("dumpable", libc().prctl(SET_DUMPABLE, 0, 0, 0, 0))
 
 
 def drop_capabilities() -> None:
-    """Drop all capabilities, so that root has no way round."""
+    """Drop all capabilities, so that root cannot circumvent the guards."""
     require_success("capset", libc().capset(struct.pack("=Ii", 0x20080522, 0), bytes(24)))
 
 
-def end_with(parent: int) -> None:
-    """Have this process killed when its parent ends, or raise if it has ended."""
+def die_with_parent(parent: int) -> None:
+    """Let the kernel kill this process when its parent ends. Raises ProcessLookupError if the parent has ended."""
     require_success("death signal", libc().prctl(SET_DEATH_SIGNAL, KILL_SIGNAL, 0, 0, 0))
     if os.getppid() != parent:
         raise ProcessLookupError("the launcher has ended")
 
 
 def rights_taken(version: int, without: Container[str] = ()) -> tuple[int, int, int]:
-    """Return Landlock's rights over files and TCP ports, and its scopes, that it takes away: all of this version's, without the
-    guards that are left out."""
+    """Return the rights over files and over TCP ports, and the scopes, that Landlock takes away: all of this version's, except
+    those of the guards that are left out."""
     files = (1 << max((many for since, many in FILE_RIGHTS.items() if since <= version), default=0)) - 1
     truncate = files & TRUNCATE
     rights = (0 if FILES in without else files & ~TRUNCATE) | (0 if TRUNCATION in without else truncate)
@@ -98,27 +98,28 @@ def rights_taken(version: int, without: Container[str] = ()) -> tuple[int, int, 
 
 
 def restrict(version: int, rules: Iterable[tuple[int, int]], without: Container[str] = ()) -> None:
-    """Take away every right that this version of Landlock handles, except `rules`: pairs of an open path and rights below
-    it."""
+    """Take away every right that this version of Landlock handles, except `rules`: pairs of an open path and the rights below
+    that path."""
     rights, network, scopes = rights_taken(version, without)
     if not (rights or network or scopes):
         return
-    asked = struct.pack("=QQQ", rights, network, scopes)[: 24 if scopes else 16 if network else 8]
+    attributes = struct.pack("=QQQ", rights, network, scopes)[: 24 if scopes else 16 if network else 8]
     system = libc()
-    ruleset = require_success("landlock_create_ruleset", system.syscall(CREATE_RULESET, asked, len(asked), 0))
+    ruleset = require_success("landlock_create_ruleset", system.syscall(CREATE_RULESET, attributes, len(attributes), 0))
     for opened, allowed in rules:
-        if not (kept := allowed & rights):
+        if not (rights_kept := allowed & rights):
             continue
         beneath_path = 1
         require_success(
-            "landlock_add_rule", system.syscall(ADD_RULE, ruleset, beneath_path, struct.pack("=Qi", kept, opened), 0)
+            "landlock_add_rule",
+            system.syscall(ADD_RULE, ruleset, beneath_path, struct.pack("=Qi", rights_kept, opened), 0),
         )
     require_success("landlock_restrict_self", system.syscall(RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)
 
 
 def restrict_calls() -> None:
-    """Limit this process to the allowed calls from here on."""
+    """Limit this process to the allowed system calls from now on."""
     program = allow_list(machine())
     code = ctypes.create_string_buffer(pack_program(program))
     pointed = struct.pack("@HP", len(program), ctypes.addressof(code))
@@ -126,7 +127,7 @@ def restrict_calls() -> None:
 
 
 def execute(opened: int, arguments: list[str], environment: list[str]) -> None:
-    """Become the program that is open under a number. Returns only by raising OSError."""
+    """Replace this process by the program in the open file of this number. Returns only by raising OSError."""
     numbers, _ = JUDGED["execveat"]
     number, empty_path = numbers[MACHINES[machine()][1]], 0x1000
     require_success("execveat", libc().syscall(number, opened, b"", _texts(arguments), _texts(environment), empty_path))

@@ -1,4 +1,4 @@
-"""Starts sandboxed processes, one for each request, limits their time, and reports how each ended.
+"""Start sandboxed processes, one for each request, limit their time, and report how each ended.
 
 It is a separate process, one for each process that grades. It only gives up rights and starts a child: it is small, so that
 forking is cheap. It has ctypes, which its children must not have: each takes its own rights away and then becomes a fresh
@@ -25,7 +25,7 @@ import time
 from contextlib import suppress
 
 from bench.run.sandbox import kernel
-from bench.run.sandbox.readable import rules_of
+from bench.run.sandbox.readable import landlock_rules
 from bench.run.sandbox.syscalls import EXEC_FD
 
 TYPE_CHECKING = False
@@ -53,11 +53,11 @@ class Child:
         self.why = ""
 
     def begin(self) -> None:
-        """Begin its time."""
+        """Start the time of this process."""
         self.waits, self.began, self.before = False, time.monotonic(), busy_seconds(self.process) or 0.0
 
-    def left(self) -> tuple[float, str]:
-        """Return the seconds until its nearest limit, at most 0 if its time is up, and the name of that limit."""
+    def time_left(self) -> tuple[float, str]:
+        """Return the seconds until the nearest limit, at most 0 if the time is up, and the name of that limit."""
         passed = time.monotonic() - self.began
         wall = self.wall - passed
         busy = None if self.idle is None else busy_seconds(self.process)
@@ -69,6 +69,7 @@ class Child:
         return min((wall, "wall"), (idle, "idle"))
 
     def end(self, why: str) -> None:
+        """Kill the process and its group. `why` names the limit for the report."""
         self.why = self.why or why
         self.waits, self.began = False, time.monotonic()  # it is dying: no early look is needed
         try:
@@ -76,8 +77,8 @@ class Child:
         except (ProcessLookupError, PermissionError):
             os.kill(self.process, signal.SIGKILL)  # not yet the leader of its group, or ended and unreaped
 
-    def ended(self) -> bool:
-        """Return whether it has ended. If so, reap it, kill what it left behind, and report its end."""
+    def reap_if_ended(self) -> bool:
+        """Return whether the process has ended. If so, reap it, kill the processes of its group, and report its end."""
         if not os.waitid(os.P_PID, self.process, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             return False
         with suppress(ProcessLookupError, PermissionError):
@@ -100,7 +101,7 @@ def busy_seconds(process: int) -> float | None:
 
 
 def sleeps(process: int) -> bool:
-    """Return whether it waits for something other than a processor or a disk."""
+    """Return whether a process waits for something other than a processor or a disk."""
     try:
         with open(f"/proc/{process}/stat", "rb") as file:  # noqa: PTH123  as above
             return file.read().rpartition(b")")[2].split()[0] in (b"S", b"T", b"t")
@@ -113,7 +114,7 @@ class LauncherLoop:
         self.interpreter = interpreter
         self.version = kernel.landlock_version()
         self.filters = kernel.can_filter_calls()
-        self.rules = rules_of(library) if self.version else []
+        self.rules = landlock_rules(library) if self.version else []
         self.children: dict[int, Child] = {}
         self.numbers: dict[int, Child] = {}
         most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -126,8 +127,8 @@ class LauncherLoop:
             self.rules.append((EXEC_FD, kernel.READ_FILE | kernel.EXECUTE))
 
     def serve(self, control: _socket.socket, parent: int) -> None:
-        """Serve requests until nobody can ask. `parent` is a file that can be read when the served process has ended; -1 if the
-        kernel cannot give one."""
+        """Serve requests until the served process ends. `parent` is a file that becomes readable when that process ends; -1 if
+        the kernel cannot provide one."""
         poller, woken, served = select.poll(), wake_on_child(), os.getppid()
         poller.register(control.fileno(), select.POLLIN)
         poller.register(woken, select.POLLIN)
@@ -136,7 +137,7 @@ class LauncherLoop:
             os.set_inheritable(parent, False)
             poller.register(parent, select.POLLIN)
         while os.getppid() == served:
-            for number, _ in poller.poll(self.pause() or pause):
+            for number, _ in poller.poll(self.end_expired() or pause):
                 if number == woken:
                     os.read(woken, 4096)
                 elif number == parent:
@@ -147,22 +148,22 @@ class LauncherLoop:
                 elif not self.accept(control, poller):
                     return
             for number, child in list(self.children.items()):
-                if child.ended():
+                if child.reap_if_ended():
                     del self.children[number]
                     self.numbers = {known: other for known, other in self.numbers.items() if other is not child}
                     with suppress(KeyError):
                         poller.unregister(number)
 
-    def pause(self) -> int | None:
-        """End the children whose time is up. Return the milliseconds until the next look; None if no child's time runs."""
-        bounds = [(child, *child.left()) for child in self.children.values() if not child.waits]
+    def end_expired(self) -> int | None:
+        """End the children whose time is up. Return the milliseconds until the next check; None if no child's time runs."""
+        bounds = [(child, *child.time_left()) for child in self.children.values() if not child.waits]
         for child, left, why in bounds:
             if left <= 0:
                 child.end(why)
         return max(1, int(1000 * min(max(left, 0.01) for _, left, _ in bounds)) + 1) if bounds else None
 
     def accept(self, control: _socket.socket, poller: select.poll) -> bool:
-        """Start the process of the next request, or begin one's time. Return whether there can be more requests."""
+        """Start the process of the next request, or start a process's time. Return whether more requests can come."""
         numbers = array.array("i")
         message, extra, *_ = control.recvmsg(LONGEST_REQUEST, _socket.CMSG_LEN(FILES * numbers.itemsize))
         if not message:
@@ -179,7 +180,7 @@ class LauncherLoop:
         launcher = os.getpid()
         process = os.fork()
         if process == 0:
-            self.become(request, numbers.tolist(), launcher)
+            self.become_interpreter(request, numbers.tolist(), launcher)
         *files, status = numbers
         for number in files:
             os.close(number)
@@ -188,8 +189,8 @@ class LauncherLoop:
         poller.register(status, 0)  # only reports that the other end has closed
         return True
 
-    def become(self, request: dict[str, Any], numbers: list[int], launcher: int) -> None:
-        """Give up every right, in the child, and become the interpreter. Does not return."""
+    def become_interpreter(self, request: dict[str, Any], numbers: list[int], launcher: int) -> None:
+        """In the child, give up every right and become the interpreter. Does not return."""
         try:
             os.setsid()
             given, printed, returned, status = numbers
@@ -211,15 +212,15 @@ class LauncherLoop:
             os._exit(70)
 
     def confine(self, folder: str, limits: dict[str, Any], launcher: int, without: tuple[str, ...]) -> None:
-        """Set up all guards that this machine has, except those left out."""
-        kernel.gain_nothing()
+        """Set up all guards of this machine, except those that are left out."""
+        kernel.set_no_new_privileges()
         if self.version:
             opened = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
             kernel.restrict(self.version, [*self.rules, (opened, kernel.READ_FILE | kernel.READ_FOLDER)], without)
         if "capabilities" not in without:
             kernel.drop_capabilities()
         if "parent's end" not in without:
-            kernel.end_with(launcher)
+            kernel.die_with_parent(launcher)
         if "limits" not in without:
             limit(limits)  # only now: a ruleset is an open file
         if self.filters and "system calls" not in without:
@@ -227,7 +228,7 @@ class LauncherLoop:
 
 
 def wake_on_child() -> int:
-    """Return a file that can be read when a child has ended."""
+    """Return a file that becomes readable when a child has ended."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
@@ -256,15 +257,15 @@ def limit(limits: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Run the launcher. Standard input is the socket of requests. Arguments: interpreter, its library, the folder to remove,
-    and the number of the file that shows the end of the served process."""
+    """Run the launcher. Standard input is the socket of requests. The arguments are the interpreter, its library, the folder to
+    remove, and the number of the file that shows the end of the served process."""
     interpreter, library, folder, served = sys.argv[1:]
     while os.dup(2) < SPARE:
         pass
     control = _socket.socket(fileno=os.dup(0))
     launcher = LauncherLoop(interpreter, library)
     if sys.platform == "linux":
-        kernel.be_closed()
+        kernel.make_undumpable()
     control.send(b"ready")
     try:
         launcher.serve(control, int(served))

@@ -1,4 +1,4 @@
-"""The launcher of this process (`bench.run.sandbox.launcher`), from the served side: started once, ended, started again."""
+"""Start the launcher of this process (`bench.run.sandbox.launcher`), end it, and start it again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from bench.common.errors import SandboxBroken
-from bench.run.sandbox.bubblewrap import Backend, around, backend
+from bench.run.sandbox.bubblewrap import Backend, backend, wrapping_command
 
 PREFIX = "bench-sandbox-"
 """The prefix of the folder that holds one launcher's job folders."""
@@ -43,7 +43,7 @@ main()
 
 
 class Ready(Protocol):
-    """Something that is kept ready to be used once."""
+    """A resource that is kept ready for one use."""
 
     def close(self) -> None: ...
 
@@ -51,51 +51,51 @@ class Ready(Protocol):
 @dataclass(frozen=True)
 class Started:
     """A process that the launcher started. Its end is reported on the file `status`; closing this file ends the process.
-    `begin` begins its time."""
+    `begin` starts its time."""
 
     status: int
     begin: Callable[[], object]
 
 
 class Launcher:
-    """The launcher of this process, from this side. Any thread can use it."""
+    """The launcher of this process, seen from this process. Any thread can use it."""
 
     def __init__(self, backend: Backend = "") -> None:
         self._backend, self._numbers = backend, itertools.count()
         self.spares: dict[object, Ready] = {}
         self._interpreter = os.path.realpath(sys.executable)
-        _sweep(Path(tempfile.gettempdir()))
-        with ExitStack() as leaving:
+        _remove_abandoned_folders(Path(tempfile.gettempdir()))
+        with ExitStack() as cleanup:
             self.folder = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
-            leaving.callback(shutil.rmtree, self.folder, ignore_errors=True)
-            held = os.open(self.folder, os.O_RDONLY)
-            leaving.callback(os.close, held)
-            fcntl.flock(held, fcntl.LOCK_EX)  # while this process lives, nobody sweeps it
-            self._requests, theirs = socket.socketpair(socket.AF_UNIX, KIND)
-            with theirs:
-                self._process = self._start(theirs, leaving)
-            self._leave = leaving.pop_all()
+            cleanup.callback(shutil.rmtree, self.folder, ignore_errors=True)
+            folder_fd = os.open(self.folder, os.O_RDONLY)
+            cleanup.callback(os.close, folder_fd)
+            fcntl.flock(folder_fd, fcntl.LOCK_EX)  # while this process lives, nobody sweeps it
+            self._requests, launcher_socket = socket.socketpair(socket.AF_UNIX, KIND)
+            with launcher_socket:
+                self._process = self._start(launcher_socket, cleanup)
+            self._leave = cleanup.pop_all()
 
-    def _start(self, theirs: socket.socket, leaving: ExitStack) -> subprocess.Popen[bytes]:
+    def _start(self, launcher_socket: socket.socket, cleanup: ExitStack) -> subprocess.Popen[bytes]:
         room, library = Path(__file__).resolve().parent, Path(os.__file__).resolve().parent
         start = START_LAUNCHER.format(package=str(room.parent), room=str(room))
-        leaving.callback(self._requests.close)
+        cleanup.callback(self._requests.close)
         words = (self._interpreter, str(library), str(self.folder))
-        wall = around(self._interpreter, library, room, self.folder) if self._backend else []
+        wall = wrapping_command(self._interpreter, library, room, self.folder) if self._backend else []
         with tempfile.TemporaryFile() as complaints, this_process() as served:
             process = subprocess.Popen(
                 [*wall, self._interpreter, *ISOLATED, "-c", start, *words, str(served)],
                 env={"PATH": os.defpath} if wall else {},
                 cwd="/",
-                stdin=theirs.fileno(),
+                stdin=launcher_socket.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=complaints,
                 start_new_session=True,
                 pass_fds=[served] if served >= 0 else [],
             )
-            leaving.callback(process.wait)
-            leaving.callback(self._requests.close)  # this ends it, and comes first
-            theirs.close()
+            cleanup.callback(process.wait)
+            cleanup.callback(self._requests.close)  # this ends it, and comes first
+            launcher_socket.close()
             if not self._requests.recv(64):
                 process.wait()
                 complaint = read_whole(complaints).decode(errors="replace").strip().rpartition("\n")[2]
@@ -111,12 +111,12 @@ class Launcher:
         return self._process.poll() is None
 
     def close(self) -> None:
-        """End the launcher with all that it started, and remove its files. Can be called again."""
-        self.rest()
+        """End the launcher with all processes that it started, and remove its files. It can be called again."""
+        self.close_spares()
         self._leave.close()
 
-    def rest(self) -> None:
-        """Close all that is kept ready."""
+    def close_spares(self) -> None:
+        """Close all resources that are kept ready."""
         while self.spares:
             self.spares.popitem()[1].close()
 
@@ -127,7 +127,7 @@ class Launcher:
         request = {**request, "number": number, "arguments": [self._interpreter, *ISOLATED, "-c", script]}
         reading, writing = os.pipe()
         try:
-            with _saying_that_it_has_ended():
+            with _launcher_errors():
                 socket.send_fds(self._requests, [marshal.dumps(request)], [*(file.fileno() for file in files), writing])
         except BaseException:
             os.close(reading)
@@ -137,12 +137,13 @@ class Launcher:
         return Started(reading, lambda: self._begin(number))
 
     def _begin(self, number: int) -> None:
-        with _saying_that_it_has_ended():
+        with _launcher_errors():
             self._requests.send(marshal.dumps({"begin": number}))
 
 
 @contextmanager
-def _saying_that_it_has_ended() -> Iterator[None]:
+def _launcher_errors() -> Iterator[None]:
+    """Turn a broken connection to the launcher into SandboxBroken."""
     try:
         yield
     except ConnectionError as error:
@@ -153,7 +154,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def launcher() -> Launcher:
-    """Return this process's launcher; a new one if it has ended."""
+    """Return this process's launcher; a new launcher if the old one has ended."""
     with _ONE_AT_A_TIME:
         chosen = backend()
         if not (launcher := _launcher_of(os.getpid(), chosen)).runs():
@@ -165,16 +166,16 @@ def launcher() -> Launcher:
 
 @cache
 def _launcher_of(process: int, chosen: Backend) -> Launcher:
-    """Make one launcher for each process, since a forked process needs its own."""
-    made = Launcher(chosen)
-    weakref.finalize(made, int)  # registers weakref's hook first, so that it runs last: folders are gone by then
-    atexit.register(lambda: made.close() if os.getpid() == process else None)
-    return made
+    """Make one launcher for each process: a forked process needs its own."""
+    launcher = Launcher(chosen)
+    weakref.finalize(launcher, int)  # registers weakref's hook first, so that it runs last: folders are gone by then
+    atexit.register(lambda: launcher.close() if os.getpid() == process else None)
+    return launcher
 
 
 @contextmanager
 def this_process() -> Iterator[int]:
-    """Give a file by which another process sees this one end, also from another namespace; -1 if the system has none."""
+    """Yield a file by which another process, also in another namespace, sees this process end; -1 if the system has none."""
     if not hasattr(os, "pidfd_open"):
         yield -1
         return
@@ -185,8 +186,9 @@ def this_process() -> Iterator[int]:
         os.close(opened)
 
 
-def _sweep(parent: Path) -> None:
-    """Remove the folders of this user's processes that were killed with their launcher: those that nobody holds."""
+def _remove_abandoned_folders(parent: Path) -> None:
+    """Remove the folders of this user's processes that were killed with their launcher: those that no process holds a lock
+    on."""
     for folder in parent.glob(f"{PREFIX}*"):
         try:
             opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -205,6 +207,6 @@ def _sweep(parent: Path) -> None:
 
 
 def read_whole(file: IO[bytes]) -> bytes:
-    """Return the content of a file that the kernel keeps small."""
+    """Return the content of a file that the kernel limits to a small size."""
     file.seek(0)
     return file.read()

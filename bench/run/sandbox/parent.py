@@ -43,8 +43,8 @@ from typing import Any
 
 from bench.common.bounds import MOST_LEVELS, is_too_deep
 from bench.common.errors import SandboxBroken, one_line
-from bench.run.sandbox.cell import SandboxCell, keep_ready, ready
-from bench.run.sandbox.guards import left_out
+from bench.run.sandbox.cell import SandboxCell, keep_ready, take_cell
+from bench.run.sandbox.guards import guards_left_out
 from bench.run.sandbox.launching import launcher, read_whole
 from bench.run.sandbox.readable import INSTALLED
 from bench.scenario import Json
@@ -58,8 +58,8 @@ LONGEST = 200
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of untrusted code. `output_bytes` holds for printed output, and again for the result. `idle_seconds` limits the
-    time in which it neither runs nor waits for a processor, so that a busy machine does not shorten its time."""
+    """Limits of untrusted code. `output_bytes` limits the printed output, and separately the result. `idle_seconds` limits the
+    time in which the code neither runs nor waits for a processor, so that a busy machine does not shorten its time."""
 
     wall_seconds: float = 15.0
     cpu_seconds: int = 2
@@ -71,8 +71,8 @@ class Limits:
 
 @dataclass(frozen=True)
 class SandboxResult:
-    """The result of a run. If `ok`, `value` is what the program returned. Else `problem` says in one line why there is none,
-    and `timed_out` whether a time limit ended it."""
+    """The result of a run. If `ok`, `value` is the return value of the program. Else `problem` says in one line why there is
+    none, and `timed_out` whether a time limit ended the run."""
 
     ok: bool
     value: Json = None
@@ -99,25 +99,25 @@ def _is_file_name(name: str) -> bool:
     return is_plain and len(name.encode(errors="replace")) <= LONGEST
 
 
-def _run(what: SandboxJob, bounds: Mapping[str, Any]) -> SandboxResult:
-    serving, without = launcher(), left_out()
-    cell, was_ready = ready(serving, bounds, without)
+def _run(job: SandboxJob, bounds: Mapping[str, Any]) -> SandboxResult:
+    launcher_used, without = launcher(), guards_left_out()
+    cell, was_ready = take_cell(launcher_used, bounds, without)
     try:
-        return run_in(cell, what, without, lambda: keep_ready(serving, bounds, without))
+        return run_in(cell, job, without, lambda: keep_ready(launcher_used, bounds, without))
     except SandboxBroken:
         if not was_ready:
             raise
     finally:
         cell.close()
     with closing(SandboxCell(launcher(), bounds, without)) as another:  # the ready cell had ended; nothing was run
-        return run_in(another, what, without)
+        return run_in(another, job, without)
 
 
 def run_in(
-    cell: SandboxCell, what: SandboxJob, without: tuple[str, ...], meanwhile: Callable[[], None] = lambda: None
+    cell: SandboxCell, sandbox_job: SandboxJob, without: tuple[str, ...], meanwhile: Callable[[], None] = lambda: None
 ) -> SandboxResult:
-    """Run a job in this cell, and call `meanwhile` until it ends. Raises SandboxBroken if the job did not begin."""
-    files, program, value = what
+    """Run a job in this cell, and call `meanwhile` while it runs. Raises SandboxBroken if the job did not begin."""
+    files, program, value = sandbox_job
     library = str(Path(os.__file__).resolve().parent)
     for name, text in files.items():
         Path(cell.folder, name).write_text(text, encoding="utf-8", errors="replace", newline="")
@@ -129,11 +129,11 @@ def run_in(
         "installed": tuple(f"{library}/{name}/" for name in INSTALLED),
         "tripwire": "trip-wire" not in without,
     }
-    cell.give((_compile(CHILD), job))
+    cell.send_job((_compile(CHILD), job))
     meanwhile()
-    started, code, why = _end(cell.end())
+    started, code, why = _end(cell.wait_for_report())
     if not started:
-        raise SandboxBroken(f"the sandbox did not start (exit code {code}): {cell.words()[:200]}")
+        raise SandboxBroken(f"the sandbox did not start (exit code {code}): {cell.last_line()[:200]}")
     return _result(code, why, read_whole(cell.returned))
 
 
@@ -143,22 +143,23 @@ def _compile(path: Path) -> CodeType:
 
 
 def _end(report: bytes) -> tuple[bool, int, str]:
-    """Return whether the code began, its exit code, and the limit that ended it. Raises SandboxBroken if there is no exit
+    """Return whether the code began, its exit code, and the limit that ended it. Raises SandboxBroken if the report has no exit
     code."""
-    *begun, end = report.decode(errors="replace").split("\n")
+    *started_lines, end = report.decode(errors="replace").split("\n")
     code, _, why = end.partition(" ")
     if not code:
         raise SandboxBroken("the sandbox's launcher has ended")
-    return begun == ["started"], int(code), why
+    return started_lines == ["started"], int(code), why
 
 
-def _result(ended: int, why: str, written: bytes) -> SandboxResult:
-    if ended < 0:
-        words = "ran longer than it may" if why or -ended == signal.SIGKILL else signal.strsignal(-ended)
-        timed_out = bool(why) or -ended in (signal.SIGKILL, signal.SIGXCPU)
-        return SandboxResult(False, problem=f"ended by signal {-ended}: {words}", timed_out=timed_out)
+def _result(exit_code: int, why: str, written: bytes) -> SandboxResult:
+    """Return the result of a process that ended with the code `exit_code` and wrote `written`."""
+    if exit_code < 0:
+        words = "ran longer than it may" if why or -exit_code == signal.SIGKILL else signal.strsignal(-exit_code)
+        timed_out = bool(why) or -exit_code in (signal.SIGKILL, signal.SIGXCPU)
+        return SandboxResult(False, problem=f"ended by signal {-exit_code}: {words}", timed_out=timed_out)
     if not written:
-        return SandboxResult(False, problem=f"ended with exit code {ended} and without a result")
+        return SandboxResult(False, problem=f"ended with exit code {exit_code} and without a result")
     try:
         report = json.loads(written)
         if is_too_deep(report):

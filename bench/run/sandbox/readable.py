@@ -19,8 +19,8 @@ WITHHELD = (f"_{FOREIGN_CALLS}", "_test", "_xx", "xx")
 """Prefixes of withheld extension modules: the module that calls foreign code, and modules that test the interpreter."""
 
 
-def rules_of(library: str) -> list[tuple[int, int]]:
-    """Return pairs of an open path and Landlock's rights below it."""
+def landlock_rules(library: str) -> list[tuple[int, int]]:
+    """Return pairs of an open path and Landlock's rights below that path."""
     rules = [(library, READ_FOLDER), ("/etc/ld.so.cache", READ_FILE), *_library(library)]
     for name in loaded_libraries():
         rules.append((name, READ_FILE | (EXECUTE if os.path.basename(name).startswith("ld") else 0)))
@@ -50,7 +50,7 @@ def _library(library: str) -> list[tuple[str, int]]:
 
 
 def _shared_libraries(folder: str) -> list[tuple[str, int]]:
-    """Return a folder of shared libraries as a whole, or only its libraries if Python's packages lie beside them."""
+    """Return a folder of shared libraries as a whole, or only its libraries if Python's packages are beside them."""
     names = os.listdir(folder)
     if not any(name.startswith("python") for name in names):
         return [(folder, READ_FILE)]

@@ -31,7 +31,7 @@ def main(text):
 
 @lru_cache(maxsize=1024)
 def unparsable(text: str) -> str:
-    """Return in one line why a text is no Python; "" if it is. A text that takes more than a second to parse counts as no
-    Python."""
+    """Return in one line why a text is no Python; "" if it is Python. A text that takes more than a second to parse counts as
+    no Python."""
     result = run_python({}, PROGRAM, text, LIMITS)
     return one_line(str(result.value) if result.ok else result.problem, LONGEST)

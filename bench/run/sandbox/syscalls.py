@@ -45,38 +45,38 @@ ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050001, 0x80000000
 """The outcomes of a call: made, failed with EPERM, or the process is killed."""
 
 
-def argument(place: int, upper: bool = False) -> Instruction:
-    """Return the instruction that loads half of an argument; both machines are little-endian."""
+def load_argument(place: int, upper: bool = False) -> Instruction:
+    """Return the instruction that loads the lower or the upper half of an argument. Both machines are little-endian."""
     return (LOAD, 16 + 8 * place + 4 * upper, 0, 0)
 
 
-def one_of(place: int, *values: int) -> tuple[Instruction, ...]:
+def allow_values(place: int, *values: int) -> tuple[Instruction, ...]:
     """Return instructions that allow these values of an argument that the kernel reads as 32 bits."""
     equal = [(EQUAL, value, len(values) - at, 0) for at, value in enumerate(values)]
-    return (argument(place), *equal, (GIVE, REFUSE, 0, 0), (GIVE, ALLOW, 0, 0))
+    return (load_argument(place), *equal, (GIVE, REFUSE, 0, 0), (GIVE, ALLOW, 0, 0))
 
 
 JUDGED: dict[str, tuple[tuple[int, int], tuple[Instruction, ...]]] = {
     # no F_SETFL, F_SETOWN, F_SETSIG, F_SETLEASE, F_NOTIFY: a file could be told to signal any process of the user
-    "fcntl": ((72, 25), one_of(1, 0, 1, 2, 3, 1030)),  # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC
-    "ioctl": ((16, 29), one_of(1, 0x5401, 0x5413, 0x5450, 0x5451)),  # TCGETS, TIOCGWINSZ, FIONCLEX, FIOCLEX
-    "execveat": ((322, 281), one_of(0, EXEC_FD)),
+    "fcntl": ((72, 25), allow_values(1, 0, 1, 2, 3, 1030)),  # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC
+    "ioctl": ((16, 29), allow_values(1, 0x5401, 0x5413, 0x5450, 0x5451)),  # TCGETS, TIOCGWINSZ, FIONCLEX, FIOCLEX
+    "execveat": ((322, 281), allow_values(0, EXEC_FD)),
     # limits can only be read: there are no new ones
     "prlimit64": (
         (302, 261),
         (
-            *(argument(2), (EQUAL, 0, 0, 3)),
-            *(argument(2, upper=True), (EQUAL, 0, 0, 1)),
+            *(load_argument(2), (EQUAL, 0, 0, 3)),
+            *(load_argument(2, upper=True), (EQUAL, 0, 0, 1)),
             *((GIVE, ALLOW, 0, 0), (GIVE, REFUSE, 0, 0)),
         ),
     ),
     # machine code comes only from files, which are read-only
-    "mprotect": ((10, 226), (argument(2), (ANY_BIT, EXECUTABLE, 1, 0), (GIVE, ALLOW, 0, 0), (GIVE, REFUSE, 0, 0))),
+    "mprotect": ((10, 226), (load_argument(2), (ANY_BIT, EXECUTABLE, 1, 0), (GIVE, ALLOW, 0, 0), (GIVE, REFUSE, 0, 0))),
     "mmap": (
         (9, 222),
         (
-            *(argument(2), (ANY_BIT, EXECUTABLE, 0, 4)),
-            *((ANY_BIT, WRITABLE, 2, 0), argument(3), (ANY_BIT, ANONYMOUS, 0, 1)),
+            *(load_argument(2), (ANY_BIT, EXECUTABLE, 0, 4)),
+            *((ANY_BIT, WRITABLE, 2, 0), load_argument(3), (ANY_BIT, ANONYMOUS, 0, 1)),
             *((GIVE, REFUSE, 0, 0), (GIVE, ALLOW, 0, 0)),
         ),
     ),
@@ -85,7 +85,8 @@ JUDGED: dict[str, tuple[tuple[int, int], tuple[Instruction, ...]]] = {
 
 
 def allow_list(machine: str) -> list[Instruction]:
-    """Return the program for one of MACHINES: it kills for another machine's calls and refuses calls that are not allowed."""
+    """Return the seccomp program for one of MACHINES: it kills for another machine's calls and refuses calls that are not
+    allowed."""
     audit_number, column = MACHINES[machine]
     program = [
         *((LOAD, 4, 0, 0), (EQUAL, audit_number, 1, 0), (GIVE, KILL, 0, 0)),

@@ -1,4 +1,4 @@
-"""What a system is told about its recorded trial: how it ended, and where its tokens and seconds went."""
+"""The summary of a recorded trial that an outside system gets: its end, and its tokens and seconds by account."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INFERRED = (
 
 
 def account_of(record: TrialRecord) -> dict[str, Any]:
-    """Return the answer to a system that ended a trial: how the trial ended, its calls, tokens and seconds, as JSON by name."""
+    """Return the answer to a system that ended a trial: the trial's outcome, calls, tokens and seconds, as JSON."""
     entries = ledger.book(record.events)
     grade = record.grade
     return {
@@ -38,7 +38,7 @@ def account_of(record: TrialRecord) -> dict[str, Any]:
 
 
 def refusals_of(record: TrialRecord) -> dict[str, Any]:
-    """Return `count`, the number of refused requests, and `last`, the reason of the last refusal, "" without a refusal."""
+    """Return `count`, the number of refused requests, and `last`, the reason of the last refusal; "" without a refusal."""
     refused = [event for event in record.events if isinstance(event, Refused)]
     return {"count": len(refused), "last": f"{refused[-1].status}: {refused[-1].detail}" if refused else ""}
 

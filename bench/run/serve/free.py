@@ -1,4 +1,4 @@
-"""A scenario without a task: whatever is asked is answered, faulted and counted, and nothing is graded.
+"""A scenario without a task: each request is answered, faulted and counted, and nothing is graded.
 
 Like a pack it has a digest, here of this file: the code digest leaves it out, since no other scenario's trials depend on it.
 """

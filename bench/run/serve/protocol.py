@@ -1,4 +1,4 @@
-"""What is sent about a trial: the task as it is shown, and the answer that is handed in."""
+"""The JSON that the server exchanges with an outside system: the task, and the system's answer."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from bench.wire.problem import Problem, refuse_crowd
 GAVE_UP = "the system gave up"
 
 
-def shown_task(task: Task, key: TrialKey, session: EndpointSession) -> dict[str, Any]:
-    """Return all that is known of the task, and where to ask."""
+def task_as_json(task: Task, key: TrialKey, session: EndpointSession) -> dict[str, Any]:
+    """Return the task as JSON: its documents and subtasks, and the addresses of its model."""
     return {
         "scenario": key.scenario,
         "instance": key.instance,
@@ -39,13 +39,13 @@ def shown_task(task: Task, key: TrialKey, session: EndpointSession) -> dict[str,
 
 
 def outputs_of(body: bytes, task: Task, session: EndpointSession) -> dict[str, str]:
-    """Read an answer: subtask -> the text of its output. Raises Problem if it is no answer to this task, or if the model was
+    """Parse an answer as the text of each subtask's output. Raises Problem if it is no answer to this task, or if the model was
     not asked for each output."""
     outputs = _object(body)
     names = [subtask.name for subtask in task.subtasks]
     if set(outputs) != set(names):
         raise Problem(400, f"an answer has one output for each of {', '.join(names)}; this has {', '.join(outputs) or 'none'}")
-    unasked = [name for name in names if not session.answered(name)]
+    unasked = [name for name in names if not session.has_reply(name)]
     if unasked:
         raise Problem(409, f"no reply was ever given for {', '.join(unasked)}; ask at {session.base_url()} for all subtasks")
     try:
@@ -60,7 +60,7 @@ def reason_of(body: bytes) -> str:
 
 
 def _prompt(task: Task, subtask: Subtask, session: EndpointSession) -> tuple[Message, ...]:
-    """Return our prompt, with the documents that the subtask reads, but not the outputs, which do not exist yet."""
+    """Return our prompt for a subtask with the documents that it reads. Other subtasks' outputs do not exist yet."""
     inputs = {name: task.documents[name] for name in subtask.reads if name in task.documents}
     return render(task, [subtask], inputs, None, "none", session.answer_format)
 

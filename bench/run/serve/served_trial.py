@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bench.record.record import TrialRecord
-from bench.run.serve.protocol import shown_task
+from bench.run.serve.protocol import task_as_json
 from bench.run.trial.endpoint_session import EndpointSession
 from bench.run.trial.key import TrialKey
 from bench.scenario import Task
@@ -25,19 +25,19 @@ TrialStage = Literal["waiting", "open", "begun", "submitted", "recorded"]
 
 @dataclass(frozen=True)
 class Submission:
-    """How a trial ends: the text of each subtask's output, or an exception."""
+    """The end of a trial: the text of each subtask's output, or an exception."""
 
     outputs: Mapping[str, str] = field(default_factory=dict)
     ending: Exception | None = None
 
 
 class Changes:
-    """Wakes everyone who waits for a condition, at each change."""
+    """Wakes all tasks that wait for a condition, at each change."""
 
     def __init__(self) -> None:
         self._next = asyncio.Event()
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         changed, self._next = self._next, asyncio.Event()
         changed.set()
 
@@ -48,7 +48,7 @@ class Changes:
 
 @dataclass(eq=False)
 class ServedTrial:
-    """A trial and its stage. `calls` are the calls in flight; none outlives the trial."""
+    """A trial that is served, and its stage. `calls` are its calls in flight; they end with the trial."""
 
     task: Task
     key: TrialKey
@@ -70,46 +70,49 @@ class ServedTrial:
         self._session = session
         self._enter("open")
 
-    async def ask_for(self) -> None:
+    async def note_request(self) -> None:
         """Note a request, and wait until the trial has begun, so that earlier time does not count as the trial's."""
         self._asked_for = True
-        self.changes.tell()
+        self.changes.notify()
         await self.changes.until(lambda: self.state not in ("waiting", "open"))
 
-    async def is_asked_for(self) -> None:
+    async def wait_for_request(self) -> None:
+        """Wait until a client has sent a request for this trial."""
         await self.changes.until(lambda: self._asked_for)
 
     def begin(self) -> None:
-        """Begin the trial's time."""
-        self.session.begin()
+        """Start the trial's time."""
+        self.session.start_clock()
         self._enter("begun")
 
     def submit(self, submission: Submission) -> None:
         self._submission = submission
         self._enter("submitted")
 
-    def keep(self, record: TrialRecord) -> None:
+    def set_record(self, record: TrialRecord) -> None:
         self._record = record
         self._enter("recorded")
 
     async def submission(self) -> Submission:
+        """Wait for the outputs, or the end, that the agent submits."""
         await self.changes.until(lambda: self._submission is not None)
         assert self._submission
         return self._submission
 
     async def record(self) -> TrialRecord:
+        """Wait for the trial's record."""
         await self.changes.until(lambda: self._record is not None)
         assert self._record
         return self._record
 
     async def end_calls(self) -> None:
-        """Cut short all calls in flight; they count in the account."""
+        """Cancel all calls in flight. They count in the account."""
         for call in self.calls:
             call.cancel()
         await asyncio.gather(*self.calls, return_exceptions=True)
 
-    def shown(self) -> dict[str, Any]:
-        """Return the task and the agent's progress, for an agent that was restarted."""
+    def as_json(self) -> dict[str, Any]:
+        """Return the task and the agent's progress as JSON, for an agent that was restarted."""
         progress = {
             "begun": self.state == "begun",
             "calls": self.session.received,
@@ -117,8 +120,8 @@ class ServedTrial:
             "attempts": self.session.attempts(),
             "max_attempts": self.max_attempts,
         }
-        return {**shown_task(self.task, self.key, self.session), **progress}
+        return {**task_as_json(self.task, self.key, self.session), **progress}
 
     def _enter(self, state: TrialStage) -> None:
         self.state = state
-        self.changes.tell()
+        self.changes.notify()

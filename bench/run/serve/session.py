@@ -1,4 +1,4 @@
-"""`bench serve`: the trials of an outside system, run at a fixed port and recorded like any others."""
+"""`bench serve`: run the trials of an outside system at a fixed port and record them like any other trials."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from bench.common.signals import Stop
 from bench.record.reading import read_trials
 from bench.record.store import RunWriter
 from bench.run.architectures.registry import ARCHITECTURES
-from bench.run.endpoint.server import application, serving
+from bench.run.endpoint.server import application, serve_application
 from bench.run.experiment.config import Config, load_config
 from bench.run.experiment.matrix import Matrix, build_matrix
-from bench.run.experiment.runner import missing, run_matrix
+from bench.run.experiment.runner import missing_trials, run_matrix
 from bench.run.experiment.session import Session
 from bench.run.experiment.trial import TrialResult
 from bench.run.experiment.untrusted import Permission
 from bench.run.serve import free
-from bench.run.serve.trial_server import TrialServer, nobody
+from bench.run.serve.trial_server import TrialServer, no_architecture
 from bench.wire.access_guard import AccessGuard
 
 LAST_WORDS = 1.0
@@ -57,8 +57,8 @@ class Served:
 def external_config(
     path: Path, architecture: str, overrides: Mapping[str, Any], recorded: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Config:
-    """Return the config for an outside system under this name. Without `scenarios` in the overrides its calls are only counted.
-    `recorded` holds the entries of models that a recording replaces.
+    """Return the config for an outside system with the name `architecture`. Without `scenarios` in the overrides its calls are
+    only counted. `recorded` holds the tables of models that a recording replaces.
 
     Raises ConfigError, also if the name is one of ours.
     """
@@ -68,19 +68,19 @@ def external_config(
     return load_config(path, {**overrides, "scenarios": scenarios, "architectures": [architecture]}, recorded)
 
 
-def one_more(config: Config, folder: Path) -> Config:
-    """Return the config for one repetition more than this folder has recorded: calls that are only counted make a new trial
+def with_one_more_repetition(config: Config, folder: Path) -> Config:
+    """Return the config for one more repetition than this folder has recorded: calls that are only counted make a new trial
     each time.
 
     A recording answers the n-th trial with its own n-th. Raises ConfigError if it has none, or no more.
     """
     done = _count_unscored(folder)
     for run in filter(None, (config.model[name].replays for name in config.models)):
-        held = _count_unscored(run)
-        if not held:
+        available = _count_unscored(run)
+        if not available:
             raise ConfigError(f"recording {run}: holds no calls without a task; give --scenario, one that it was recorded with")
-        if done >= held:
-            problem = f"recording {run}: all it holds without a task, {held} trials, has been replayed into {folder}"
+        if done >= available:
+            problem = f"recording {run}: all it holds without a task, {available} trials, has been replayed into {folder}"
             raise ConfigError(f"{problem}; give another --name to begin anew, or record more")
     return config.model_copy(update={"repetitions": done + 1})
 
@@ -92,8 +92,8 @@ def _count_unscored(folder: Path) -> int:
 
 
 def external_matrix(config: Config, packs: Sequence[Path], code_digest: str) -> Matrix:
-    """Return the trials of an outside system. Raises ConfigError if a plan's faults could not strike it."""
-    architectures = dict.fromkeys(config.architectures, nobody)
+    """Return the matrix of an outside system's trials. Raises ConfigError if a plan's faults could not strike it."""
+    architectures = dict.fromkeys(config.architectures, no_architecture)
     matrix = build_matrix(config, packs, code_digest, architectures=architectures, scenarios={free.NAME: free.free_scenario()})
     for scenario in matrix.scenarios.values():
         if scenario.environment is not None:
@@ -106,8 +106,8 @@ async def serve(
     matrix: Matrix,
     writer: RunWriter,
     port: int,
-    opened: Callable[[str], None],
-    saw: Callable[[TrialResult], None],
+    on_open: Callable[[str], None],
+    on_result: Callable[[TrialResult], None],
     patience: float = 0.0,
     token: str = "",
     say: Callable[[str], object] = lambda _: None,
@@ -121,8 +121,8 @@ async def serve(
         matrix: The trials, with their scenarios and models.
         writer: Records are stored here.
         port: The port of this machine; 0 takes any that is free.
-        opened: Gets the root address once clients can connect.
-        saw: Gets each result once its record is stored.
+        on_open: Gets the root address once clients can connect.
+        on_result: Gets each result once its record is stored.
         patience: Seconds without a request after which a trial is given up; 0 waits forever.
         token: What clients give as their API key; "" asks for none.
         say: Gets a line on any trouble at the model's endpoint.
@@ -137,29 +137,32 @@ async def serve(
         Unguarded: Code that may not run would have to.
     """
     graded = all(scenario.graded for scenario in matrix.scenarios.values())
-    trial_server = TrialServer(graded, len(missing(matrix.specs, writer.ended)))
-    app = application(trial_server.routes(), door := AccessGuard(token), trial_server.refused, trial_server.follow)
+    trial_server = TrialServer(graded, len(missing_trials(matrix.specs, writer.ended)))
+    app = application(trial_server.routes(), guard := AccessGuard(token), trial_server.note_refusal, trial_server.track_request)
     unhurried = matrix.config.model_copy(update={"deadline_seconds": math.inf})  # a trial waits for its agent
-    matrix = replace(matrix, config=unhurried).worked_by(trial_server.work)
+    matrix = replace(matrix, config=unhurried).with_architecture(trial_server.work)
 
     def watch(result: TrialResult) -> None:
-        trial_server.saw(result.record)
-        saw(result)
+        trial_server.set_record(result.record)
+        on_result(result)
         if trial_server.closed:
             running.cancel()
 
-    async with serving(app, door, port, LAST_WORDS) as trial_server.root:
+    async with serve_application(app, guard, port, LAST_WORDS) as trial_server.root:
         running = asyncio.create_task(_run(matrix, writer, watch, trial_server, Session(say=say, permitted=permitted)))
         watching = asyncio.create_task(trial_server.watch(patience)) if patience and graded else None
         if watching:
             watching.add_done_callback(lambda _: trial_server.deserted and running.cancel())
-        with Stop(lambda: trial_server.close() or running.cancel()) as stop, suppress(asyncio.CancelledError):
-            opened(trial_server.root)
+        with (
+            Stop(asyncio.get_running_loop(), lambda: trial_server.close() or running.cancel()) as stop,
+            suppress(asyncio.CancelledError),
+        ):
+            on_open(trial_server.root)
             await running
         if watching:
             watching.cancel()
     return Served(
-        trial_server.received, tuple(trial_server.refusals), (door.turned_away, door.why), stop.by, trial_server.deserted
+        trial_server.received, tuple(trial_server.refusals), (guard.turned_away, guard.why), stop.by, trial_server.deserted
     )
 
 
@@ -174,6 +177,7 @@ async def _run(
 
 
 def _refuse_plans_out_of_reach(matrix: Matrix) -> None:
+    """Raise ConfigError for a fault at a point that an outside system holds itself."""
     for plan in matrix.plans.values():
         for fault in plan.faults:
             if fault.point not in POINTS:

@@ -1,4 +1,4 @@
-"""The server that gives an outside system, in any language, its trials one by one and takes its answers.
+"""A server that gives an outside system, in any language, its trials one by one and accepts its answers.
 
     GET  /trial           the task: its documents, and each subtask's prompt, schema and address; waits for the next trial
     POST /trial/answer    {subtask: output}, JSON or the text of a reply: graded; answers with the trial's account
@@ -22,7 +22,7 @@ from aiohttp.typedefs import Handler
 
 from bench.common.errors import GaveUp, Ungraded
 from bench.record.record import TrialRecord
-from bench.run.endpoint.server import asks, routes
+from bench.run.endpoint.server import asks_for_reply, routes
 from bench.run.serve.account import account_of
 from bench.run.serve.protocol import outputs_of, reason_of
 from bench.run.serve.served_trial import Changes, ServedTrial, Submission
@@ -38,7 +38,7 @@ class Stopped(Exception):
 
 
 class TrialServer:
-    """A queue of trials. Only the first is open, whatever the model's concurrency, since the addresses belong to the open
+    """A queue of trials, of which only the first is open, whatever the model's concurrency: the addresses belong to the open
     trial.
 
     root       the server's address
@@ -69,15 +69,15 @@ class TrialServer:
         ]
 
     @web.middleware
-    async def follow(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def track_request(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Handle a request. The server notes when the last request ended, and the open trial notes its calls while they run, so
         that a call ends with its trial."""
         trial, task = self._open, asyncio.current_task()
         self._in_hand += 1
-        calls = trial.calls if trial and asks(request.path) else set()
+        calls = trial.calls if trial and asks_for_reply(request.path) else set()
         try:
             if trial and request.method != "GET":
-                await trial.ask_for()
+                await trial.note_request()
             if task:
                 calls.add(task)
             return await handler(request)
@@ -86,14 +86,14 @@ class TrialServer:
             self._in_hand -= 1
             self._asked_at = asyncio.get_running_loop().time()
 
-    def refused(self, problem: Problem) -> None:
+    def note_refusal(self, problem: Problem) -> None:
         """Note a refused request, and log it in the open trial if that trial has begun."""
         self.refusals.append(f"{problem.status}: {problem.message}")
         if self._open and self._open.state == "begun":
-            self._open.session.refuse(problem.status, problem.message)
+            self._open.session.log_refusal(problem.status, problem.message)
 
     async def work(self, task: Task, workbench: Workbench) -> None:
-        """Work on a task as the architecture that stands for an outside system."""
+        """Work on a task in place of an architecture: serve it to the outside system."""
         trial = ServedTrial(task, workbench.key, workbench.max_attempts, self._changes)
         self._queue.append(trial)
         await self._changes.until(lambda: self._queue[0] is trial)
@@ -114,13 +114,13 @@ class TrialServer:
         async for proposal in session.submit(submission.outputs):
             workbench.commit_unverified(proposal)
 
-    def saw(self, record: TrialRecord) -> None:
-        """Tell whoever handed in the trial that it is recorded, and open the next."""
+    def set_record(self, record: TrialRecord) -> None:
+        """Give the record to the client that ended the trial, and open the next trial."""
         self.left -= 1
-        self._queue.popleft().keep(record)
+        self._queue.popleft().set_record(record)
 
     def close(self) -> bool:
-        """End the open trial. Returns whether there was one that had begun."""
+        """End the open trial. Return whether there was an open trial that had begun."""
         self.closed = True
         trial = self._open
         if trial is None or trial.state != "begun":
@@ -129,8 +129,8 @@ class TrialServer:
         return True
 
     async def watch(self, patience: float) -> None:
-        """Give up each trial that has begun and had no request for `patience` seconds. Returns if nobody asks for the next one
-        either; it waits forever for the first request of all."""
+        """Give up each trial that has begun and had no request for `patience` seconds. Return if nobody asks for the next trial
+        either. The first request of all is awaited without limit."""
         while not self.deserted:
             await asyncio.sleep(self._patience_left(patience))
             if self._patience_left(patience) > 0:
@@ -152,11 +152,12 @@ class TrialServer:
 
     @asynccontextmanager
     async def _open_trial(self, trial: ServedTrial, session: EndpointSession) -> AsyncIterator[str]:
-        """Open a trial; it begins with its first request, and ends when its last call is accounted for."""
+        """Open a trial while the block runs. Its time begins with its first request and ends when its last call is accounted
+        for."""
         session.root = self.root
         trial.open(session)
         try:
-            await trial.is_asked_for()
+            await trial.wait_for_request()
             yield self.root
         finally:
             await trial.end_calls()
@@ -164,7 +165,8 @@ class TrialServer:
             self.received += session.received
 
     def _patience_left(self, patience: float) -> float:
-        """Return the seconds left; all of `patience` while a request is in hand, and before the first."""
+        """Return the seconds until patience ends; all of `patience` while a request is in hand, and before the first
+        request."""
         if self._in_hand or self._asked_at is None:
             return patience
         return self._asked_at + patience - asyncio.get_running_loop().time()
@@ -186,9 +188,9 @@ class TrialServer:
         await self._changes.until(lambda: not self.left or self._is_showing())
         if not self.left:
             self._done_is_seen = True
-            self._changes.tell()
+            self._changes.notify()
             raise Problem(410, "all trials are done")
-        return web.json_response(self._at_work().shown())
+        return web.json_response(self._at_work().as_json())
 
     def _is_showing(self) -> bool:
         return self._open is not None and self._open.state in ("open", "begun")
@@ -211,6 +213,6 @@ class TrialServer:
         return web.json_response({**account_of(record), "trials_left": self.left})
 
 
-async def nobody(*_: object) -> None:
-    """Stand in for an outside system until its server is known."""
+async def no_architecture(*_: object) -> None:
+    """Fail: an outside system has no architecture's function here."""
     raise AssertionError("an outside system works at a trial_server")

@@ -17,8 +17,8 @@ from bench.run.trial.slots import Slot
 
 @dataclass(frozen=True)
 class Received:
-    """A reply as the architecture gets it, and the faults that it carries. `undamaged` is its text before output faults, None
-    if none changed it. `extra` holds the provider's other fields."""
+    """The reply to a call after the faults that struck it. `receipts` names these faults. `undamaged` is the reply's text
+    before faults at point `output`; None if no fault changed the text. `extra` holds the provider's other fields."""
 
     call: int
     text: str
@@ -30,13 +30,13 @@ class Received:
     extra: str = ""
 
     def with_receipts(self, earlier: Sequence[OpenReceipt]) -> Received:
-        """Return the reply with further faults that it carries."""
+        """Return this reply with the receipts of earlier faults, such as faults in its inputs."""
         return replace(self, receipts=(*earlier, *self.receipts))
 
 
 @dataclass(frozen=True)
 class Lost:
-    """No usable reply came. `event` is the number of the call's event."""
+    """A call without a usable reply. `event` is the number of the call's event."""
 
     failure: CallFailed
     event: int
@@ -44,7 +44,8 @@ class Lost:
 
 @dataclass(frozen=True)
 class BackOff:
-    """How failed calls are made again: at most `tries` requests, after `base` seconds, doubled each time up to `most`.
+    """The retries of a failed call: at most `tries` requests. The first wait is `base` seconds, each further wait is twice as
+    long, and no wait exceeds `most`. A server's Retry-After replaces the doubled time.
 
     A server's Retry-After replaces the doubled time, but the wait never exceeds `most`.
     """
@@ -53,15 +54,15 @@ class BackOff:
     base: float = 1.0
     most: float = 60.0
 
-    def seconds(self, failed: int, retry_after: float | None) -> float:
-        """Return how long to wait after `failed` failures in a row."""
-        doubled: float = self.base * 2.0 ** (failed - 1)
+    def seconds(self, failures: int, retry_after: float | None) -> float:
+        """Return the seconds to wait after `failures` failures in a row."""
+        doubled: float = self.base * 2.0 ** (failures - 1)
         return min(doubled if retry_after is None else max(retry_after, 0.0), self.most)
 
 
 @dataclass
 class CallAttempt:
-    """One request and its outcome. Only its faults' delays and the model's time count as time in flight.
+    """One request of a call and its outcome. The time in flight is the delays of its faults plus the model's time.
 
     begun     whether it had its slot at the endpoint
     slot      its place in flight at the endpoint, free or waited for
@@ -73,7 +74,7 @@ class CallAttempt:
 
     call: int
     try_: int
-    ask: CallPurpose
+    purpose: CallPurpose
     request: Request
     begun: bool = False
     asked: bool = False
@@ -96,17 +97,17 @@ class CallAttempt:
 
     @property
     def client(self) -> int:
-        """The time that this process spent on the call, in nanoseconds, besides the flight."""
+        """The time in nanoseconds that this process spent on the call outside of the flight."""
         return self.at_model.client if self.at_model else 0
 
     @property
     def in_flight_since(self) -> int:
-        """The begin of the flight: a busy process sends a request later than it means to."""
-        sent = self.at_model
-        return max(self.started, sent.started - self.delay) if sent and sent.client else self.started
+        """The start of the flight in nanoseconds. A busy process sends a request later than the recorded start of the call."""
+        flight = self.at_model
+        return max(self.started, flight.started - self.delay) if flight and flight.client else self.started
 
     def abandon(self) -> CallFailed:
-        """Return the failure of a call whose client went away. If it had begun, it is paid all the same."""
+        """Fail the call because its client went away, and return the failure. A call that had its slot is paid."""
         gone = "the client went away before a reply came"
         partial = self.reply.text if self.reply else ""
         failure = TimedOut(gone, partial=partial) if self.begun else Unreachable(f"{gone}, while the call waited for a slot")
@@ -114,17 +115,19 @@ class CallAttempt:
         return failure
 
 
-def after(lost: Lost, ask: CallPurpose) -> CallPurpose:
-    """Return the next try of a call whose reply was lost. An unpaid refusal costs no tokens twice, and so is no cause."""
-    return replace(ask, cause="retry", caused_by=lost.event, inferred=False) if lost.failure.paid else ask
+def purpose_after_loss(lost: Lost, purpose: CallPurpose) -> CallPurpose:
+    """Return the purpose of the next try after a lost reply. The next try is a retry if the lost reply was paid; else the
+    purpose stays the same."""
+    return replace(purpose, cause="retry", caused_by=lost.event, inferred=False) if lost.failure.paid else purpose
 
 
-async def flown(reply: Awaitable[Reply], span: Span) -> Reply:
-    """Await a model's reply; `span` gets its flight, if the model tells. Raises what the model raised."""
+async def await_flight(pending_reply: Awaitable[Reply], span: Span) -> Reply:
+    """Await a model's reply, and set `span.flight` to its time in flight, if the model measured that. Raises what the model
+    raised."""
     try:
-        came = await reply
+        reply = await pending_reply
     except CallFailed as failure:
         span.flight = failure.flight
         raise
-    span.flight = came.flight
-    return came
+    span.flight = reply.flight
+    return reply

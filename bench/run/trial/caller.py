@@ -21,13 +21,13 @@ from bench.record.messages import Message, stored
 from bench.record.tool_calls import text_of
 from bench.run.answers.places import Schema
 from bench.run.models.base import ExchangedModel, Model, Reply, Request, RequestContent, Response
-from bench.run.models.counting import is_long, read_whole, texts_written, tokens_read, tokens_written
-from bench.run.trial.call import BackOff, CallAttempt, Lost, Received, after, flown
+from bench.run.models.counting import count_and_digest, is_long, texts_written, tokens_read, tokens_written
+from bench.run.trial.call import BackOff, CallAttempt, Lost, Received, await_flight, purpose_after_loss
 from bench.run.trial.causes import CallPurpose
 from bench.run.trial.clock import Pause, TrialClock, in_seconds
 from bench.run.trial.drafts import LONG
 from bench.run.trial.effects import AskerDies, CallEffect, Disturbance, Send, effect_at
-from bench.run.trial.faults import Due, FaultSchedule
+from bench.run.trial.faults import DueFault, FaultSchedule
 from bench.run.trial.injection import Corrupted
 from bench.run.trial.log import TrialLog
 from bench.run.trial.slots import Slot, Slots
@@ -41,14 +41,16 @@ Corrupt = Callable[[Reply, int], Corrupted]
 
 @dataclass
 class Tally:
-    """How often the same request was sent in this trial, and how often a reply came."""
+    """The number of times that the same request was sent in this trial, and of replies to it."""
 
     sent: int = 0
     answered: int = 0
 
 
 class Caller:
-    """Makes the calls of one trial, and counts their tokens separately from the events.
+    """Makes the calls of one trial and adds up their tokens. `read_ahead` gets each long reply, in a thread. `abandoned` is the
+    last call whose client went away. `broken_off` gets each reply and its call's number, and returns a failure if the agent's
+    process dies before the reply has arrived whole.
 
     `read_ahead` gets each long reply, in a thread. `abandoned` is the last call whose client went away. `broken_off` gets each
     reply and its call's number, and returns a failure if the asking process dies in mid-reply.
@@ -79,15 +81,16 @@ class Caller:
         return self._model.parameters
 
     def model_in(self, life: int) -> Model:
-        """Return the model of this process of the agent: a routed model can be exchanged at a crash."""
+        """Return the model that answers a process of the agent: a routed model can be exchanged at a crash. `life` is the
+        number of the process."""
         return self._model.in_life(life) if isinstance(self._model, ExchangedModel) else self._model
 
-    async def call(self, messages: Sequence[Message], ask: CallPurpose, schema: Schema, corrupt: Corrupt) -> Received:
-        """Ask until a reply comes.
+    async def call(self, messages: Sequence[Message], purpose: CallPurpose, schema: Schema, corrupt: Corrupt) -> Received:
+        """Send a request, and retry after passing failures, until a reply comes.
 
         Args:
             messages: The request.
-            ask: The purpose of the call.
+            purpose: The purpose of the call.
             schema: The form of the answer.
             corrupt: Changes the reply as the faults say that are due for its content.
 
@@ -99,15 +102,15 @@ class Caller:
             CallFailed: The call failed, and no further try could repair that.
             Crashed: The agent dies in mid-reply.
         """
-        faults = self.due(ask)
+        faults = self.due_faults(purpose)
         for try_ in itertools.count(1):
-            outcome = await self.send(messages, ask, faults, try_, corrupt, schema)
+            outcome = await self.send(messages, purpose, faults, try_, corrupt, schema)
             if isinstance(outcome, Received):
                 return outcome
             if isinstance(outcome.failure, AskerDies):
                 outcome.failure.die()
-            self._give_up(ask, outcome.failure, try_)
-            ask = after(outcome, ask)
+            self._give_up(purpose, outcome.failure, try_)
+            purpose = purpose_after_loss(outcome, purpose)
             with self._waiting("backoff"):
                 await self._clock.sleep(self._back_off.seconds(try_, outcome.failure.retry_after))
         raise AssertionError("unreachable")
@@ -115,8 +118,8 @@ class Caller:
     async def send(
         self,
         messages: Sequence[Message],
-        ask: CallPurpose,
-        faults: list[Due],
+        purpose: CallPurpose,
+        faults: list[DueFault],
         try_: int,
         corrupt: Corrupt,
         schema: Schema | None = None,
@@ -126,7 +129,7 @@ class Caller:
 
         Args:
             messages: The request.
-            ask: The purpose of the call.
+            purpose: The purpose of the call.
             faults: The faults that are due; those that are used up are removed from the list.
             try_: The number of the try, from 1.
             corrupt: Changes the reply as the faults say that are due for its content.
@@ -137,30 +140,30 @@ class Caller:
             The reply, or what is known of one that was lost.
         """
         self.calls += 1
-        request = Request(tuple(messages), ask.seed, ask.context, schema=schema, options=options)
-        attempt = CallAttempt(self.calls, try_, ask, request, started=self._clock.now())
+        request = Request(tuple(messages), purpose.seed, purpose.context, schema=schema, options=options)
+        attempt = CallAttempt(self.calls, try_, purpose, request, started=self._clock.now())
         try:
             if is_long(request):
-                await self._seen_to_its_end(functools.partial(read_whole, request))
-            slot = attempt.slot = await self._slot_for(request)
+                await self._finish_in_thread(functools.partial(count_and_digest, request))
+            slot = attempt.slot = await self._take_slot(request)
             try:
                 attempt.begun, attempt.started = True, self._clock.now()
-                await self._make(attempt, faults)
+                await self._send_with_faults(attempt, faults)
             finally:
                 slot.leave()
-            if long := texts_to_count(_received_texts(attempt)):
-                await self._seen_to_its_end(lambda: [count_tokens(text) for text in long])
+            if long_texts := texts_to_count(_received_texts(attempt)):
+                await self._finish_in_thread(lambda: [count_tokens(text) for text in long_texts])
             if attempt.reply and len(attempt.reply.text) > LONG:
-                await self._seen_to_its_end(functools.partial(self._read_ahead, attempt.reply.text))
+                await self._finish_in_thread(functools.partial(self._read_ahead, attempt.reply.text))
         except asyncio.CancelledError:
             failure = attempt.abandon()
-            self.abandoned = Lost(failure, self._account(attempt, None))
+            self.abandoned = Lost(failure, self._log_call(attempt, None))
             raise
         except Exception as bug:
             attempt.failure = BrokenConnection(
                 f"{type(bug).__name__}: {' '.join(whole_text(str(bug)).split())[:LONGEST_DETAIL]}"
             )
-            self._account(attempt, None)
+            self._log_call(attempt, None)
             raise
         finally:
             for response in attempt.responses:
@@ -168,72 +171,76 @@ class Caller:
         if attempt.reply and not attempt.failure:
             attempt.failure = self._broken_off(attempt.reply, attempt.call)
         if attempt.failure:
-            return Lost(attempt.failure, self._account(attempt, None))
+            return Lost(attempt.failure, self._log_call(attempt, None))
         assert attempt.reply  # a call ends with a failure or with a reply
         try:
             corrupted = corrupt(attempt.reply, attempt.call)
         except Exception:
-            self._account(attempt, attempt.reply.text)
+            self._log_call(attempt, attempt.reply.text)
             raise
-        self._account(attempt, corrupted.text)
+        self._log_call(attempt, corrupted.text)
         reply, receipts = attempt.reply, (*attempt.receipts, *corrupted.receipts)
         undamaged, beside_text = reply.text if corrupted.text != reply.text else None, (reply.tool_calls, reply.extra)
         return Received(attempt.call, corrupted.text, reply.finish, receipts, reply.usage, undamaged, *beside_text)
 
-    async def _seen_to_its_end(self, work: Callable[[], object]) -> None:
-        """Do work in a thread to its end, even if nobody waits for the call any more."""
-        working = asyncio.ensure_future(self._clock.apart(work))
+    async def _finish_in_thread(self, work: Callable[[], object]) -> None:
+        """Run `work` in a thread and wait until it has ended, even if the call is cancelled."""
+        working = asyncio.ensure_future(self._clock.run_in_thread(work))
         try:
             await asyncio.shield(working)
         except asyncio.CancelledError:
             await working
             raise
 
-    def due(self, ask: CallPurpose) -> list[Due]:
-        """Return the call faults due for this attempt. Faults that give a reply come after all failures."""
-        context = ask.context
+    def due_faults(self, purpose: CallPurpose) -> list[DueFault]:
+        """Return the faults at point `call` that are due for an attempt. Faults that replace the reply come after all faults
+        that make the call fail."""
+        context = purpose.context
         faults = self._schedule.due("call", context.subtasks, context.attempt, context.sample)
         return sorted(faults, key=lambda due: _effect(due).changes_reply)
 
     def elsewhere(self) -> AbstractContextManager[None]:
+        """Count the block as work outside of this event loop (`TrialClock.elsewhere`)."""
         return self._clock.elsewhere()
 
     def expect(self, calls: int) -> None:
+        """Declare that the next `calls` calls to the endpoint are made together."""
         self._clock.expect(calls)
 
-    def arrival(self, what: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:
-        """Count a call as in flight that a framework makes over the endpoint."""
-        return self._clock.arrival(what, together, again=again)
+    def endpoint_call(self, what: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:
+        """Count a call as in flight that a framework sends to the endpoint."""
+        return self._clock.endpoint_call(what, together, again=again)
 
-    def refuse(self, status: int, detail: str) -> None:
-        """Log a request that came over the endpoint and was refused."""
+    def log_refusal(self, status: int, detail: str) -> None:
+        """Log a request to the endpoint that was refused."""
         self._log.emit(Refused(status, detail, in_seconds(self._clock.now())))
 
-    def set_aside(self, settings: Mapping[str, str]) -> None:
-        """Log settings that came with requests over the endpoint and are not passed on to the model."""
+    def log_settings(self, settings: Mapping[str, str]) -> None:
+        """Log settings of requests to the endpoint that are not passed on to the model."""
         self._log.emit(SetAside(settings))
 
     def restart_clock(self) -> None:
-        """Let the trial's time begin only now: until then nobody worked on it."""
+        """Start the trial's clock now: no agent has worked on the trial before."""
         self._clock.restart()
 
     def pause(self) -> Pause:
-        """Begin a pause that a framework makes before it sends a failed request again."""
+        """Begin a pause: a framework waits before it sends a failed request again."""
         return self._clock.pause()
 
-    def waited(self, pause: Pause) -> None:
-        """Log a pause of a framework that ends now."""
+    def log_pause(self, pause: Pause) -> None:
+        """End a framework's pause and log its length."""
         self._log.emit(Waited("backoff", in_seconds(pause.since), in_seconds(self._clock.resume(pause))))
 
-    def _give_up(self, ask: CallPurpose, failure: CallFailed, tries: int) -> None:
+    def _give_up(self, purpose: CallPurpose, failure: CallFailed, tries: int) -> None:
+        """Raise the failure of a call that is not sent again: GaveUp if a fault caused it, else the failure."""
         if failure.passing and tries < self._back_off.tries:
             return
         if failure.injected:
-            raise GaveUp(ask.context.subtasks, f"no reply after {tries} tries: {failure.detail}") from failure
+            raise GaveUp(purpose.context.subtasks, f"no reply after {tries} tries: {failure.detail}") from failure
         raise failure
 
-    async def _slot_for(self, request: Request) -> Slot:
-        """Take a place in flight at the endpoint, and return it."""
+    async def _take_slot(self, request: Request) -> Slot:
+        """Wait for a slot at the endpoint, take it and return it."""
         slot = self._slots.slot(request)
         if slot.is_free:  # asked, not timed: a loaded machine also takes time over a free slot
             await slot.take()
@@ -244,38 +251,38 @@ class Caller:
 
     @contextmanager
     def _waiting(self, why: Literal["slot", "backoff"]) -> Iterator[None]:
-        """Count the block as waiting, and log it, even if it is interrupted."""
+        """Count the time in the block as waiting and log it, even if the block is interrupted."""
         began = self._clock.now()
         try:
-            with self._clock.standing("wait"), self._slots.waiting():
+            with self._clock.span("wait"), self._slots.waiting():
                 yield
         finally:
             self._log.emit(Waited(why, in_seconds(began), in_seconds(self._clock.now() - began)))
 
-    async def _make(self, attempt: CallAttempt, faults: list[Due]) -> None:
-        """Send a request through the call faults that strike it. Each leaves the list when the call gets there, unless it is
-        persistent."""
+    async def _send_with_faults(self, attempt: CallAttempt, faults: list[DueFault]) -> None:
+        """Send a request, wrapped in the due faults at point `call`. A fault leaves the list when its request is sent, unless
+        the fault is persistent."""
         send: Send = functools.partial(self._ask_model, attempt)
-        for dues in reversed(_striking(faults)):
-            send = self._disturb(send, dues, attempt, faults)
+        for dues in reversed(_faults_of_request(faults)):
+            send = self._wrap(send, dues, attempt, faults)
         try:
             attempt.reply = await send()
         except CallFailed as failure:
             attempt.failure = failure
 
-    def _disturb(self, send: Send, dues: list[Due], attempt: CallAttempt, faults: list[Due]) -> Send:
-        """Return the call with one fault around it, planned and delivered when the call gets there; several subtasks' faults if
-        they act as one."""
-        fault = dues[0].fault
-        effect = _effect(dues[0])
+    def _wrap(self, send: Send, group: list[DueFault], attempt: CallAttempt, faults: list[DueFault]) -> Send:
+        """Return `send` wrapped in the faults of several subtasks that act as one, or in one fault. They are planned and
+        delivered when the request is sent."""
+        fault = group[0].fault
+        effect = _effect(group[0])
 
         async def sleep(seconds: float) -> None:
-            with self._clock.standing("call") as span:
+            with self._clock.span("call") as span:
                 attempt.delays.append(span)
                 await self._clock.sleep(seconds)
 
-        async def disturbed() -> Reply:
-            for due in dues:
+        async def send_with_fault() -> Reply:
+            for due in group:
                 if not due.fault.is_persistent:
                     faults.remove(due)
                 receipt = self._schedule.plan(due, attempt.call)
@@ -286,37 +293,40 @@ class Caller:
                     attempt.receipts.append(receipt)  # it changes the reply: nobody may notice it
             return await effect.strike(send, Disturbance(fault.seconds, sleep))
 
-        return disturbed
+        return send_with_fault
 
     async def _ask_model(self, attempt: CallAttempt) -> Reply:
-        tally = self._tallies.setdefault(attempt.request.asked, Tally())
+        """Send a request to the model and record the response."""
+        tally = self._tallies.setdefault(attempt.request.content, Tally())
         tally.sent += 1
         attempt.asked = True
-        asked = attempt.request
-        request = Request(asked.messages, asked.seed, asked.context, tally.sent, tally.answered, asked.schema, asked.options)
+        original = attempt.request
+        request = Request(
+            original.messages, original.seed, original.context, tally.sent, tally.answered, original.schema, original.options
+        )
         try:
-            with self._clock.standing("call") as attempt.at_model:
-                reply = attempt.reply = await flown(self._model.reply(request, self._clock.sleep), attempt.at_model)
+            with self._clock.span("call") as attempt.at_model:
+                reply = attempt.reply = await await_flight(self._model.reply(request, self._clock.sleep), attempt.at_model)
                 tally.answered += 1
                 if reply.took is not None:
                     self._clock.advance(reply.took)
         except CallFailed as failure:
-            self._respond(request, failure, attempt)
+            self._record_response(request, failure, attempt)
             raise
-        self._respond(request, reply, attempt)
+        self._record_response(request, reply, attempt)
         return reply
 
-    def _respond(self, request: Request, outcome: Reply | CallFailed, attempt: CallAttempt) -> None:
-        """Keep the model's response as soon as it is there: a trial that is killed later loses nothing that was paid."""
+    def _record_response(self, request: Request, outcome: Reply | CallFailed, attempt: CallAttempt) -> None:
+        """Record the model's response before the call is accounted for: a trial that is killed later loses no paid response."""
         assert attempt.at_model and attempt.slot
-        attempt.slot.saw(outcome)
+        attempt.slot.report_outcome(outcome)
         response = Response(self._model.name, request, outcome, in_seconds(attempt.at_model.length))
         attempt.responses.append(response)
         self._log.respond(response)
 
-    def _account(self, attempt: CallAttempt, delivered: str | None) -> int:
-        """Log a call. Returns its event's number. A call that was never paid for counts no tokens."""
-        request, reply, failure, ask = attempt.request, attempt.reply, attempt.failure, attempt.ask
+    def _log_call(self, attempt: CallAttempt, delivered: str | None) -> int:
+        """Log a call as an event and return the event's number. A call that was not paid counts no tokens."""
+        request, reply, failure, ask = attempt.request, attempt.reply, attempt.failure, attempt.purpose
         received = failure.partial if failure else reply.text if reply else ""
         text = reply.text if reply else received
         given = received if failure else delivered
@@ -326,7 +336,7 @@ class Caller:
         self.tokens += tokens_in + tokens_out
         usage = reply.usage if reply else None
         counted = (usage.tokens_in, usage.tokens_out) if usage else failure.counted if failure else None
-        store_text = self._log.store_text
+        store_text = self._log.keep_text
         return self._log.emit(
             Called(
                 call=attempt.call,
@@ -363,21 +373,21 @@ class Caller:
         )
 
 
-def _effect(due: Due) -> CallEffect:
+def _effect(due: DueFault) -> CallEffect:
     return effect_at(due.fault.effect, due.fault.point, CallEffect)
 
 
 def _received_texts(attempt: CallAttempt) -> Sequence[str]:
-    """Return the texts of a reply that arrived, whole or broken off."""
+    """Return the texts of a reply that arrived, whole or in part."""
     whole = texts_written(attempt.reply) if attempt.reply else ()
     return (*whole, attempt.failure.partial) if attempt.failure else whole
 
 
-def _striking(faults: list[Due]) -> list[list[Due]]:
-    """Return the faults that strike one request, up to the first that makes it fail. Faults that change the reply come last, as
-    one: it cannot be refused twice."""
+def _faults_of_request(faults: list[DueFault]) -> list[list[DueFault]]:
+    """Group the faults that strike one request, up to the first fault that makes it fail. Faults that replace the reply are the
+    last group, and act as one."""
     refusals = [due for due in faults if _effect(due).changes_reply]
-    striking: list[list[Due]] = []
+    striking: list[list[DueFault]] = []
     for due in faults:
         if due in refusals:
             return [*striking, refusals]

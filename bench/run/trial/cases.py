@@ -1,4 +1,4 @@
-"""The accounts of attempts: one for each state of the world in which judgments are asked.
+"""The accounts of attempts: one account for each state of the world in which judgments are asked for.
 
 The same judgment in another state is another question: its attempts are counted separately. A task without a world has one
 state.
@@ -12,20 +12,23 @@ from bench.run.trial.causes import Causes
 
 
 class Cases:
+    """The accounts of attempts by state of the world. `life` is the number of the agent's process, from 1."""
+
     def __init__(self, make: Callable[[], Causes]):
         self._make = make
-        self._of = {"": make()}
+        self._by_case = {"": make()}
         self.life = 1
 
     def of(self, case: str) -> Causes:
-        if case not in self._of:
-            self._of[case] = self._make()
-            self._of[case].state = case
-            self._of[case].life = self.life
-        return self._of[case]
+        """Return the account of a state of the world; "" is the state of a task without a world."""
+        if case not in self._by_case:
+            self._by_case[case] = self._make()
+            self._by_case[case].state = case
+            self._by_case[case].life = self.life
+        return self._by_case[case]
 
-    def crashed(self, event: int) -> None:
-        """Note that this event, the process's death, lost all that was asked before."""
+    def note_crash(self, event: int) -> None:
+        """Note that the agent's process died. Its calls before this event are lost in every account."""
         self.life += 1
-        for causes in self._of.values():
-            causes.crashed(event)
+        for causes in self._by_case.values():
+            causes.note_crash(event)

@@ -1,4 +1,4 @@
-"""Why a call is made, and what made it necessary, inferred from what the trial has seen so far.
+"""Infer from a trial's events why a call is made, and which rejection or loss made it necessary.
 
 A call is a retry or a rerun only if a rejection or the loss of a paid reply came after these subtasks were last asked for; the
 call then names that event. Without such an event, the same question is a further sample, and another question a further step.
@@ -45,8 +45,8 @@ class CallPurpose:
 
 @dataclass
 class _Attempt:
-    """The last attempt at some subtasks. `since` is the number of the first event after it was asked for. `repeats`: its last
-    call repeated an earlier question."""
+    """The latest attempt at some subtasks. `since` is the number of the first event after the attempt was asked for. `repeats`
+    says whether its last call repeated an earlier question."""
 
     number: int
     cause: Cause
@@ -66,7 +66,9 @@ def _seed_of(*parts: object) -> int:
 
 
 class Causes:
-    """The account of one trial's attempts, whose calls go to the model of this name, and ask in this format.
+    """The account of one trial's attempts. `model` is the name of the model, and `references` holds right outputs of subtasks
+    that were added at run time. `state` is the state of the world in which judgments are asked for, and `life` the number of
+    the agent's process.
 
     `references` belong to subtasks that were added at run time, `state` is the state of the world that is judged, and `life`
     the number of the process that asks.
@@ -80,26 +82,26 @@ class Causes:
         self.references: dict[str, Json] = {}
         self.state, self.life = "", 1
 
-    def failed(self, names: Sequence[str], event: int) -> None:
-        """Note that this event rejected an output of these subtasks, or lost a paid reply to them."""
+    def note_failure(self, names: Sequence[str], event: int) -> None:
+        """Note that this event rejected an output of these subtasks, or lost a paid reply for them."""
         self._failures.append((event, frozenset(names)))
 
-    def crashed(self, event: int) -> None:
-        """Note that the process died. Asking again after that is not counted against the architecture: it gets one more
-        attempt."""
+    def note_crash(self, event: int) -> None:
+        """Note that the agent's process died. The next attempt is not counted against the architecture: the limit rises by
+        one."""
         self._failures.append((event, frozenset()))
         self._max_attempts += 1
         self.life += 1
 
-    def recovered(self, event: int) -> None:
-        """Note that the reply that this event lost has come after all: it causes nothing more."""
+    def note_late_reply(self, event: int) -> None:
+        """Note that the reply that this event counted as lost has arrived: the event causes no further call."""
         self._failures = [failure for failure in self._failures if failure[0] != event]
 
     def attempts(self, names: Sequence[str]) -> int:
-        """Return the number of attempts at these subtasks; the greatest, if they differ."""
+        """Return the number of attempts at these subtasks; the largest number if they differ."""
         return max((self._last[name].number for name in names if name in self._last), default=0)
 
-    def next(
+    def next_purpose(
         self,
         names: Sequence[str],
         question: Hashable,
@@ -108,7 +110,7 @@ class Causes:
         limit: CallLimit = "attempts",
         under_way: bool = False,
     ) -> CallPurpose:
-        """Return the next call for outputs of some subtasks.
+        """Return the purpose of the next call for the outputs of some subtasks.
 
         Args:
             names: The subtasks.
@@ -123,22 +125,24 @@ class Causes:
         Raises:
             GaveUp: The limit is reached.
         """
-        attempt = self._next(names, question, under_way)
-        self._refuse_endless(names, attempt, limit)
+        attempt = self._next_attempt(names, question, under_way)
+        self._check_limits(names, attempt, limit)
         attempt.since = self._log.next_number
         attempt.questions.add(question)
         self._last.update(dict.fromkeys(names, attempt))
-        return self._ask(names, attempt, self._cause_of_call(attempt), attempt.caused_by, inferred)
+        return self._purpose(names, attempt, self._cause_of_call(attempt), attempt.caused_by, inferred)
 
-    def turn(self, names: Sequence[str], ask: CallPurpose, again: bool, rejected: int | None) -> CallPurpose:
-        """Return a further call of the proposer that made `ask` last. Only a rejection of its own reply begins another attempt:
-        proposers that work at the same time do not disturb one another.
+    def further_purpose(
+        self, names: Sequence[str], last_purpose: CallPurpose, again: bool, rejected: int | None
+    ) -> CallPurpose:
+        """Return the purpose of a further call of the proposer whose last call had the purpose `last_purpose`. Only a rejection
+        of that proposer's own reply begins another attempt: proposers that work at the same time do not disturb one another.
 
         again      whether it asks the same question again
         rejected   the number of the verdict that rejected its last reply; None if none did
         Raises GaveUp as `next` does.
         """
-        context, cause, caused_by = ask.context, ask.cause, ask.caused_by
+        context, cause, caused_by = last_purpose.context, last_purpose.cause, last_purpose.caused_by
         number, sample = context.attempt, context.sample
         last = self._last[names[0]]
         if rejected is not None:
@@ -152,47 +156,50 @@ class Causes:
                 sample = last.samples
             if caused_by is None:
                 cause = "sample" if again else "step"
-        self._refuse_endless(names, last, "attempts")
+        self._check_limits(names, last, "attempts")
         last.since = self._log.next_number
         self._last.update(dict.fromkeys(names, last))
-        return self._ask(names, _Attempt(number, cause, caused_by, 0, sample), cause, caused_by, inferred=True)
+        return self._purpose(names, _Attempt(number, cause, caused_by, 0, sample), cause, caused_by, inferred=True)
 
-    def further_samples(self, names: Sequence[str], ask: CallPurpose, count: int) -> list[CallPurpose]:
-        """Return `count` further samples of the attempt that this call began."""
+    def further_samples(self, names: Sequence[str], first: CallPurpose, count: int) -> list[CallPurpose]:
+        """Return the purposes of `count` further samples in the attempt whose first call has this purpose."""
         attempt = self._last[names[0]]
-        asks = []
+        purposes = []
         for _ in range(count):
             attempt.samples += 1
             attempt.sample = attempt.samples
-            cause: Cause = ask.cause if ask.caused_by is not None else "sample"
-            asks.append(self._ask(names, attempt, cause, ask.caused_by, ask.inferred))
-        return asks
+            cause: Cause = first.cause if first.caused_by is not None else "sample"
+            purposes.append(self._purpose(names, attempt, cause, first.caused_by, first.inferred))
+        return purposes
 
-    def asked(self, names: Sequence[str], question: Hashable) -> None:
-        """Note the words in which the last call for these subtasks asked."""
+    def note_question(self, names: Sequence[str], question: Hashable) -> None:
+        """Note the question of the last call for these subtasks."""
         for name in names:
             self._last[name].questions.add(question)
 
-    def ask(self, name: str, number: int, sample: int, cause: Cause, caused_by: int | None) -> CallPurpose:
+    def known_purpose(self, name: str, number: int, sample: int, cause: Cause, caused_by: int | None) -> CallPurpose:
         """Return the purpose of a call whose attempt, sample and cause are known."""
-        return self._ask((name,), _Attempt(number, cause, caused_by, 0, sample), cause, caused_by, inferred=False)
+        return self._purpose((name,), _Attempt(number, cause, caused_by, 0, sample), cause, caused_by, inferred=False)
 
-    def judge(self, names: Sequence[str]) -> CallPurpose:
-        """Return a judge call about these subtasks, within their latest attempt. An earlier rejection of theirs caused it."""
+    def judge_purpose(self, names: Sequence[str]) -> CallPurpose:
+        """Return the purpose of a judge call about the latest attempt at these subtasks. An earlier rejection of theirs is its
+        cause."""
         attempt = _Attempt(max(self.attempts(names), 1), "judge", self._own_failure(names, 0), self._log.next_number)
-        return self._ask(names, attempt, "judge", attempt.caused_by, inferred=False)
+        return self._purpose(names, attempt, "judge", attempt.caused_by, inferred=False)
 
-    def _refuse_endless(self, names: Sequence[str], attempt: _Attempt, limit: CallLimit) -> None:
+    def _check_limits(self, names: Sequence[str], attempt: _Attempt, limit: CallLimit) -> None:
+        """Raise GaveUp if this attempt exceeds the limit on attempts or on calls."""
         if limit == "attempts" and attempt.number > self._max_attempts:
             raise GaveUp(names, f"no accepted output in {self._max_attempts} attempts")
         if limit != "none" and attempt.calls > MOST_CALLS_OF_AN_ATTEMPT:
             raise GaveUp(names, f"no end after {MOST_CALLS_OF_AN_ATTEMPT} calls in one attempt")
 
-    def _next(self, names: Sequence[str], question: Hashable, under_way: bool) -> _Attempt:
-        asked = [self._last[name] for name in names if name in self._last]
-        if not asked:
+    def _next_attempt(self, names: Sequence[str], question: Hashable, under_way: bool) -> _Attempt:
+        """Return the attempt that the next call for these subtasks belongs to: the latest one, or a new one after a failure."""
+        earlier = [self._last[name] for name in names if name in self._last]
+        if not earlier:
             return _Attempt(1, "first", None, 0)
-        last, number = max(asked, key=lambda attempt: attempt.since), self.attempts(names) + 1
+        last, number = max(earlier, key=lambda attempt: attempt.since), self.attempts(names) + 1
         since = self._own_failure(names, last.since)
         if since is not None:
             return _Attempt(number, "retry", since, 0)
@@ -206,7 +213,7 @@ class Causes:
         return last
 
     def _own_failure(self, names: Sequence[str], since: int) -> int | None:
-        """Return the latest failure of one of these subtasks from event `since` on; None if there is none."""
+        """Return the number of the latest event, from `since` on, that failed one of these subtasks; None if no event did."""
         return next((event for event, failed in reversed(self._failures) if event >= since and failed & set(names)), None)
 
     @staticmethod
@@ -217,7 +224,10 @@ class Causes:
             return attempt.cause
         return "sample" if attempt.repeats else "step"
 
-    def _ask(self, names: Sequence[str], attempt: _Attempt, cause: Cause, caused_by: int | None, inferred: bool) -> CallPurpose:
+    def _purpose(
+        self, names: Sequence[str], attempt: _Attempt, cause: Cause, caused_by: int | None, inferred: bool
+    ) -> CallPurpose:
+        """Return the purpose of a call in this attempt, with the seed and context of the call."""
         key = self._key
         drawn_from = key.drawn_from
         sampled = ("sample", attempt.sample) if attempt.sample > 1 else ()

@@ -1,4 +1,4 @@
-"""A trial's clock: where its seconds went.
+"""A trial's clock, which divides the trial's time into API time, waiting and framework time.
 
     API time        the union of the intervals in which a call was in flight
     waiting         for a slot or a back-off, while no call was in flight
@@ -31,31 +31,33 @@ PATIENCE = 5.0
 
 
 class Span:
-    """A stretch of a trial's clock, from entering to leaving it, in nanoseconds. `flight` is when a call was really in flight,
-    by `time.perf_counter_ns`, if the model tells; `client`, the rest, is the time that this process took besides."""
+    """An interval on a trial's clock, in nanoseconds, during which a call is in flight or the trial waits. `flight` is the real
+    interval in which the call was in flight, by `time.perf_counter_ns`, if the model measured it; `client` is the rest of the
+    span, in which this process worked."""
 
-    def __init__(self, clock: TrialClock, what: Literal["call", "wait"]):
+    def __init__(self, clock: TrialClock, kind: Literal["call", "wait"]):
         self.started = self.ended = self.client = self._began = 0
         self.flight: Interval | None = None
-        self._clock, self.what = clock, what
+        self._clock, self.kind = clock, kind
 
     @property
     def length(self) -> int:
         return self.ended - self.started
 
     def __enter__(self) -> Span:
-        self._began = self._clock.stand()
+        self._began = self._clock.begin_span()
         self.started = self._clock.now()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.ended = self._clock.now()
-        self._clock.stood(self, (self._began, perf_counter_ns()))
+        self._clock.end_span(self, (self._began, perf_counter_ns()))
 
 
 @dataclass(frozen=True)
 class Pause:
-    """A wait that has begun: its begin on the trial's clock (`since`) and on the real one (`began`), in nanoseconds."""
+    """A wait that has begun: its start on the trial's clock (`since`) and by `time.perf_counter_ns` (`began`), in
+    nanoseconds."""
 
     since: int
     began: int
@@ -74,35 +76,35 @@ class TrialClock:
         return self._time.now()
 
     def restart(self) -> None:
-        """Let the trial begin only now."""
+        """Start the trial's time now."""
         self._time.restart()
 
     async def sleep(self, seconds: float) -> None:
         await self._time.sleep(seconds)
 
     def advance(self, seconds: float) -> None:
-        """Let seconds pass that were once spent for another live trial."""
+        """Advance the clock by seconds that another live trial spent on the same call."""
         self._time.advance(in_nanoseconds(seconds))
 
-    def standing(self, what: Literal["call", "wait"]) -> Span:
-        """Return a span in which a call is in flight or the trial waits: none of it is framework time."""
-        return Span(self, what)
+    def span(self, kind: Literal["call", "wait"]) -> Span:
+        """Return a span during which a call is in flight or the trial waits. It is not framework time."""
+        return Span(self, kind)
 
-    def stand(self) -> int:
-        """Stop the stopwatch. Returns now, by `time.perf_counter_ns`."""
+    def begin_span(self) -> int:
+        """Stop the stopwatch for a span that begins. Return the present `time.perf_counter_ns`."""
         return self._stopwatch.stop()
 
-    def stood(self, span: Span, real: Interval) -> None:
-        """Keep a span that has ended, and the real interval that it took; the stopwatch continues."""
+    def end_span(self, span: Span, real: Interval) -> None:
+        """Record a span that has ended and the real interval of the span, and restart the stopwatch."""
         if span.flight and not self.is_virtual:
             real = span.flight
             self._narrow(span, span.flight)
-        self._intervals[span.what].append((span.started, span.ended))
-        self._stopwatch.stood(*real)
+        self._intervals[span.kind].append((span.started, span.ended))
+        self._stopwatch.exclude(*real)
         self._stopwatch.go_on()
 
     def _narrow(self, span: Span, flight: Interval) -> None:
-        """Narrow a span to the time in flight."""
+        """Shorten a span to the time in which its call was in flight."""
         since = perf_counter_ns() - self.now()
         began, ended = (min(max(moment - since, span.started), span.ended) for moment in flight)
         span.client = span.length - (ended - began)
@@ -128,46 +130,49 @@ class TrialClock:
 
     @contextmanager
     def elsewhere(self) -> Iterator[None]:
-        """Count the block as work elsewhere: in a framework's threads, at the other end of a connection. Its steps cannot be
-        seen, so framework time is all real time in which no call is in flight and nothing waits."""
-        with self._time.elsewhere(), self._stopwatch.away():
+        """Count the block as work outside of this event loop: in a framework's threads, or in the process at the other end of a
+        connection. Its steps cannot be seen, so framework time is all real time in which no call is in flight and nothing
+        waits."""
+        with self._time.elsewhere(), self._stopwatch.count_all_time():
             yield
 
-    async def apart(self, work: Callable[[], Result]) -> Result:
-        """Do work of the trial in a thread, so that other trials continue. It is framework time, and virtual time stands still
-        meanwhile. The trial's other tasks first run as far as they can, so that their order is the same each time."""
+    async def run_in_thread(self, work: Callable[[], Result]) -> Result:
+        """Run work of the trial in a thread, so that other trials continue. The work is framework time, and virtual time does
+        not pass meanwhile. The trial's other tasks first run as far as they can, so that their order is the same each time."""
         async with self._time.in_turn():
-            with self._stopwatch.away():
+            with self._stopwatch.count_all_time():
                 return await asyncio.to_thread(work)
 
     def expect(self, calls: int) -> None:
-        """Declare that the next `calls` calls come over the endpoint together; without this, one at a time. Raises
-        UndeclaredCalls if one is already in flight."""
+        """Declare that the next `calls` calls over the endpoint are made together; without a declaration, one call is made at a
+        time. Raises UndeclaredCalls if a call is already in flight."""
         self._time.expect(calls)
 
-    def arrival(self, what: object, together: int | None = None, *, again: bool = False) -> AbstractAsyncContextManager[None]:
-        """Count a call over the endpoint as in flight. `together` is the number of calls made together with it, itself
-        included, if it says so; they begin in the order of `what`. Raises UndeclaredCalls if virtual time cannot tell when it
-        began, but not for a failed call that is made `again`."""
-        return self._time.arrival(what, together, again)
+    def endpoint_call(
+        self, what: object, together: int | None = None, *, again: bool = False
+    ) -> AbstractAsyncContextManager[None]:
+        """Count a call over the endpoint as in flight. `together` is the number of calls made together, this call included, if
+        its request says so; these calls begin in the order of `what`. Raises UndeclaredCalls if virtual time cannot tell when
+        the call began, but not for a failed call that is made `again`."""
+        return self._time.endpoint_call(what, together, again)
 
     def pause(self) -> Pause:
-        """Begin a possible wait that the trial did not choose: a client's own back-off."""
+        """Begin a wait that the trial did not choose, such as a client's own back-off."""
         return Pause(self.now(), perf_counter_ns())
 
     def resume(self, pause: Pause) -> int:
-        """End the wait and return its nanoseconds. They are real, and the trial's own clock moves on by as many. A pause that
-        is never resumed was no wait: its time stays framework time."""
+        """End a wait and return its real nanoseconds, by which the trial's clock also advances. A pause that is never resumed
+        stays framework time."""
         ended = perf_counter_ns()
         waited = ended - pause.began
         self._time.reach(pause.since + waited)
         self._intervals["wait"].append((pause.since, pause.since + waited))
-        self._stopwatch.stood(pause.began, ended)
+        self._stopwatch.exclude(pause.began, ended)
         return waited
 
     async def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Await `work`, counting the time in which it, or a task that it started, really ran. A task that still works when it
-        ends is cancelled: its later requests would be in no account."""
+        """Await `work`, counting the real time in which it, or a task that it started, ran. A task that still runs at the end
+        is cancelled: its later requests would be in no account."""
         try:
             running()
         except RuntimeError:
@@ -181,7 +186,7 @@ class TrialClock:
             await self._end_tasks()
 
     async def follow(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Await a part of the trial's work that runs in its own task."""
+        """Await a part of the trial's work that runs in a task of its own."""
         return await self._stopwatch.follow(work)
 
     def task_began(self, task: asyncio.Task[Any]) -> None:
@@ -189,14 +194,14 @@ class TrialClock:
         task.add_done_callback(self._tasks.discard)
 
     async def _end_tasks(self) -> None:
-        left = self._tasks - {asyncio.current_task()}
-        for task in left:
+        unfinished = self._tasks - {asyncio.current_task()}
+        for task in unfinished:
             task.cancel()
-        if left:
-            await asyncio.wait(left, timeout=PATIENCE)
+        if unfinished:
+            await asyncio.wait(unfinished, timeout=PATIENCE)
 
     def job_began(self) -> None:
-        self._time.jobs(+1)
+        self._time.add_jobs(+1)
 
     def job_ended(self) -> None:
-        self._time.jobs(-1)
+        self._time.add_jobs(-1)

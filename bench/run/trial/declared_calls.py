@@ -1,5 +1,5 @@
-"""The calls that come over an endpoint, on virtual time. Nobody sees when a framework in a thread or another process has
-nothing more to ask. So it declares how many calls it makes together, and makes one at a time if it declares nothing.
+"""The calls that come over an endpoint while a trial runs on virtual time. A framework in a thread or another process declares
+how many calls it makes together; without a declaration it makes one at a time, because nobody sees when it is idle.
 
 Calls made together begin when the last of them has come, in an order that does not depend on their arrival, and are answered
 when the last of them is done. So a run depends neither on which thread was quicker nor on when it continues. Each call still
@@ -25,20 +25,20 @@ REMEDY = (
 
 
 class DeclaredCalls:
-    """The declared calls. `_missing` of them have not come; time does not pass without them."""
+    """The calls that a framework declared. Virtual time does not pass while `_missing` of them have not arrived."""
 
     def __init__(self) -> None:
         self._missing = 0
         self._in_flight = 0
         self._declared = False
-        self._come: list[tuple[object, asyncio.Future[None]]] = []
+        self._arrived: list[tuple[object, asyncio.Future[None]]] = []
         self._all_done = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
-        self._glanced = False
+        self._has_glanced = False
         self._refusal = ""
 
     def expect(self, calls: int) -> None:
-        """Declare that the next `calls` calls are made together, and none follows before all of them are answered."""
+        """Declare that the next `calls` calls are made together, and that no call follows before all of them are answered."""
         if calls < 1:
             raise ValueError(f"expect({calls}): at least one call is made")
         if self._in_flight:
@@ -46,9 +46,9 @@ class DeclaredCalls:
         self._missing, self._declared = calls, True
 
     @asynccontextmanager
-    async def arrival(self, what: object, together: int | None, again: bool) -> AsyncIterator[None]:
-        """Count a call over the endpoint as in flight. `what` it asks orders it among the calls made together, `together` is
-        how many it says these are.
+    async def endpoint_call(self, what: object, together: int | None, again: bool) -> AsyncIterator[None]:
+        """Count a call over the endpoint as in flight. `what` is its request, which orders the calls made together; `together`
+        is the number of calls made together, if the request says so.
 
         A failed call that is made `again` needs no declaration: its time is the client's real back-off. Raises UndeclaredCalls.
         """
@@ -65,12 +65,12 @@ class DeclaredCalls:
                 all_done.set()
         await all_done.wait()
 
-    def holds(self) -> bool:
-        """Return whether time has to wait for a call. Asked when the loop is idle."""
-        return bool(self._missing) or (bool(self._in_flight) and not self._declared and not self._glanced)
+    def must_wait(self) -> bool:
+        """Return whether virtual time has to wait for a call. It is called when the event loop is idle."""
+        return bool(self._missing) or (bool(self._in_flight) and not self._declared and not self._has_glanced)
 
     def wait(self) -> bool:
-        """Wait for that call, for a limited real time. Returns whether the wait begins only now."""
+        """Wait a limited real time for the missing call. Return whether the wait begins only now."""
         if self._timer:
             return False
         seconds, then = (PATIENCE, self._refuse) if self._missing else (GLANCE, self._glance)
@@ -78,7 +78,7 @@ class DeclaredCalls:
         return True
 
     def check(self) -> None:
-        """Raise UndeclaredCalls if declared calls never came."""
+        """Raise UndeclaredCalls if declared calls never arrived."""
         if self._refusal:
             raise UndeclaredCalls(self._refusal)
 
@@ -94,39 +94,39 @@ class DeclaredCalls:
             self._all_done = asyncio.Event()
 
     async def _begin(self, what: object) -> None:
-        """Return when all calls made together have come, to one call after another."""
+        """Wait until all calls made together have arrived; then return, one call after another."""
         loop = asyncio.get_running_loop()
-        come = (what, loop.create_future())
-        self._come.append(come)
+        arrived = (what, loop.create_future())
+        self._arrived.append(arrived)
         if not self._missing:
-            loop.call_soon(self._let_go)
+            loop.call_soon(self._start_all)
         else:
             self.wait()
         try:
-            await come[1]
+            await arrived[1]
         except asyncio.CancelledError:  # its client went away
             self._missing += bool(self._missing)
             raise
 
-    def _let_go(self) -> None:
-        come, self._come = sorted(self._come, key=lambda request: repr(request[0])), []
-        for _, begun in come:
-            if not begun.done():
-                begun.set_result(None)
+    def _start_all(self) -> None:
+        arrived, self._arrived = sorted(self._arrived, key=lambda request: repr(request[0])), []
+        for _, start in arrived:
+            if not start.done():
+                start.set_result(None)
 
     def _refuse(self) -> None:
-        """Refuse the waiting calls, so that a wrong declaration blocks nobody."""
+        """Refuse the waiting calls because declared calls did not arrive in time."""
         self._refusal = f"{self._missing} of the calls that were declared did not come within {PATIENCE:g} s; {REMEDY}"
         self._timer, self._missing = None, 0
-        come, self._come = self._come, []
-        for _, begun in come:
-            if not begun.done():
-                begun.set_exception(UndeclaredCalls(self._refusal))
+        arrived, self._arrived = self._arrived, []
+        for _, start in arrived:
+            if not start.done():
+                start.set_exception(UndeclaredCalls(self._refusal))
 
     def _stop_waiting(self) -> None:
         if self._timer:
             self._timer.cancel()
-        self._timer, self._glanced = None, False
+        self._timer, self._has_glanced = None, False
 
     def _glance(self) -> None:
-        self._timer, self._glanced = None, True
+        self._timer, self._has_glanced = None, True

@@ -1,4 +1,4 @@
-"""Read JSON objects at a place in a text, in time linear in what is read, however hostile the text is."""
+"""Read JSON objects at a place in a text. The time is linear in the characters read, however hostile the text is."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Extracted:
 
 @dataclass(frozen=True)
 class Malformed:
-    """Why no object could be read. `at` is the place in the text, None if it is no single place."""
+    """The reason why no object could be read. `at` is the place in the text; None if no single place is to blame."""
 
     why: str
     at: int | None = None
@@ -56,7 +56,7 @@ _decoder = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
 
 
 class Objects:
-    """The objects in one text. `shown` counts the characters that the decoder got so far."""
+    """A reader of the objects in one text. `shown` counts the characters that the decoder got so far."""
 
     def __init__(self, text: str):
         self._text = text
@@ -64,7 +64,7 @@ class Objects:
         self.shown = 0
 
     def read(self, start: int) -> Extracted | Malformed:
-        """Return the object that begins at this brace."""
+        """Return the object that begins at the brace at `start`."""
         length = WINDOW
         while True:
             shown = self._text[start : start + length]
@@ -89,7 +89,7 @@ class Objects:
             length *= 2
 
     def end(self, start: int) -> int:
-        """Return where the malformed object that begins at `start` ends: after the brace that closes it, else at the end of the
+        """Return the end of the malformed object that begins at `start`: after the brace that closes it, or at the end of the
         text.
 
         After a quote that begins a string without an end, all quotes are escaped. None of them begins a string that ends, so
@@ -111,18 +111,19 @@ class Objects:
 
 
 def end_of(text: str) -> int:
-    """Return where a text ends, without blanks and the end of a code block."""
+    """Return the end of a text without its trailing blanks and the end of a code block."""
     return len(text.rstrip().rstrip("`").rstrip())
 
 
 def rest_of(text: str, start: int, last: int) -> str:
-    """Return the rest of a text, without blanks and the end of a code block, and only as much as shows whether it is long."""
+    """Return the text from `start` to `last` without leading blanks and the end of a code block, cut to the length that shows
+    whether it is long."""
     blank = _blanks.match(text, start)
     return text[blank.end() : min(last, blank.end() + LONGEST_BEGUN + 1)] if blank else ""
 
 
-def ran_out(text: str, wrong: Malformed, last: int) -> bool:
-    """Return whether the decoder stopped because the text ended, not because of a character. `last` is where the text ends,
+def is_cut_off(text: str, wrong: Malformed, last: int) -> bool:
+    """Return whether the decoder stopped because the text ended, and not at a wrong character. `last` is the end of the text
     without the end of a code block."""
     if wrong.at is None:
         return False

@@ -1,4 +1,5 @@
-"""Drafts: what a reasoning model writes in tags before its answer. They are recorded and counted, but never read as the answer.
+"""Drafts: the text that a reasoning model writes in tags before its answer. Drafts are recorded and counted, but never read as
+the answer.
 
 A draft ends with the last closing tag. Its opening tag can be missing, since chat templates often put that into the prompt. A
 closing tag inside a JSON object that can be read, or in which the reply breaks off, is text of the answer and ends no draft;
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from bench.run.answers.fenced import FenceLines
-from bench.run.trial.decoding import Extracted, Objects, end_of, ran_out
+from bench.run.trial.decoding import Extracted, Objects, end_of, is_cut_off
 
 Tags = tuple[tuple[str, str], ...]
 """Pairs of the tags that open and close a draft."""
@@ -50,7 +51,8 @@ _begins, _blanks = re.compile(r"""\{\s*["'}]"""), re.compile(r"\s*")
 
 @dataclass(frozen=True)
 class Draft:
-    """A draft. `end` is where the answer begins: the end of the text if the draft `is_open`, 0 if there is no draft."""
+    """The draft of a reply. `end` is the place where the answer begins: the end of the text if the draft `is_open`, 0 if the
+    reply has no draft."""
 
     end: int = 0
     is_open: bool = False
@@ -60,7 +62,7 @@ NO_DRAFT = Draft()
 
 
 def draft_of(text: str, tags: Sequence[tuple[str, str]] = KNOWN, in_blocks: bool = False) -> Draft:
-    """Return the draft by the rule above, in time linear in the text. Never raises.
+    """Return a reply's draft by the rule in this module's docstring, in time linear in the text. Never raises.
 
     in_blocks   whether the answer has its code in code blocks
     """
@@ -83,13 +85,14 @@ _draft_once = lru_cache(maxsize=KEPT)(_draft)
 
 @lru_cache(maxsize=64)
 def _patterns(tags: Tags) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return what finds opening tags, and closing ones."""
+    """Return two patterns: of the opening tags and of the closing tags."""
     opening, closing = ("|".join(map(re.escape, side)) for side in zip(*tags, strict=True))
     return re.compile(opening), re.compile(closing)
 
 
 def _last_end(text: str, tags: Tags, fences: FenceLines | None) -> int:
-    """Return where the last closing tag ends that is no text of an answer and ends no note on it; 0 if there is none.
+    """Return the end of the last closing tag that ends a draft; 0 if no tag does. A tag inside an answer, or at the end of a
+    note on the answer, ends no draft.
 
     Each object before a tag is read once. After a malformed one, reading continues where it stopped, or after the last tag that
     it passed. Once reading costs too much, each remaining tag ends a draft.
@@ -109,16 +112,16 @@ def _last_end(text: str, tags: Tags, fences: FenceLines | None) -> int:
                 answer, answer_end = (end, at) if answer < end else (answer, answer_end)
                 tag = tag if at <= tag.start() else closing.search(text, at)
                 continue
-            if fences is None and ran_out(text, read, last):
+            if fences is None and is_cut_off(text, read, last):
                 return end  # the reply breaks off in this object
             at = max(brace.start() + 1, read.at or 0)
             if at <= tag.start():
                 continue
             stopped = max(stopped, at)
         at = stopped
-        for passed in closing.finditer(text, tag.start(), stopped):
-            if fences is None or not fences.hold(passed.start()):
-                end = at = passed.end()
+        for match in closing.finditer(text, tag.start(), stopped):
+            if fences is None or not fences.hold(match.start()):
+                end = at = match.end()
                 if fences:
                     fences.close()
         tag = closing.search(text, at)

@@ -1,4 +1,4 @@
-"""What a fault can do, as the runtime knows it. The effects themselves are parts: `bench.run.effects` has ours.
+"""The types of effects: what a fault can do to a text or to a call. The effects are parts in `bench.run.effects`.
 
 A text effect gets the text to strike (`Target`) and its own draw, and returns the text that replaces it. It returns None if the
 text cannot carry it, for example because a reply without JSON has no field that could be missing. Such a fault is *not
@@ -50,7 +50,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Disturbance:
-    """What a call effect can use.
+    """The arguments of a call effect besides `send`.
 
     seconds   the fault's seconds, from the config
     sleep     lets seconds pass on the trial's clock while the call is in flight
@@ -67,7 +67,7 @@ CallStrike = Callable[[Send, Disturbance], Awaitable[Reply]]
 
 @dataclass(frozen=True)
 class Effect(Part):
-    """What the entry of every effect says.
+    """The entry of an effect of any kind.
 
     An effect is found by its name and a point: one name can do one thing to a call and another to a tool. The name is a key of
     draws: it is never changed.
@@ -89,7 +89,7 @@ class Effect(Part):
 
     @property
     def keys(self) -> Sequence[Hashable]:
-        """Return the pairs of name and point by which it is found."""
+        """Return the pairs of name and point by which the registry finds the effect."""
         return [(self.name, point) for point in self.points]
 
 
@@ -146,7 +146,7 @@ E = TypeVar("E", bound=Effect)
 
 
 def effect_at(name: str, point: Point, kind: type[E]) -> E:
-    """Return the effect of this name at this point, which the config has checked.
+    """Return the effect of this name at this point. The config was checked before, so it exists.
 
     Args:
         name: The effect's name.
@@ -178,7 +178,7 @@ dump = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 
 
 class CutReply(CutOff):
-    """A call whose connection broke in mid-reply. It is recorded as a `cut_off`.
+    """A call whose connection broke while its reply arrived. It is recorded as a `cut_off`.
 
     begun   the part of the reply that came before the connection broke
     """
@@ -190,10 +190,10 @@ class CutReply(CutOff):
 
 
 class AskerDies(CutReply):
-    """The connection broke because the asking process died in mid-reply."""
+    """The connection broke because the process that asked died while the reply arrived."""
 
     def die(self) -> NoReturn:
-        """End the asking process, which has the part of the reply that came.
+        """Kill the process that asked, which has a part of the reply.
 
         Raises:
             NotImplementedError: Always here; an asker that can die raises its exception.
@@ -202,7 +202,7 @@ class AskerDies(CutReply):
 
 
 def halve(reply: Reply) -> Reply:
-    """Return the first half of what a reply says.
+    """Return a reply that holds the first half of this reply's characters.
 
     Args:
         reply: The whole reply.
@@ -210,12 +210,12 @@ def halve(reply: Reply) -> Reply:
     Returns:
         A reply of half its characters: first of its text, then of its tool calls one after another.
     """
-    left = (len(reply.text) + sum(len(call.arguments) for call in reply.tool_calls)) // 2
-    text, begun = reply.text[:left], list[ToolCall]()
-    left -= len(text)
+    characters = (len(reply.text) + sum(len(call.arguments) for call in reply.tool_calls)) // 2
+    text, calls = reply.text[:characters], list[ToolCall]()
+    characters -= len(text)
     for call in reply.tool_calls if len(text) == len(reply.text) else ():
-        begun.append(replace(call, arguments=call.arguments[:left]))
-        left -= len(call.arguments)
-        if left <= 0:
+        calls.append(replace(call, arguments=call.arguments[:characters]))
+        characters -= len(call.arguments)
+        if characters <= 0:
             break
-    return Reply(text, reply.finish, tool_calls=tuple(begun))
+    return Reply(text, reply.finish, tool_calls=tuple(calls))

@@ -1,4 +1,4 @@
-"""A session at the measuring endpoint: a framework, or an agent of any kind, makes the calls for some subtasks itself.
+"""A session at the measuring endpoint: a framework, or an agent of any kind, sends the model calls for some subtasks itself.
 
 It has its own prompts, checks and retries. The session gives it addresses and our prompts, answers its requests, and makes
 proposals of its outputs.
@@ -22,10 +22,10 @@ from bench.record.extra_fields import json_text
 from bench.record.formats import AnswerFormat
 from bench.record.messages import Message
 from bench.run.models.base import Reply
-from bench.run.trial.call import Lost, Received, after
+from bench.run.trial.call import Lost, Received, purpose_after_loss
 from bench.run.trial.causes import MOST_CALLS_OF_AN_ATTEMPT, CallLimit, CallPurpose
 from bench.run.trial.clock import Pause
-from bench.run.trial.faults import Due, OpenReceipt
+from bench.run.trial.faults import DueFault, OpenReceipt
 from bench.run.trial.injection import Corrupted
 from bench.run.trial.prompt import Prompt, prompt_of
 from bench.run.trial.proposal import Proposal
@@ -43,7 +43,7 @@ MOST_SETTINGS, LONGEST_SETTING = 100, 200
 
 
 def never(_: Sequence[Message]) -> bool:
-    """Answer that no message asks for a judgment.
+    """Return False: no message asks for a judgment.
 
     Args:
         _: The messages of a call.
@@ -56,7 +56,7 @@ def never(_: Sequence[Message]) -> bool:
 
 @dataclass
 class _Pending:
-    """One request on its way to a reply.
+    """A request that has no reply yet.
 
     faults   the faults that are still due
     tries    how often it was sent
@@ -64,8 +64,8 @@ class _Pending:
     pause    the pause since the last try failed
     """
 
-    ask: CallPurpose
-    faults: list[Due]
+    purpose: CallPurpose
+    faults: list[DueFault]
     tries: int = 0
     losses: list[int] = field(default_factory=list)
     pause: Pause | None = None
@@ -77,7 +77,7 @@ RequestKey = tuple[tuple[str, ...], tuple[Message, ...], str]
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request and the reply that its client was given.
+    """A request and the reply that its client got.
 
     messages       the messages; the first `instructions` of them are not part of the conversation that a client can go on with
     instructions   how many these are
@@ -102,7 +102,9 @@ PARALLEL = "X-Bench-Parallel"
 
 
 class EndpointSession:
-    """One proposer's session. Its addresses end in /v1, as OpenAI's clients expect of a `base_url`.
+    """A session in which one proposer sends its own requests.
+
+    Its addresses end in /v1, as OpenAI's clients expect of a `base_url`.
 
     root       the address of its server; `api_key` is the API key that a client gives there
     """
@@ -121,12 +123,12 @@ class EndpointSession:
         self.exchanges: dict[int, Exchange] = {}
         self._set_aside: dict[str, str] = {}
         self._failed: dict[RequestKey, list[_Pending]] = {}
-        self._read: dict[tuple[str, ...], tuple[OpenReceipt, ...]] = {}
+        self._input_receipts: dict[tuple[str, ...], tuple[OpenReceipt, ...]] = {}
         self._failure: Exception | None = None
         self._bug: Exception | None = None
 
-    def named(self, path: str) -> tuple[Subtask, ...] | None:
-        """Return the subtasks that an address is for.
+    def subtasks_at(self, path: str) -> tuple[Subtask, ...] | None:
+        """Return the subtasks that the path of an address names.
 
         Args:
             path: Names joined by +; "" for all of the session's.
@@ -150,22 +152,22 @@ class EndpointSession:
         """Return the format in which answers are asked for and read."""
         return self._trial.settings.answer_format
 
-    def begin(self) -> None:
-        """Let the trial's time begin now, when its agent has come, and not when its session was opened."""
+    def start_clock(self) -> None:
+        """Start the trial's time now that its agent has sent a request, and not when its session was opened."""
         self._caller.restart_clock()
 
-    def refuse(self, status: int, detail: str) -> None:
-        """Log a request that was not taken, so that an agent that continues regardless does not look idle.
+    def log_refusal(self, status: int, detail: str) -> None:
+        """Log a request that was refused, so that an agent that continues regardless does not look idle.
 
         Args:
             status: The HTTP status that it was answered with.
             detail: Why it was refused.
         """
         self.refused += 1
-        self._caller.refuse(status, " ".join(whole_text(detail).split())[:LONGEST_DETAIL])
+        self._caller.log_refusal(status, " ".join(whole_text(detail).split())[:LONGEST_DETAIL])
 
     def put_aside(self, settings: Mapping[str, Any]) -> None:
-        """Keep settings that came with a request and are not passed on.
+        """Keep settings of a request that are not passed on to the model, for the log.
 
         Args:
             settings: Their values by name.
@@ -175,13 +177,13 @@ class EndpointSession:
                 self._set_aside[name] = whole_text(json_text(value)[:LONGEST_SETTING])
 
     def log_set_aside(self) -> None:
-        """Log the settings that were put aside since this was last called, if there are any."""
+        """Log the settings that were put aside since the last call of this method, if any."""
         if self._set_aside:
-            self._caller.set_aside(self._set_aside)
+            self._caller.log_settings(self._set_aside)
             self._set_aside = {}
 
     def expect(self, calls: int) -> None:
-        """Declare that the framework makes its next calls together, and none before all of them are answered.
+        """Declare that the framework makes its next calls together, and no further call before all of them are answered.
 
         This is not needed on a live model, or if it makes one call at a time.
 
@@ -196,7 +198,7 @@ class EndpointSession:
     async def answer(
         self, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...], together: int | None = None, options: str = ""
     ) -> Reply:
-        """Answer one request. A cancellation means that its client went away.
+        """Answer one request. If it is cancelled, its client went away.
 
         Args:
             subtasks: The subtasks that the request is for.
@@ -214,7 +216,7 @@ class EndpointSession:
         question = names_of(subtasks), messages, options
         pending = None
         try:
-            async with self._caller.arrival(question, together, again=bool(self._failed.get(question))):
+            async with self._caller.endpoint_call(question, together, again=bool(self._failed.get(question))):
                 pending = self._pending(question, subtasks)
                 outcome = await self._send(pending, subtasks, question)
         except asyncio.CancelledError:
@@ -235,13 +237,13 @@ class EndpointSession:
         self._failure = None
         for event in pending.losses:
             self._note_recovered(event)
-        if pending.ask.cause != "judge":
-            self._keep(question, subtasks, pending.ask, self._with_inputs(question[0], outcome))
+        if pending.purpose.cause != "judge":
+            self._keep(question, subtasks, pending.purpose, self._with_inputs(question[0], outcome))
             await self._foresee(subtasks)
         return Reply(outcome.text, outcome.finish, outcome.usage, tool_calls=outcome.tool_calls, extra=outcome.extra)
 
     def explain(self, error: Exception) -> None:
-        """Raise the cause of a framework's exception, if it is known.
+        """Raise the cause of a framework's exception, if the cause is known.
 
         Args:
             error: The framework's exception.
@@ -254,7 +256,7 @@ class EndpointSession:
             raise cause from error
 
     def check(self) -> None:
-        """Raise a bug behind the endpoint, even if the framework continued regardless.
+        """Raise the exception of a bug behind the endpoint, even if the framework continued after it.
 
         Raises:
             Exception: The bug.
@@ -265,7 +267,7 @@ class EndpointSession:
     root, api_key = "", "none"
 
     def base_url(self, *subtasks: Subtask) -> str:
-        """Return the address for calls that ask for the outputs of these subtasks.
+        """Return the base URL for calls that ask for the outputs of these subtasks.
 
         Args:
             subtasks: The subtasks; all of the session's if none is named.
@@ -316,11 +318,11 @@ class EndpointSession:
             sources = tuple(source for source in sources if not source.version)
         inputs = {source.name: trial.state.text_of(source) for source in sources}
         names = names_of(chosen)
-        inputs, self._read[names] = trial.injection.read(chosen, inputs, trial.causes.attempts(names) + 1)
+        inputs, self._input_receipts[names] = trial.injection.read_inputs(chosen, inputs, trial.causes.attempts(names) + 1)
         return prompt_of(trial.task, chosen, inputs, repair, trial.settings.repair, self.answer_format)
 
     def proposal(self, text: str, *subtasks: Subtask) -> Proposal:
-        """Return what the framework made of its replies, as a proposal.
+        """Return a proposal of the text that the framework made of its replies.
 
         Args:
             text: The text that the framework returned.
@@ -333,11 +335,11 @@ class EndpointSession:
             RuntimeError: No reply came for these subtasks.
         """
         chosen = subtasks or self.subtasks
-        self._trial.injection.settle(chosen)
+        self._trial.injection.end_attempts(chosen)
         return self._turns.proposal(text, chosen)
 
     async def submit(self, outputs: Mapping[str, str]) -> AsyncIterator[Proposal]:
-        """Yield an agent's answer as proposals; commit each before the next is asked for.
+        """Yield an agent's answer as one proposal for each subtask. Commit each proposal before the next is requested.
 
         The agent judged by itself: its replies without a verdict are verified in shadow.
 
@@ -360,8 +362,8 @@ class EndpointSession:
             if subtask.name in known:
                 yield self.proposal(outputs[subtask.name], subtask)
 
-    def answered(self, name: str) -> bool:
-        """Tell whether any reply came from which this subtask's output can have been made.
+    def has_reply(self, name: str) -> bool:
+        """Return whether a reply arrived from which this subtask's output can have been made.
 
         Args:
             name: The subtask's name.
@@ -369,10 +371,10 @@ class EndpointSession:
         Returns:
             True if one did.
         """
-        return self._turns.answered(name)
+        return self._turns.has_reply(name)
 
     def attempts(self) -> dict[str, int]:
-        """Return how many attempts there were.
+        """Return the number of attempts by subtask.
 
         Returns:
             The number of attempts by the subtask's name.
@@ -380,8 +382,8 @@ class EndpointSession:
         return {subtask.name: self._trial.causes.attempts(names_of([subtask])) for subtask in self.subtasks}
 
     @asynccontextmanager
-    async def served(self, server: Server | None = None) -> AsyncIterator[Self]:
-        """Serve the session over HTTP until the block has ended.
+    async def serve(self, server: Server | None = None) -> AsyncIterator[Self]:
+        """Serve the session over HTTP while the block runs.
 
         Args:
             server: Serves it instead of the trial's server.
@@ -403,16 +405,17 @@ class EndpointSession:
         self.check()
 
     async def _foresee(self, subtasks: Sequence[Subtask]) -> None:
+        """Run slow checks of the unjudged replies for these subtasks off the event loop."""
         if self._judged:
-            await self._trial.foresee(self._turns.to_foresee(subtasks))
+            await self._trial.run_checks_ahead(self._turns.slow_proposals(subtasks))
 
-    def _keep(self, question: RequestKey, subtasks: tuple[Subtask, ...], ask: CallPurpose, received: Received) -> None:
-        """Keep a reply as a turn of the proposer that asked."""
+    def _keep(self, question: RequestKey, subtasks: tuple[Subtask, ...], purpose: CallPurpose, received: Received) -> None:
+        """Add a reply as a turn of the proposer that sent the request."""
         del question
-        self._turns.add(subtasks, ask, received)
+        self._turns.add(subtasks, purpose, received)
 
     def _pending(self, question: RequestKey, subtasks: tuple[Subtask, ...]) -> _Pending:
-        """Return the failed request that this one repeats, else a new one.
+        """Return the failed request that this request repeats, else a new one.
 
         Raises GaveUp if it was repeated without end, as by an agent that asks again until a reply comes, under a fault that
         never wears off.
@@ -422,64 +425,70 @@ class EndpointSession:
                 raise GaveUp(question[0], f"no reply after {failed[0].tries} tries")
             pending = failed.pop(0)
             if pending.pause:
-                self._caller.waited(pending.pause)
+                self._caller.log_pause(pending.pause)
             return pending
         if self._judges(question[1]):
-            return _Pending(self._trial.causes.judge(names_of(subtasks)), [])
-        ask = self._ask(question, subtasks)
-        return _Pending(ask, self._caller.due(ask))
+            return _Pending(self._trial.causes.judge_purpose(names_of(subtasks)), [])
+        purpose = self._ask(question, subtasks)
+        return _Pending(purpose, self._caller.due_faults(purpose))
 
     def _ask(self, question: RequestKey, subtasks: tuple[Subtask, ...]) -> CallPurpose:
-        """Return the purpose of a new request. Raises GaveUp if the limit is reached."""
+        """Return the purpose of a new request. Raises GaveUp if a limit is reached."""
         if self._judged:
             self._turns.judge_last(subtasks)
         asked = question[1:] if question[2] else question[1]
         under_way = self._turns.under_way(subtasks)
-        return self._trial.causes.next(names_of(subtasks), asked, inferred=True, limit=self._limit, under_way=under_way)
+        return self._trial.causes.next_purpose(names_of(subtasks), asked, inferred=True, limit=self._limit, under_way=under_way)
 
     def _reach_limit(self, gave_up: GaveUp) -> None:
-        """Let an agent whose attempts are limited here still hand in what it has. Any other should have stopped: a bug."""
+        """Record that a limit stopped the agent.
+
+        An agent with limited attempts can still submit its outputs; for any other agent the limit is a bug.
+        """
         if self._limit == "attempts":
             self._failure = gave_up
         else:
             self._bug = self._bug or gave_up
 
     async def _send(self, pending: _Pending, subtasks: tuple[Subtask, ...], question: RequestKey) -> Received | Lost:
+        """Send a pending request once more."""
         pending.tries += 1
-        ask = pending.ask
+        purpose = pending.purpose
 
         def corrupt(reply: Reply, call: int) -> Corrupted:
-            return Corrupted(reply.text) if ask.cause == "judge" else self._trial.corrupt(reply, subtasks, ask, call)
+            return Corrupted(reply.text) if purpose.cause == "judge" else self._trial.corrupt(reply, subtasks, purpose, call)
 
         _, messages, options = question
-        return await self._caller.send(messages, ask, pending.faults, pending.tries, corrupt, options=options)
+        return await self._caller.send(messages, purpose, pending.faults, pending.tries, corrupt, options=options)
 
     def _lose(self, question: RequestKey, pending: _Pending, lost: Lost) -> None:
-        """Note that a request failed. It can be repeated, and the time until then is the framework's back-off."""
+        """Record that a request failed. The time until the framework repeats it is the framework's back-off."""
         failure = lost.failure
         if isinstance(failure, NotRecorded):  # a live model would have answered: the rest is no trial of it
             self._bug = self._bug or failure
-        if pending.ask.cause != "judge":
-            pending.ask = after(lost, pending.ask)
+        if pending.purpose.cause != "judge":
+            pending.purpose = purpose_after_loss(lost, pending.purpose)
             if failure.paid:
                 pending.losses.append(lost.event)
-                self._note_lost(pending.ask, lost.event)
+                self._note_lost(pending.purpose, lost.event)
         pending.pause = self._caller.pause()
         self._failed.setdefault(question, []).append(pending)
         gave_up = GaveUp(question[0], f"the framework gave up: {failure.detail}")
         self._failure = gave_up if failure.injected else failure
 
-    def _note_lost(self, ask: CallPurpose, event: int) -> None:
-        """Note that a paid reply was lost, by the number of the event that lost it."""
-        self._trial.causes.failed(ask.context.subtasks, event)
+    def _note_lost(self, purpose: CallPurpose, event: int) -> None:
+        """Note that the event of this number lost a paid reply."""
+        self._trial.causes.note_failure(purpose.context.subtasks, event)
 
     def _note_recovered(self, event: int) -> None:
-        """Note that a reply has come after all. The event of this number had counted it as lost."""
-        self._trial.causes.recovered(event)
+        """Note that a reply arrived that the event of this number had counted as lost."""
+        self._trial.causes.note_late_reply(event)
 
     def _with_inputs(self, names: tuple[str, ...], received: Received) -> Received:
-        """Return a reply with the faults of the inputs that were read for it."""
-        read = [receipt for asked in list(self._read) if set(asked) <= set(names) for receipt in self._read.pop(asked)]
-        for receipt in read:
+        """Return a reply with the receipts of the faults in the inputs of its prompt."""
+        receipts = [
+            receipt for key in list(self._input_receipts) if set(key) <= set(names) for receipt in self._input_receipts.pop(key)
+        ]
+        for receipt in receipts:
             receipt.call = received.call
-        return received.with_receipts(read)
+        return received.with_receipts(receipts)

@@ -1,4 +1,4 @@
-"""Faults: which are due, by a draw that no architecture can influence, and a receipt for each.
+"""Faults: which faults are due by a random draw that no architecture can influence, and a receipt for each planned fault.
 
 **Same schedule.** A draw depends only on (seed, scenario, instance, repetition, subtask, attempt, sample, fault): not on the
 architecture, not on call order, not on concurrency. At a world's points, tool, business key and try replace subtask, attempt
@@ -26,8 +26,8 @@ from bench.run.trial.key import TrialKey
 
 @dataclass(frozen=True)
 class Strike:
-    """Where a fault strikes: an attempt at a subtask and its sample; in a world a tool or a kind of event, the try, and the
-    business key or the event."""
+    """The place at which a fault strikes: a subtask, the attempt and the sample; in a world, a tool or a kind of event, the
+    try, and the business key or the event."""
 
     target: str
     attempt: int
@@ -37,8 +37,7 @@ class Strike:
 
 @dataclass(frozen=True)
 class Fault:
-    """An effect at a point, under a trigger: at chosen attempts, at `every` attempt, or else with a probability at each
-    attempt.
+    """An effect at a point with a trigger: chosen attempts, `every` attempt, or a probability at each attempt.
 
     `subtask` names one subtask, or `*` for each; in a world it names a tool, or a kind of event, and the attempts are the tries
     of one effect. `seconds` is how long a `slow` call or a `timeout` takes, and the Retry-After of a `rate_limit`; `minutes` is
@@ -56,16 +55,16 @@ class Fault:
 
     @property
     def is_persistent(self) -> bool:
-        """Whether it never wears off: at `call` it strikes every request, while any other fault strikes one request of an
-        attempt."""
+        """Whether the fault strikes without end: at point `call` it strikes every request, while any other fault strikes one
+        request of an attempt."""
         return self.attempts == "every"
 
-    def chooses(self, attempt: int) -> bool:
-        """Return whether its trigger names this attempt."""
+    def names_attempt(self, attempt: int) -> bool:
+        """Return whether the fault's trigger names this attempt."""
         return isinstance(self.attempts, str) or attempt in self.attempts
 
-    def may_make(self, strike: Strike) -> bool:
-        """Return whether this strike is allowed, should the trigger draw it."""
+    def allows(self, strike: Strike) -> bool:
+        """Return whether `only` allows this strike."""
         return self.only is None or strike in self.only
 
 
@@ -78,9 +77,9 @@ class FaultPlan:
 
 
 @dataclass(frozen=True)
-class Due:
-    """A fault that the draw has chosen, before it is known whether its call will be made. `number` is its place in the plan,
-    from 0."""
+class DueFault:
+    """A fault that is due by its draw. Whether its call will be made is not known yet. `number` is the fault's place in the
+    plan, from 0."""
 
     fault: Fault
     number: int
@@ -97,10 +96,10 @@ class Due:
 
 @dataclass
 class OpenReceipt:
-    """The receipt of one planned fault. `call` is the call that carries it."""
+    """The receipt of one planned fault while its trial runs. `call` is the number of the call that carries the fault."""
 
     number: int
-    due: Due
+    due: DueFault
     call: int | None
     emit: Callable[[Faulted], object]
     stages: list[Stage] = field(default_factory=list)
@@ -115,20 +114,20 @@ class OpenReceipt:
         return "delivered" in self.stages
 
     def detect(self) -> None:
-        """Note, once, that what carried this fault was rejected, or that its call failed."""
+        """Record once that the text that carried this fault was rejected, or that its call failed."""
         if self.is_delivered and "detected" not in self.stages:
             self.enter("detected")
 
 
 class FaultSchedule:
-    """The faults of one trial: tells what is due, and keeps every receipt."""
+    """The faults of one trial: it draws which faults are due, and keeps the receipts."""
 
     def __init__(self, plan: FaultPlan, key: TrialKey, emit: Callable[[Faulted], object]):
         self._plan, self._key, self._emit = plan, key, emit
         self._points = {fault.point for fault in plan.faults}
         self.receipts: list[OpenReceipt] = []
 
-    def due(self, point: Point, subtasks: Iterable[str], attempt: int, sample: int = 1) -> list[Due]:
+    def due(self, point: Point, subtasks: Iterable[str], attempt: int, sample: int = 1) -> list[DueFault]:
         """Return the faults that are due for an attempt.
 
         A text carries one fault: if several are drawn for a subtask's content, the plan's first is due.
@@ -147,25 +146,26 @@ class FaultSchedule:
         drawn = [due for subtask in subtasks for due in self._draw_due(point, subtask, attempt, sample)]
         if point == "call":
             return drawn
-        first: dict[str, Due] = {}
+        first: dict[str, DueFault] = {}
         for due in drawn:
             first.setdefault(due.subtask, due)
         return list(first.values())
 
-    def _draw_due(self, point: Point, subtask: str, attempt: int, sample: int) -> Iterator[Due]:
+    def _draw_due(self, point: Point, subtask: str, attempt: int, sample: int) -> Iterator[DueFault]:
+        """Yield the faults that are due for one subtask's attempt and sample."""
         sampled = ("sample", sample) if sample > 1 else ()
         for number, fault in enumerate(self._plan.faults):
             if fault.point == point and fault.subtask in (EVERY, subtask):
                 draw = draw_for(*self._key.drawn_from, subtask, attempt, *sampled, number, fault.effect)
-                chosen = sample == 1 and fault.chooses(attempt)
+                chosen = sample == 1 and fault.names_attempt(attempt)
                 if chosen or draw.random() < fault.probability:
-                    due = Due(fault, number, subtask, attempt, draw, sample)
-                    if fault.may_make(due.strike):
+                    due = DueFault(fault, number, subtask, attempt, draw, sample)
+                    if fault.allows(due.strike):
                         yield due
 
     def due_in_world(
         self, points: Container[Point], target: str, key: str, try_: int, fits: Callable[[Fault], bool]
-    ) -> Due | None:
+    ) -> DueFault | None:
         """Return the fault that is due for a try of an effect, or at an event of a world.
 
         The draw depends only on (seed, scenario, repetition, tool or kind of event, business key or event, try, fault).
@@ -183,26 +183,27 @@ class FaultSchedule:
         for number, fault in enumerate(self._plan.faults):
             if fault.point in points and fault.subtask in (EVERY, target) and fits(fault):
                 draw = draw_for(*self._key.drawn_from, fault.point, target, key, try_, number, fault.effect)
-                if fault.chooses(try_) or draw.random() < fault.probability:
-                    due = Due(fault, number, target, try_, draw, key=key)
-                    if fault.may_make(due.strike):
+                if fault.names_attempt(try_) or draw.random() < fault.probability:
+                    due = DueFault(fault, number, target, try_, draw, key=key)
+                    if fault.allows(due.strike):
                         return due
         return None
 
     @property
     def effects(self) -> Iterator[Effect]:
-        """The effects that can be due in this trial."""
+        """The effects of all faults in this trial's plan."""
         return (EFFECTS[fault.effect, fault.point] for fault in self._plan.faults)
 
-    def plan(self, due: Due, call: int | None) -> OpenReceipt:
-        """Open the receipt of a fault whose call or commit is now being made."""
+    def plan(self, due: DueFault, call: int | None) -> OpenReceipt:
+        """Open the receipt of a due fault whose call or commit is about to be made."""
         receipt = OpenReceipt(len(self.receipts) + 1, due, call, self._emit)
         self.receipts.append(receipt)
         receipt.enter("planned")
         return receipt
 
     def close(self, answered: bool, in_answer: Callable[[OpenReceipt], bool]) -> None:
-        """Record how each delivered fault ended. `in_answer` tells whether what carried it is in the final answer."""
+        """Record the end of each delivered fault. `in_answer` returns whether the text that carried a fault is in the final
+        answer."""
         for receipt in self.receipts:
             if not receipt.is_delivered:
                 continue

@@ -1,4 +1,4 @@
-"""The gate of one endpoint: how many calls can be in flight there now.
+"""The gate of one endpoint limits the number of calls that can be in flight there.
 
 The config sets the most. A 429 halves the limit, and each round of answered calls raises it by one step (additive increase,
 multiplicative decrease: Chiu and Jain, Computer Networks and ISDN Systems 17, 1989). If a 429 says when to come back, nobody
@@ -42,7 +42,7 @@ class Trouble:
 
 
 class Gate:
-    """At most `most` calls at a time, in the order of their arrival.
+    """A limit on the calls in flight at one endpoint. Waiting calls enter in the order of their arrival.
 
     watches   whether the limit follows the endpoint's answers; else it stays: virtual seconds have no trouble
     longest   the most seconds for which a 429 holds all calls back, whatever it asks for
@@ -65,16 +65,16 @@ class Gate:
 
     @property
     def limit(self) -> int:
-        """How many calls can be in flight now."""
+        """The number of calls that can be in flight now."""
         return int(self._limit)
 
     @property
     def is_open(self) -> bool:
-        """Whether a call that comes now need not wait."""
+        """Whether a call can enter now without waiting."""
         return not self._waiting and self._has_room
 
     async def enter(self) -> int:
-        """Wait for a place in flight and take it. Returns how often the limit had fallen by then."""
+        """Wait for a place in flight and take it. Return how often the limit had fallen by then."""
         if self.is_open:
             self._in_flight += 1
             return self.trouble.fell
@@ -92,17 +92,18 @@ class Gate:
         self._let_in()
 
     def shut(self) -> None:
-        """Let nobody enter any more."""
+        """Stop admitting calls for good."""
         self._is_shut = True
 
     def resume(self) -> None:
-        """Let calls in again: the endpoint answers."""
+        """Admit calls again after a pause: the endpoint answers."""
         self._in_a_row = 0
         self.pausing.clear()
         self._let_in()
 
-    def saw(self, outcome: Reply | CallFailed, entered: int) -> None:
-        """Note the outcome of a call that entered when the limit had fallen `entered` times."""
+    def record_outcome(self, outcome: Reply | CallFailed, fell_before: int) -> None:
+        """Record the outcome of a call, and adapt the limit. `fell_before` is how often the limit had fallen when the call
+        entered."""
         if not self._watches or (isinstance(outcome, Reply) and outcome.reused):
             return
         if isinstance(outcome, Reply):
@@ -110,7 +111,7 @@ class Gate:
             self._limit = min(self.most, self._limit + max(1.0, self.most / STEPS) / self._limit)
             self._let_in()
         elif isinstance(outcome, RateLimited):
-            self._slow_down(outcome, entered)
+            self._slow_down(outcome, fell_before)
         elif isinstance(outcome, FAILING) and not self.pausing.is_set():
             self._in_a_row += 1
             if self._in_a_row >= IN_A_ROW:
@@ -118,9 +119,9 @@ class Gate:
                 self.trouble.pauses += 1
                 self.pausing.set()
 
-    def _slow_down(self, refused: RateLimited, entered: int) -> None:
-        """Lower the limit once for all calls that were in flight together, since they are refused together."""
-        if entered == self.trouble.fell:
+    def _slow_down(self, refused: RateLimited, fell_before: int) -> None:
+        """Halve the limit after a 429, once for all calls that were in flight together."""
+        if fell_before == self.trouble.fell:
             self._limit = max(1.0, self._limit / 2)
             self.trouble.fell += 1
             self.trouble.lowest = min(self.trouble.lowest, self.limit)
@@ -144,7 +145,7 @@ class Gate:
                 turn.set_result(None)
 
     def _forget(self, turn: asyncio.Future[None]) -> None:
-        """Forget a waiting call whose client went away, perhaps just at its turn."""
+        """Remove a waiting call whose client went away. If the call had just got its place, the place is free again."""
         if turn.cancelled():
             if turn in self._waiting:
                 self._waiting.remove(turn)

@@ -1,4 +1,4 @@
-"""The places where content faults strike: a subtask's inputs, its part of a reply, and writes to the state."""
+"""Inject content faults: into a subtask's inputs, into its part of a reply, and into writes to the state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.record.formats import DEFAULT, AnswerFormat
 from bench.run.models.base import Reply, RequestContext
 from bench.run.trial.drafts import KNOWN, Tags
 from bench.run.trial.effects import Target, TextEffect, effect_at
-from bench.run.trial.faults import Due, FaultSchedule, OpenReceipt
+from bench.run.trial.faults import DueFault, FaultSchedule, OpenReceipt
 from bench.run.trial.largeness import too_large
 from bench.run.trial.pieces import pieces_of
 from bench.run.trial.reading import read
@@ -23,7 +23,7 @@ from bench.scenario import Json, Subtask
 
 @dataclass(frozen=True)
 class Corrupted:
-    """A reply's text after the due output faults, and their receipts."""
+    """The text of a reply after the due faults at point `output`, and the receipts of these faults."""
 
     text: str
     receipts: tuple[OpenReceipt, ...] = ()
@@ -34,7 +34,7 @@ StrikePlace = tuple[str, int, int]
 
 
 class Injection:
-    """Applies the content faults of one trial. `wrong_outputs` holds each subtask's plausible wrong outputs; `wordy` the
+    """Applies the content faults of one trial. `wrong_outputs` holds plausible wrong outputs by subtask; `wordy` names the
     subtasks for which any text is an output."""
 
     def __init__(
@@ -49,12 +49,13 @@ class Injection:
         self._format, self._tags = answer_format, tags
         self._struck: set[StrikePlace] = set()
         self.wordy: set[str] = set()
-        self._unstruck: dict[StrikePlace, tuple[Due, int]] = {}
+        self._waiting: dict[StrikePlace, tuple[DueFault, int]] = {}
 
-    def read(
+    def read_inputs(
         self, subtasks: Sequence[Subtask], inputs: dict[str, str], attempt: int, sample: int = 1
     ) -> tuple[dict[str, str], tuple[OpenReceipt, ...]]:
-        """Return the inputs after the faults at point `input`. An input that is made within the call itself is not exposed.
+        """Return the inputs after the due faults at point `input`, and the receipts. An input that is made within the call
+        itself is not exposed.
 
         Subtasks that share a call share its inputs: an effect strikes an input once, for all whose fault it is. The call that
         carries the receipts is not known yet: it is the try to which a reply comes.
@@ -76,18 +77,18 @@ class Injection:
         return inputs, tuple(receipts)
 
     def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], context: RequestContext, call: int) -> Corrupted:
-        """Return the reply after the faults at point `output`, each of which strikes its subtask's part.
+        """Return a reply's text after the due faults at point `output`. Each fault strikes its subtask's part of the reply.
 
         A strike after which the reply reads the same is undone, and not applicable.
         A fault strikes the attempt's first reply that reads as the subtask's output. A reply that calls tools is only a step,
         and is never struck. The last part is struck first, so that a part that an earlier part's fault cuts off has had its own
         fault. A code block stands behind all JSON: where a later part's JSON broke off, a strike on the block changes nothing.
         """
-        dues = self._dues(reply, subtasks, context, call)
-        if not dues:
+        due_faults = self._faults_for_reply(reply, subtasks, context, call)
+        if not due_faults:
             return Corrupted(reply.text)
         pieces, receipts = pieces_of(reply.text, reply.finish, subtasks, self._format, self._tags), []
-        for due in reversed(dues):
+        for due in reversed(due_faults):
             receipt = self._schedule.plan(due, call)
             part = pieces.part(due.subtask)
             target = self._target(due.subtask, part) if part else Target("")
@@ -106,24 +107,26 @@ class Injection:
         return Corrupted(pieces.text, tuple(receipts))
 
     def _read(self, text: str, reply: Reply, subtasks: Sequence[Subtask]) -> object:
-        """Return what is read of a reply with this text; the text itself if nothing can be read."""
+        """Return the value that is read in a reply with this text; the text itself if nothing can be read."""
         extracted = read(text, reply.finish, subtasks, self._format, self._tags)
         return text if isinstance(extracted, Unreadable) else extracted.value
 
-    def settle(self, subtasks: Iterable[Subtask] | None = None, sample: int | None = None) -> None:
-        """End the attempts at these subtasks, or at all, or only this sample of them: a fault that waited for a reply had
-        nothing to strike."""
-        if not self._unstruck:
+    def end_attempts(self, subtasks: Iterable[Subtask] | None = None, sample: int | None = None) -> None:
+        """End the attempts at these subtasks, or at all subtasks; with `sample`, only that sample. A fault that still waits for
+        a reply to strike becomes not applicable."""
+        if not self._waiting:
             return
         names = None if subtasks is None else set(_names(subtasks))
-        for place, (due, call) in list(self._unstruck.items()):
+        for place, (due, call) in list(self._waiting.items()):
             if (names is None or place[0] in names) and sample in (None, place[2]):
-                del self._unstruck[place]
+                del self._waiting[place]
                 self._struck.add(place)
                 self._schedule.plan(due, call).enter("not_applicable", f"no reply read as an output of {due.subtask}")
 
-    def write(self, subtask: Subtask, part: ReplyPart, attempt: int, call: int | None) -> tuple[str, tuple[OpenReceipt, ...]]:
-        """Return the text to write to the state after the faults at point `state`, and their receipts."""
+    def text_to_write(
+        self, subtask: Subtask, part: ReplyPart, attempt: int, call: int | None
+    ) -> tuple[str, tuple[OpenReceipt, ...]]:
+        """Return the text that is written to the state after the due faults at point `state`, and their receipts."""
         text, receipts = part.text, []
         for due in self._schedule.due("state", [subtask.name], attempt):
             receipt = self._schedule.plan(due, call)
@@ -131,36 +134,40 @@ class Injection:
             receipts.append(receipt)
         return text, tuple(receipts)
 
-    def foreseen(self, subtask: Subtask, part: ReplyPart, attempt: int) -> str:
-        """Return the text that `write` will write."""
+    def preview_write(self, subtask: Subtask, part: ReplyPart, attempt: int) -> str:
+        """Return the text that `text_to_write` will return, without planning its faults."""
         text = part.text
         for due in self._schedule.due("state", [subtask.name], attempt):
             text = self._struck_text(due, self._target(subtask.name, ReplyPart(text, part.value))) or text
         return text
 
-    def _dues(self, reply: Reply, subtasks: Sequence[Subtask], context: RequestContext, call: int) -> list[Due]:
-        """Return the faults that strike this reply, and keep those that wait for another reply of the attempt."""
-        dues = []
+    def _faults_for_reply(
+        self, reply: Reply, subtasks: Sequence[Subtask], context: RequestContext, call: int
+    ) -> list[DueFault]:
+        """Return the faults that strike this reply. Faults that wait for another reply of the attempt are kept."""
+        striking = []
         for due in self._schedule.due("output", _names(subtasks), context.attempt, context.sample):
             place = (due.subtask, due.attempt, due.sample)
             if place in self._struck:
                 continue
-            if self._gives(reply, due.subtask, subtasks):
+            if self._reads_as_output(reply, due.subtask, subtasks):
                 self._struck.add(place)
-                self._unstruck.pop(place, None)
-                dues.append(due)
+                self._waiting.pop(place, None)
+                striking.append(due)
             else:
-                self._unstruck[place] = (due, call)
-        return dues
+                self._waiting[place] = (due, call)
+        return striking
 
-    def _gives(self, reply: Reply, name: str, subtasks: Sequence[Subtask]) -> bool:
+    def _reads_as_output(self, reply: Reply, name: str, subtasks: Sequence[Subtask]) -> bool:
+        """Return whether a reply reads as an output of this subtask, and is no step that calls tools."""
         if reply.tool_calls:
             return False
         subtask = self._state.subtask(name)
         return name in self.wordy or reads_as(reply.text, reply.finish, subtask, subtasks, self._format, self._tags)
 
-    def _input_to_strike(self, due: Due) -> str:
-        """Draw among all inputs of the subtask, in this call or not, so that all architectures draw alike."""
+    def _input_to_strike(self, due: DueFault) -> str:
+        """Draw the input that a fault strikes among all inputs of the subtask, in this call or not, so that the draw is the
+        same for all architectures."""
         needs_json = _effect(due).needs_json
         reads = [name for name in self._state.subtask(due.subtask).reads if not (needs_json and self._state.is_document(name))]
         return due.draw.choice(reads) if reads else ""
@@ -169,15 +176,17 @@ class Injection:
         version = self._state.current(name)
         return self._target(name, ReplyPart(text, version.value)) if version else Target(text)
 
-    def _target(self, subtask: str, part: ReplyPart) -> Target:
-        current = self._state.current(subtask)
-        earlier = self._state.previous(subtask) if current and current.text == part.text else current
-        asked, wrong_outputs = self._state.subtask(subtask), self._wrong_outputs.get(subtask, ())
+    def _target(self, name: str, part: ReplyPart) -> Target:
+        """Return the target of a fault that strikes this part of a reply, or this committed output."""
+        current = self._state.current(name)
+        earlier = self._state.previous(name) if current and current.text == part.text else current
+        subtask, wrong_outputs = self._state.subtask(name), self._wrong_outputs.get(name, ())
         value = None if isinstance(part.value, Unreadable) or too_large(part.value) else part.value
-        validates = asked.finds is not None
-        return Target(part.text, value, asked.output, earlier.text if earlier else None, wrong_outputs, validates)
+        validates = subtask.finds is not None
+        return Target(part.text, value, subtask.output, earlier.text if earlier else None, wrong_outputs, validates)
 
     def _strike(self, receipt: OpenReceipt, target: Target, where: str) -> str:
+        """Return the text after a fault, and enter in the receipt whether the fault was delivered."""
         changed = self._struck_text(receipt.due, target)
         if changed is None or changed == target.text:
             receipt.enter("not_applicable", f"{where} could not carry it")
@@ -186,14 +195,15 @@ class Injection:
         return changed
 
     @staticmethod
-    def _struck_text(due: Due, target: Target) -> str | None:
+    def _struck_text(due: DueFault, target: Target) -> str | None:
+        """Return the text that a fault makes of the target; None if the target cannot carry the fault."""
         effect = _effect(due)
         if not effect.from_reference:
             target = replace(target, wrong_outputs=())
         return effect.strike(target, due.draw) if target.text else None
 
 
-def _effect(due: Due) -> TextEffect:
+def _effect(due: DueFault) -> TextEffect:
     return effect_at(due.fault.effect, due.fault.point, TextEffect)
 
 

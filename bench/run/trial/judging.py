@@ -1,5 +1,4 @@
-"""Verdicts: proposals and outputs in the state are checked against schemas and checks, and each verdict is logged as an
-event."""
+"""Verify proposals, and outputs in the state, against schemas and checks. Each verdict is logged as an event."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ UNREADABLE = ("empty", "refusal", "not_json", "cut_off", "code_blocks")
 
 
 class Verifier:
-    """Judges the outputs of one trial. `carried` maps each output in the state to its faults."""
+    """Verifies the outputs of one trial. `carried` holds the receipts of the faults in each output of the state, by subtask."""
 
     def __init__(self, state: State, cases: Cases, log: TrialLog, checks: Checks):
         self._state, self._cases, self._log, self._checks = state, cases, log, checks
@@ -38,32 +37,34 @@ class Verifier:
         self.carried: dict[str, tuple[OpenReceipt, ...]] = {}
 
     def has_judged(self, call: int) -> bool:
-        """Return whether an output that this call made has had its verdict."""
+        """Return whether a verdict was logged on an output that this call made."""
         return call in self._judged
 
     def has_rejected(self, call: int) -> bool:
+        """Return whether an output that this call made was rejected."""
         return call in self._rejected
 
     def rejection_of(self, call: int) -> int | None:
-        """Return the number of the last verdict that rejected an output of this call; None if none did."""
+        """Return the number of the last event that rejected an output of this call; None if no event did."""
         return self._rejected.get(call)
 
-    def takes_long(self, text: str) -> bool:
-        """Return whether the checks of this text's proposal can take long."""
-        return self._checks.take_long(text)
+    def can_be_slow(self, text: str) -> bool:
+        """Return whether the checks of a proposal with this text can be slow."""
+        return self._checks.can_be_slow(text)
 
-    async def foresee(self, proposal: Proposal) -> None:
-        """Run the checks that `verify` and `verify_stage` will ask of this proposal."""
+    async def run_ahead(self, proposal: Proposal) -> None:
+        """Run the checks of a proposal off the event loop. `verify` and `verify_stage` then find their results."""
         for parts in filter(None, (proposal.parts, proposal.undamaged)):
             values = {name: part.value for name, part in parts.items()}
-            earlier, documents = self._around(proposal.subtasks, values, proposal.documents)
+            earlier, documents = self._inputs_of(proposal.subtasks, values, proposal.documents)
             undamaged = self._undamaged_inputs(proposal.subtasks)
             for outputs in (earlier, {**earlier, **undamaged}) if undamaged else (earlier,):
                 judging = functools.partial(verification.judge, proposal.subtasks, values, documents, outputs, ())
-                await self._checks.foresee(judging)
+                await self._checks.run_ahead(judging)
 
     def _undamaged_inputs(self, subtasks: Sequence[Subtask]) -> dict[str, Output]:
-        """Return the inputs of these subtasks without the faults that struck them, if a checkpoint will judge that."""
+        """Return the inputs of these subtasks as they were before faults at point `output`, if a checkpoint will judge
+        these."""
         read = {name for subtask in subtasks for name in subtask.reads}
         struck = {receipt.due.subtask for name in read for receipt in self._struck_receipts(self.carried.get(name, ()))} & read
         parts = {name: version.undamaged for name in struck if (version := self._state.current(name))}
@@ -84,11 +85,11 @@ class Verifier:
             The first rejection, with the reply; None if all parts are accepted.
         """
         self._judge_undamaged(proposal, sufficiency)
-        verdicts = self._of_reply(proposal, proposal.parts, sufficiency)
+        verdicts = self._verdicts_on_reply(proposal, proposal.parts, sufficiency)
         for name, verdict in verdicts.items():
             if not isinstance(verdict, Rejected):
                 self._validated[name] = proposal.parts[name].value, verdict
-            self.leave(name, proposal.calls, verdict, () if name in kept else proposal.receipts, view, proposal.case)
+            self.log_verdict(name, proposal.calls, verdict, () if name in kept else proposal.receipts, view, proposal.case)
         rejected = _first_rejected(verdicts)
         return replace(rejected, reply=proposal.text) if rejected else None
 
@@ -98,10 +99,10 @@ class Verifier:
         self._judge_stage_undamaged(stage, versions)
         verdicts = self._judge(stage, {name: version.value for name, version in versions.items()})
         for name, verdict in verdicts.items():
-            self.leave(name, versions[name].calls, verdict, self.carried.get(name, ()))
+            self.log_verdict(name, versions[name].calls, verdict, self.carried.get(name, ()))
         return _first_rejected(verdicts)
 
-    def leave(
+    def log_verdict(
         self,
         name: str,
         calls: tuple[int, ...],
@@ -110,15 +111,15 @@ class Verifier:
         view: View = "told",
         case: str = "",
     ) -> None:
-        """Log one verdict. A rejection detects the faults that its output carries; a finding detects the faults that caused
-        it."""
+        """Log one verdict. A rejection detects the faults in its output; a `found_wrong` rejection also detects the faults that
+        caused the finding."""
         self._judged.update(calls)
         if not isinstance(verdict, Rejected):
             self._log.emit(Judged(calls, name, accepted=True, view=view))
             return
         number = self._log.emit(Judged(calls, name, False, verdict.reason, verdict.detail, view, violation=verdict.kind))
         self._rejected.update(dict.fromkeys(calls, number))
-        self._cases.of(case).failed([name], number)
+        self._cases.of(case).note_failure([name], number)
         for receipt in receipts:
             if receipt.due.subtask == name or verdict.reason in UNREADABLE:
                 receipt.detect()
@@ -127,7 +128,7 @@ class Verifier:
                 receipt.detect()
 
     def outputs(self, names: Collection[str]) -> dict[str, Output]:
-        """Return the outputs in the state, among these, that fit their schemas."""
+        """Return the outputs of these subtasks in the state, without outputs that do not fit their schemas."""
         return {
             name: verdict
             for name in names
@@ -135,7 +136,7 @@ class Verifier:
         }
 
     def _output(self, version: Version) -> Verdict:
-        """Return a version's verdict by its schema. Each value is checked once, and not again if it was verified as a reply."""
+        """Validate a version against its schema. Each value is validated once."""
         known = self._validated.get(version.subtask)
         if known is None or known[0] is not version.value:
             verdict = verification.validate(self._state.subtask(version.subtask), version.value)
@@ -149,48 +150,49 @@ class Verifier:
             raise RuntimeError(f"the architecture left '{name}' without an output")
         return version
 
-    def _of_reply(self, proposal: Proposal, parts: Mapping[str, ReplyPart], sufficiency: bool) -> dict[str, Verdict]:
+    def _verdicts_on_reply(self, proposal: Proposal, parts: Mapping[str, ReplyPart], sufficiency: bool) -> dict[str, Verdict]:
+        """Return the verdict on each part of a proposal's reply."""
         values = {name: part.value for name, part in parts.items()}
         verdicts = self._judge(proposal.subtasks, values, given=proposal.documents)
         return {name: self._sufficient(name, verdict) for name, verdict in verdicts.items()} if sufficiency else verdicts
 
     def _judge_undamaged(self, proposal: Proposal, sufficiency: bool) -> None:
-        """Judge what a struck reply had said: would it have been rejected anyway?"""
+        """Log whether a reply that faults struck would have been rejected without them."""
         if proposal.undamaged and (struck := self._struck_receipts(proposal.receipts)):
-            verdicts = self._of_reply(proposal, proposal.undamaged, sufficiency)
-            self._leave_undamaged(struck, verdicts, proposal.calls, as_a_whole=True)
+            verdicts = self._verdicts_on_reply(proposal, proposal.undamaged, sufficiency)
+            self._log_undamaged(struck, verdicts, proposal.calls, as_a_whole=True)
 
     def _judge_stage_undamaged(self, stage: Sequence[Subtask], versions: Mapping[str, Version]) -> None:
-        """Judge the undamaged outputs at a checkpoint. A later subtask's finding on a damaged output says nothing about the
-        undamaged one."""
+        """Log, at a checkpoint, whether outputs that faults struck would have been rejected without them. A later subtask's
+        finding about a damaged output is ignored for the undamaged output."""
         carried = {
             receipt.number: receipt for name in versions for receipt in self._struck_receipts(self.carried.get(name, ()))
         }
-        struck = [
+        struck_receipts = [
             commit for commit in carried.values() if commit.due.subtask in versions and versions[commit.due.subtask].undamaged
         ]
-        if not struck:
+        if not struck_receipts:
             return
-        names = {receipt.due.subtask for receipt in struck}
+        names = {receipt.due.subtask for receipt in struck_receipts}
         values = {
             name: version.undamaged.value if name in names and version.undamaged else version.value
             for name, version in versions.items()
         }
         misled = {name for name, version in versions.items() if version.is_made_from(names)}
         verdicts = self._judge(stage, values, misled)
-        for receipt in struck:
-            self._leave_undamaged([receipt], verdicts, versions[receipt.due.subtask].calls, as_a_whole=False)
+        for receipt in struck_receipts:
+            self._log_undamaged([receipt], verdicts, versions[receipt.due.subtask].calls, as_a_whole=False)
 
     def _struck_receipts(self, receipts: Sequence[OpenReceipt]) -> list[OpenReceipt]:
-        """Return the delivered output faults among these whose undamaged reply has had no verdict."""
+        """Return, of these receipts, the delivered faults at point `output` whose undamaged reply has no verdict yet."""
         at_output = (receipt for receipt in receipts if receipt.due.fault.point == "output" and receipt.is_delivered)
         return [receipt for receipt in at_output if receipt.number not in self._judged_undamaged]
 
-    def _leave_undamaged(
+    def _log_undamaged(
         self, struck: Sequence[OpenReceipt], verdicts: Mapping[str, Verdict], calls: tuple[int, ...], as_a_whole: bool
     ) -> None:
-        """Log the verdict on each struck output. A reply is accepted or rejected `as_a_whole`: if one part is rejected, its
-        other parts are lost too."""
+        """Log the verdict on the undamaged reply of each of these faults. With `as_a_whole`, one rejected part rejects the
+        other parts of the reply too."""
         rejected = _first_rejected(verdicts) if as_a_whole else None
         for receipt in struck:
             name = receipt.due.subtask
@@ -216,10 +218,11 @@ class Verifier:
         misled: Collection[str] = (),
         given: Mapping[str, str] = NOTHING,
     ) -> dict[str, Verdict]:
-        earlier, documents = self._around(subtasks, values, given)
+        """Return the verdicts on these values, with the outputs in the state that the subtasks read."""
+        earlier, documents = self._inputs_of(subtasks, values, given)
         return verification.judge(subtasks, values, documents, earlier, misled, self._checks.ask)
 
-    def _around(
+    def _inputs_of(
         self, subtasks: Sequence[Subtask], values: Collection[str], given: Mapping[str, str]
     ) -> tuple[dict[str, Output], Mapping[str, str]]:
         """Return the outputs in the state that these subtasks read, and the documents."""
@@ -228,6 +231,7 @@ class Verifier:
         return self.outputs(outside), {**state.documents, **given} if given else state.documents
 
     def _sufficient(self, name: str, verdict: Verdict) -> Verdict:
+        """Return the verdict, or the rejection of a valid output that is too weak to build on."""
         if isinstance(verdict, Rejected):
             return verdict
         return verification.insufficient(self._state.subtask(name), verdict) or verdict
@@ -238,6 +242,6 @@ def _first_rejected(verdicts: Mapping[str, Verdict]) -> Rejected | None:
 
 
 def _alarms(receipt: OpenReceipt) -> bool:
-    """Return whether the fault makes a validating subtask find something wrong."""
+    """Return whether the fault makes a validating subtask report something wrong."""
     effect = EFFECTS[receipt.due.fault.effect, receipt.due.fault.point]
     return isinstance(effect, TextEffect) and effect.alarms

@@ -1,4 +1,5 @@
-"""The largest output: checks and graders, for example by parsing its code, can take time that grows faster than the output."""
+"""The limit on the size of an output. Checks and graders, for example by parsing its code, can take time that grows faster than
+the output."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ two."""
 
 
 def too_large(value: Json) -> str:
-    """Return in one line what is too large about a JSON value; "" if nothing is. A value with too many items is not read to its
-    end."""
+    """Return one line that says which limit a JSON value exceeds; "" if it exceeds none. A value with too many items is not
+    read to its end."""
     texts: list[str] = []
     names: list[str] = []
     items, values = 0, [value]

@@ -10,8 +10,8 @@ from bench.run.models.base import Response
 
 
 class TrialLog:
-    """Events and texts in their order. `on_response` gets each response as it arrives, and `on_counted` once its tokens are
-    counted, which takes a while for a long one."""
+    """The events and texts of a trial in their order. `on_response` gets each response as it arrives, and `on_counted` gets it
+    after its tokens are counted, which is slow for a long response."""
 
     def __init__(
         self,
@@ -32,6 +32,6 @@ class TrialLog:
         self.events.append(event)
         return len(self.events) - 1
 
-    def store_text(self, text: str) -> str:
-        """Keep a text. Returns its digest."""
+    def keep_text(self, text: str) -> str:
+        """Store a text under its digest. Return the digest."""
         return self.texts.keep(text)

@@ -1,5 +1,4 @@
-"""The event loop on which everything asynchronous here runs. It knows when nothing can run, and which trial each task belongs
-to.
+"""The event loop on which all asynchronous code here runs. It knows when nothing can run, and to which trial each task belongs.
 
 Virtual time passes when asyncio would wait: no task is ready, and no connection has anything to read. asyncio then asks its
 selector to block; ours first wakes those who sleep in virtual time. So virtual seconds depend neither on how many turns of the
@@ -25,14 +24,14 @@ Ts = TypeVarTuple("Ts")
 
 
 class Sleeper(Protocol):
-    """Someone who sleeps in virtual time."""
+    """A trial that sleeps in virtual time."""
 
     def wake(self) -> bool:
-        """Wake up, since nothing can run. Returns whether this gave the loop anything to do."""
+        """Wake up because nothing else can run. Return whether the event loop now has something to do."""
 
 
 class Observer(Protocol):
-    """A trial's clock: it follows the trial's work over all tasks and threads."""
+    """The interface of a trial's clock that follows the trial's work over tasks and threads."""
 
     def follow(self, work: Coroutine[Any, Any, Result]) -> Coroutine[Any, Any, Result]: ...
 
@@ -56,8 +55,8 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 def run_whole(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run the main work of a process. The garbage collector skips what is loaded by now: one pass over all modules took 70 ms,
-    in which the loop stood still."""
+    """Run the main coroutine of a process. The garbage collector skips the objects that exist by now: one pass over all modules
+    took 70 ms, in which the event loop stood still."""
     gc.freeze()
     return run(work)
 
@@ -72,7 +71,7 @@ def running() -> Loop:
 
 
 class IdleSelector(selectors.DefaultSelector):
-    """Wakes the sleepers instead of waiting, as long as one of them has something to do."""
+    """A selector that wakes the sleepers instead of blocking, as long as one of them has something to do."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,7 +89,7 @@ class IdleSelector(selectors.DefaultSelector):
 
 
 class Loop(asyncio.SelectorEventLoop):
-    """Our event loop. `sleepers` are those who now sleep in virtual time."""
+    """The package's event loop. `sleepers` holds the trials that sleep in virtual time."""
 
     def __init__(self) -> None:
         selector = IdleSelector()
@@ -100,17 +99,17 @@ class Loop(asyncio.SelectorEventLoop):
         self.set_task_factory(_observe)
 
     def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], Result], *args: *Ts) -> asyncio.Future[Result]:
-        """Run a job as on any loop. Its trial knows of the job until the result is there, or nobody waits for it."""
+        """Run a job in a thread, as on any event loop, and tell its trial when the job begins and ends."""
         job = super().run_in_executor(executor, func, *args)
-        if whose := observer.get():
-            whose.job_began()
-            job.add_done_callback(lambda _: whose.job_ended())
+        if trial := observer.get():
+            trial.job_began()
+            job.add_done_callback(lambda _: trial.job_ended())
         return job
 
     def call_soon_threadsafe(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
     ) -> asyncio.Handle:
-        """Call as on any loop, and mark what a thread puts on the loop."""
+        """Schedule a callback, as on any event loop, and mark it if a thread schedules it."""
         if threading.get_ident() != self._thread:
             context = (context or contextvars.copy_context()).copy()
             context.run(from_thread.set, True)
@@ -118,9 +117,9 @@ class Loop(asyncio.SelectorEventLoop):
 
 
 def _observe(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> asyncio.Task[Any]:
-    """Make a task whose work counts for the trial that began it."""
-    whose = observer.get()
-    task = asyncio.Task(whose.follow(work) if whose and asyncio.iscoroutine(work) else work, loop=loop, **options)
-    if whose:
-        whose.task_began(task)
+    """Create a task whose time counts for the trial that created it."""
+    trial = observer.get()
+    task = asyncio.Task(trial.follow(work) if trial and asyncio.iscoroutine(work) else work, loop=loop, **options)
+    if trial:
+        trial.task_began(task)
     return task

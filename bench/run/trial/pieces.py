@@ -1,4 +1,4 @@
-"""A reply taken apart so that a fault can strike one part and leave the rest unchanged."""
+"""Split a reply into parts, so that a fault can strike one part and leave the rest unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bench.scenario import Json, Subtask
 def pieces_of(
     text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = KNOWN
 ) -> Pieces:
-    """Return the pieces of a reply's answer. The draft before it is no piece, and stays unchanged."""
+    """Return the pieces of a reply's answer. The draft before the answer is no piece and stays unchanged."""
     extracted, draft = read(text, finish, subtasks, answer_format, tags), draft_in(text, subtasks, answer_format, tags)
     if isinstance(extracted, Unreadable):
         return Piece(text, subtasks[0].name, draft.end) if len(subtasks) == 1 else NoPieces(text)
@@ -32,7 +32,7 @@ def pieces_of(
 
 
 class NoPieces:
-    """A reply to several subtasks that cannot be read: nothing in it can be struck."""
+    """A reply to several subtasks that cannot be read: no part of it can be struck."""
 
     def __init__(self, text: str):
         self.text = text
@@ -47,8 +47,8 @@ class NoPieces:
 
 
 class Piece:
-    """A reply to one subtask. Its part is the answer without the text around it, or all after the draft if the answer cannot be
-    read."""
+    """A reply to one subtask. Its only part is the answer without the text around it, or all text after the draft if the answer
+    cannot be read."""
 
     def __init__(self, text: str, name: str, draft: int, extracted: Extracted | None = None, schema: Schema | None = None):
         self.text, self._name, self._schema, self._draft = text, name, schema, text[:draft]
@@ -73,7 +73,7 @@ class Piece:
 
 
 class JsonPieces:
-    """A reply to several subtasks: one object with a field for each."""
+    """A reply to several subtasks: one JSON object with a field for each subtask."""
 
     def __init__(self, text: str, extracted: Extracted):
         self._whole, self._values = text, extracted.value
@@ -88,18 +88,18 @@ class JsonPieces:
         self._changed = True
         self._texts[name] = text
         if ends_reply:
-            self._texts = _up_to(name, self._texts)
+            self._texts = _items_up_to(name, self._texts)
             self._ended = True
 
     @property
     def text(self) -> str:
         if not self._changed:
             return self._whole
-        return self._before + _joint(self._texts) + ("" if self._ended else "}" + self._after)
+        return self._before + _open_object(self._texts) + ("" if self._ended else "}" + self._after)
 
 
 class FencedPieces:
-    """A reply to several subtasks with code blocks: the object with all parts' JSON, then all parts' blocks."""
+    """A reply to several subtasks with code blocks: one object with the JSON of all parts, then the blocks of all parts."""
 
     def __init__(self, text: str, extracted: Extracted, schema: Schema):
         self._whole, self._values, self._schema = text, extracted.value, schema
@@ -126,13 +126,13 @@ class FencedPieces:
         self._texts[name], self._blocks[name] = dump(answer.value[name]), "".join(answer.blocks.values())
 
     def _end(self, name: str, text: str) -> None:
-        """Let the reply break off in this part's JSON, or in its blocks."""
+        """Cut the reply off in the JSON or in the blocks of this part."""
         length = len(self._texts[name])
         if len(text) > length:
-            self._blocks = _up_to(name, {**self._blocks, name: text[length:]})
+            self._blocks = _items_up_to(name, {**self._blocks, name: text[length:]})
             self._ended = True
         else:
-            self._texts = _up_to(name, {**self._texts, name: text})
+            self._texts = _items_up_to(name, {**self._texts, name: text})
             self._json_ended = True
 
     @property
@@ -140,9 +140,9 @@ class FencedPieces:
         if not self._changed:
             return self._whole
         if self._json_ended:
-            return self._before + _joint(self._texts)
+            return self._before + _open_object(self._texts)
         blocks = "".join(self._blocks.values())
-        return self._before + _joint(self._texts) + "}" + blocks + ("" if self._ended else self._after)
+        return self._before + _open_object(self._texts) + "}" + blocks + ("" if self._ended else self._after)
 
 
 Pieces = NoPieces | Piece | JsonPieces | FencedPieces
@@ -151,7 +151,7 @@ a text in its place, with nothing behind it if it `ends_reply`; `text` is the re
 
 
 def _object(text: str) -> dict[str, Json] | None:
-    """Return the JSON object that is the whole text; None if it is none."""
+    """Parse a text that is one JSON object; None if it is none."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -159,11 +159,12 @@ def _object(text: str) -> dict[str, Json] | None:
     return value if isinstance(value, dict) else None
 
 
-def _joint(texts: Mapping[str, str]) -> str:
-    """Return the object that holds these, without its end."""
+def _open_object(texts: Mapping[str, str]) -> str:
+    """Return a JSON object of these fields without its closing brace."""
     return "{" + ", ".join(f"{dump(name)}: {text}" for name, text in texts.items())
 
 
-def _up_to(name: str, texts: dict[str, str]) -> dict[str, str]:
+def _items_up_to(name: str, texts: dict[str, str]) -> dict[str, str]:
+    """Return the items up to and including `name`."""
     names = list(texts)
     return {kept: texts[kept] for kept in names[: names.index(name) + 1]}

@@ -35,8 +35,8 @@ FENCED_REPAIR = " Code stands in its code block behind the JSON."
 
 @dataclass(frozen=True)
 class Prompt:
-    """The parts of a call's prompt. `tasks` holds the subtasks' instructions; `form` has its heading; `repair` is "" at
-    first."""
+    """The parts of a call's prompt. `tasks` holds the subtasks' instructions, `form` the form of the answer under its heading,
+    and `repair` why the last answer was rejected; "" at first."""
 
     role: str
     rule: str
@@ -47,14 +47,13 @@ class Prompt:
 
     @property
     def messages(self) -> tuple[Message, Message]:
-        """The messages as all architectures send them that do not put the task into the system message."""
+        """The system message and the user message, with the task in the user message."""
         user = (self.tasks, *self._read, self.form, self.repair)
         return _system(f"{self.role}\n{self.rule}"), Message("user", "\n\n".join(filter(None, user)))
 
     @property
     def messages_with_task_in_system(self) -> tuple[Message, Message]:
-        """The messages with the whole task in the system message. The user message holds the inputs, and why an answer was
-        rejected."""
+        """The system message with the whole task, and the user message with the inputs and why an answer was rejected."""
         system = (f"{self.role}\n{self.rule}", self.tasks, self.form)
         user = (*self._read, self.repair)
         return Message("system", "\n\n".join(system)), Message("user", "\n\n".join(filter(None, user)) or NOTHING_TO_READ)
@@ -66,7 +65,7 @@ class Prompt:
 
 @lru_cache(maxsize=64)
 def _system(text: str) -> Message:
-    """Return one message object for all calls, so that its digest and tokens are computed once."""
+    """Return the same message object for the same text, so that its digest and tokens are computed once."""
     return Message("system", text)
 
 
@@ -114,8 +113,8 @@ def render(
     return prompt_of(task, subtasks, inputs, rejected, repair, answer_format).messages
 
 
-def _instructions(subtask: Subtask, step: int, of: int) -> str:
-    heading = f"# Step {step}: {subtask.name}" if of > 1 else f"# Task: {subtask.name}"
+def _instructions(subtask: Subtask, step: int, count: int) -> str:
+    heading = f"# Step {step}: {subtask.name}" if count > 1 else f"# Task: {subtask.name}"
     return f"{heading}\n{subtask.instructions}"
 
 
@@ -126,29 +125,31 @@ def _repair(rejected: Rejected, repair: Repair) -> str:
     return f"{REJECTED}\nReason: {rejected.detail}{shown}\nGive the whole answer again, corrected."
 
 
-def form(subtasks: Sequence[Subtask], without: bool = False) -> str:
-    """Return the output's form: one subtask's, or an object with one field per subtask. `without` leaves out its code, and
-    subtasks that are all code: small models fill an empty object with the code."""
+def form(subtasks: Sequence[Subtask], without_code_fields: bool = False) -> str:
+    """Return the form of the answer: of one subtask's output, or of an object with one field per subtask. `without_code_fields`
+    leaves out the code, and subtasks that are all code: small models fill an empty object with the code."""
     if len(subtasks) == 1:
-        return form_of(subtasks[0].output, without)
-    shown = [subtask for subtask in subtasks if not (without and is_all_code(schema_of(subtask.output)))]
-    fields = [f'"{subtask.name}": {form_of(subtask.output, without)}' for subtask in shown]
+        return form_of(subtasks[0].output, without_code_fields)
+    shown = [subtask for subtask in subtasks if not (without_code_fields and is_all_code(schema_of(subtask.output)))]
+    fields = [f'"{subtask.name}": {form_of(subtask.output, without_code_fields)}' for subtask in shown]
     return _in_braces(",\n".join(fields))
 
 
 def fenced_form(subtasks: Sequence[Subtask]) -> str:
-    """Return the form of an answer with code after its JSON: the JSON, if any, then the blocks."""
+    """Return the form of an answer that has code after its JSON: first the JSON, if there is any, then the code blocks."""
     schema = answer_schema(subtasks)
-    return fenced.form(schema) if is_all_code(schema) else f"{form(subtasks, without=True)}\n\n{fenced.form(schema)}"
+    return (
+        fenced.form(schema) if is_all_code(schema) else f"{form(subtasks, without_code_fields=True)}\n\n{fenced.form(schema)}"
+    )
 
 
 @lru_cache(maxsize=256)
-def form_of(output: type[Output], without: bool = False) -> str:
-    """Return a JSON schema as a person would write it, with descriptions and choices after //.
+def form_of(output: type[Output], without_code_fields: bool = False) -> str:
+    """Return a JSON schema as a person would write it, with descriptions and choices after `//`.
 
     Choices do not stand in the value's place: small models copy "a" | "b" into their answer, which is then no JSON.
     """
-    schema = without_code(schema_of(output)) if without else schema_of(output)
+    schema = without_code(schema_of(output)) if without_code_fields else schema_of(output)
     return _form(schema, schema.get("$defs", {}))
 
 
@@ -175,7 +176,7 @@ def _object(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
 
 
 def _choices(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
-    """Return the allowed values, if they are listed in the field itself or for each item of a list; else ""."""
+    """Return the allowed values that the field, or each item of a list, can have; "" if they are not restricted."""
     if "$ref" in schema:
         return _choices(defs[schema["$ref"].rsplit("/", 1)[-1]], defs)
     if "const" in schema or "enum" in schema:

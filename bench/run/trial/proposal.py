@@ -1,4 +1,4 @@
-"""What an architecture gets when it asks: unverified outputs, and all that is known of how they came."""
+"""Proposals: what an architecture gets when it asks for outputs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Proposal:
 
     @property
     def case(self) -> str:
-        """Return the name of the state of the world in which it was asked; "" without a world."""
+        """Return the name of the world's state in which the outputs were asked for; "" without a world."""
         return case_of(self.documents)
 
     @property

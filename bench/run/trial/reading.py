@@ -28,7 +28,7 @@ FENCE, MOST_FENCES = "```", 1000
 def read(
     text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = KNOWN
 ) -> Extracted | Unreadable:
-    """Return the answer to a call, with its code in its places. Never raises.
+    """Return the JSON object in a reply, with its code in the fields that hold code. Never raises.
 
     Args:
         text: The reply.
@@ -49,7 +49,7 @@ def read(
 
 
 def read_ahead(text: str, answer_format: AnswerFormat, tags: Tags) -> None:
-    """Read a long reply, whatever it answers, so that the result is cached when it is needed."""
+    """Read a long reply now, so that the result is cached when it is needed."""
     if len(text) <= LONG:
         return
     extract(text, draft=draft_of(text, tags))
@@ -66,17 +66,18 @@ def draft_in(text: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat
 
 
 def is_fenced(subtasks: Sequence[Subtask], answer_format: AnswerFormat) -> bool:
-    """Return whether this call's answer has code in blocks."""
+    """Return whether the answer to a call for these subtasks has code in code blocks."""
     return answer_format == "fenced" and holds_code(answer_schema(subtasks))
 
 
 def _read_fenced(text: str, finish: str, schema: Schema, draft: Draft) -> Extracted | Unreadable:
+    """Read a reply whose code is in code blocks."""
     before = fenced.before_json(text, draft.end)
     extracted = extract(text, finish, before.code, draft)
     if isinstance(extracted, Extracted):
         in_fence = before.fence is not None and before.fence[1] == extracted.start
         start = before.fence[0] if before.fence and in_fence else extracted.start
-        return _with_blocks(text, extracted.value, schema, start, fenced.behind_json(text, extracted.end, in_fence))
+        return _with_blocks(text, extracted.value, schema, start, fenced.end_of_json(text, extracted.end, in_fence))
     if not (extracted.is_prose and before.code):
         return extracted
     if not is_all_code(schema):
@@ -84,20 +85,20 @@ def _read_fenced(text: str, finish: str, schema: Schema, draft: Draft) -> Extrac
     return _with_blocks(text, {}, schema, draft.end, draft.end)
 
 
-def _with_blocks(text: str, value: dict[str, Json], schema: Schema, start: int, behind: int) -> Extracted | Unreadable:
-    """Return the answer with this JSON and the blocks after it."""
+def _with_blocks(text: str, value: dict[str, Json], schema: Schema, start: int, json_end: int) -> Extracted | Unreadable:
+    """Return the answer that this JSON value and the code blocks after it make together."""
     try:
-        text[behind:].encode()
+        text[json_end:].encode()
     except UnicodeEncodeError:
         return Unreadable("not_json", "a code block holds half a surrogate pair")
-    blocks = fenced.blocks_of(text, behind)
+    blocks = fenced.blocks_of(text, json_end)
     if isinstance(blocks, fenced.Unended):
-        which = f" '{blocks.label}'" if blocks.label else ""
-        return Unreadable("cut_off", f"the code block{which} is not closed: the reply breaks off inside it")
+        label = f" '{blocks.label}'" if blocks.label else ""
+        return Unreadable("cut_off", f"the code block{label} is not closed: the reply breaks off inside it")
     try:
         whole = fenced.assemble(value, blocks, schema)
     except RecursionError:
         return Unreadable("not_json", "the JSON object is malformed: it is nested too deeply")
     if isinstance(whole, fenced.Unplaced):
         return Unreadable("code_blocks", whole.why)
-    return Extracted(whole, start, blocks[-1].end if blocks else behind)
+    return Extracted(whole, start, blocks[-1].end if blocks else json_end)

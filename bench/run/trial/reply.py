@@ -1,4 +1,4 @@
-"""A reply divided into the subtasks' parts: the whole reply for one subtask, else a field of its object for each."""
+"""Divide a reply into its subtasks' parts: the whole reply for one subtask, else one field of its object for each subtask."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bench.scenario import Json, Subtask
 
 @dataclass(frozen=True)
 class ReplyPart:
-    """One subtask's part of a reply: its text, and the JSON in it or why none can be read."""
+    """One subtask's part of a reply: its text, and its JSON value or why it has none."""
 
     text: str
     value: Json | Unreadable
@@ -25,7 +25,7 @@ class ReplyPart:
 def parts_of(
     text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = KNOWN
 ) -> dict[str, ReplyPart]:
-    """Read the parts of a reply by the boundary's rule.
+    """Return the parts of a reply by subtask.
 
     If the reply cannot be read, every part is the whole text after the draft. Else the text of a part is its JSON, in every
     format: the state holds this text, and later subtasks read it.
@@ -46,7 +46,7 @@ def parts_of(
 def parts_in(
     extracted: Extracted | Unreadable, text: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat, tags: Tags
 ) -> dict[str, ReplyPart]:
-    """Return the parts of a reply that was already read, with this result."""
+    """Return the parts of a reply that was already read, with `extracted` as the result."""
     if isinstance(extracted, Unreadable):
         answer = text[draft_in(text, subtasks, answer_format, tags).end :]
         return {subtask.name: ReplyPart(answer, extracted) for subtask in subtasks}
@@ -77,11 +77,12 @@ def reads_as(
     Returns:
         True if the reply's JSON object has a field of the output, or if the reply is neither prose nor readable JSON.
     """
-    return found_as(read(text, finish, among, answer_format, tags), subtask, among)
+    return extracted_reads_as(read(text, finish, among, answer_format, tags), subtask, among)
 
 
-def found_as(extracted: Extracted | Unreadable, subtask: Subtask, among: Sequence[Subtask]) -> bool:
-    """Return the same as `reads_as` for a reply that was already read, with this result."""
+def extracted_reads_as(extracted: Extracted | Unreadable, subtask: Subtask, among: Sequence[Subtask]) -> bool:
+    """Return whether a reply that was already read, with `extracted` as the result, reads as this subtask's output
+    (`reads_as`)."""
     if isinstance(extracted, Unreadable):
         return not extracted.is_prose
     value = extracted.value.get(subtask.name) if len(among) > 1 else extracted.value
@@ -89,6 +90,6 @@ def found_as(extracted: Extracted | Unreadable, subtask: Subtask, among: Sequenc
 
 
 def reread(text: str) -> ReplyPart:
-    """Return a text of the state as a part, after a fault may have changed it."""
+    """Read a text of the state again, after a fault may have changed it."""
     extracted = extract(text, draft=NO_DRAFT)
     return ReplyPart(text, extracted if isinstance(extracted, Unreadable) else extracted.value)

@@ -12,7 +12,8 @@ from bench.scenario import Output, Subtask, schema_of
 
 
 def answer_schema(subtasks: Sequence[Subtask]) -> Mapping[str, Any]:
-    """Return one subtask's output schema, or an object with one required property for each of several. It is cached."""
+    """Return the JSON schema of the answer to a call: one subtask's output schema, or an object with one required property for
+    each subtask. It is cached."""
     return _schema(tuple([(subtask.name, subtask.output) for subtask in subtasks]))
 
 

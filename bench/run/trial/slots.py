@@ -1,4 +1,4 @@
-"""The calls of one trial on their way to the endpoints: those that wait, and those in flight."""
+"""Count the calls of one trial that wait for a slot at an endpoint, and the calls in flight."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bench.run.trial.gate import Gate
 
 
 def unbounded_gates() -> Callable[[Request], Gate]:
-    """Return a function that finds one unlimited gate for all requests."""
+    """Return a function that returns the same unlimited gate for all requests."""
     gate = Gate(sys.maxsize)
     return lambda _: gate
 
 
 class Slots:
-    """The slots of one trial. `gate_of` finds the gate of the endpoint that answers a request. `changed` is called when a call
-    begins or ends to wait, or to be in flight."""
+    """The calls of one trial that wait or are in flight. `gate_of` returns the gate of the endpoint that answers a request.
+    `changed` is called when one of the two numbers changes."""
 
     def __init__(self, gate_of: Callable[[Request], Gate] | None = None):
         self._gate_of = gate_of or unbounded_gates()
@@ -28,7 +28,7 @@ class Slots:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the trial waits, for a slot or a back-off, and has nothing in flight."""
+        """Whether the trial has no call in flight, and a call waits for a slot or a back-off."""
         return self._waiting > 0 and not self.in_flight
 
     def slot(self, request: Request) -> Slot:
@@ -36,7 +36,7 @@ class Slots:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Count a call as waiting, for a slot or a back-off, while the block runs."""
+        """Count a call as waiting while the block runs."""
         self.count(waiting=1)
         try:
             yield
@@ -44,14 +44,14 @@ class Slots:
             self.count(waiting=-1)
 
     def count(self, *, waiting: int = 0, in_flight: int = 0) -> None:
-        """Change the numbers of calls that wait and that are in flight."""
+        """Add to the numbers of calls that wait and that are in flight."""
         self._waiting += waiting
         self.in_flight += in_flight
         self.changed()
 
 
 class Slot:
-    """One call's place in flight."""
+    """The place of one call among the calls in flight."""
 
     def __init__(self, gate: Gate, slots: Slots):
         self._gate, self._slots = gate, slots
@@ -69,6 +69,6 @@ class Slot:
         self._slots.count(in_flight=-1)
         self._gate.leave()
 
-    def saw(self, outcome: Reply | CallFailed) -> None:
-        """Tell the gate what the model did on this call."""
-        self._gate.saw(outcome, self._entered)
+    def report_outcome(self, outcome: Reply | CallFailed) -> None:
+        """Report the outcome of this call to the gate."""
+        self._gate.record_outcome(outcome, self._entered)

@@ -16,7 +16,7 @@ NOTHING: Mapping[str, str] = {}
 
 
 class Source(NamedTuple):
-    """A source of a version: a document (version 0) or a version of a subtask's output."""
+    """An input from which a version was made: a document (version 0), or a version of a subtask's output."""
 
     name: str
     version: int
@@ -45,13 +45,13 @@ class Version:
         object.__setattr__(self, "digest", digest_of(self.text))
 
     def is_made_from(self, names: Iterable[str]) -> bool:
-        """Return whether it was made from an output of one of these subtasks."""
+        """Return whether the version was made from an output of one of these subtasks."""
         return bool({source.name for source in self.made_from if source.version} & set(names))
 
 
 class State:
-    """The state of one trial. Its subtasks are the task's, and those that the architecture adds. `given` names the documents
-    that come with each call: the state of a world."""
+    """The state of one trial. Its subtasks are the subtasks of the task and those that the architecture adds. `given` names the
+    documents that come with each call: the state of a world."""
 
     def __init__(self, task: Task, given: Collection[str] = ()):
         self.task = task
@@ -67,11 +67,10 @@ class State:
 
     @property
     def ready(self) -> tuple[Subtask, ...]:
-        """The subtasks without an output whose inputs are all there, in the order in which they can be asked; added ones come
-        last."""
-        there = self.documents.keys() | self._current.keys()
-        left = [subtask for subtask in self._subtasks.values() if subtask.name not in self._current]
-        return tuple([subtask for subtask in left if there.issuperset(subtask.reads)])
+        """The subtasks without an output whose inputs all exist, in the task's order; added subtasks come last."""
+        available = self.documents.keys() | self._current.keys()
+        open_subtasks = [subtask for subtask in self._subtasks.values() if subtask.name not in self._current]
+        return tuple([subtask for subtask in open_subtasks if available.issuperset(subtask.reads)])
 
     def subtask(self, name: str) -> Subtask:
         return self._subtasks[name]
@@ -86,16 +85,16 @@ class State:
         self._subtasks[subtask.name] = subtask
 
     def is_document(self, name: str) -> bool:
-        """Return whether the name is a document's, of the task or given with a call, and not a subtask's."""
+        """Return whether this is the name of a document, of the task or given with a call."""
         return name in self.documents or name in self.given
 
-    def lacks(self, subtask: Subtask, given: Container[str] = ()) -> list[str]:
-        """Return the inputs of this subtask that nobody has written yet, or given with the call."""
+    def missing_inputs(self, subtask: Subtask, given: Container[str] = ()) -> list[str]:
+        """Return the inputs of this subtask that neither exist in the state nor are given with the call."""
         documents, current = self.documents, self._current
         return [name for name in subtask.reads if not (name in documents or name in current or name in given)]
 
     def forget(self) -> None:
-        """Drop all outputs, since the process that held them has died. Version numbers continue."""
+        """Drop all outputs, because the process that held them has died. Version numbers continue."""
         for name in list(self._current):
             del self._current[name], self._sources[name]
 
@@ -103,7 +102,7 @@ class State:
         return self._current.get(subtask)
 
     def previous(self, subtask: str) -> Version | None:
-        """Return the version before the newest, withdrawn or not; None if there is none."""
+        """Return the version before the newest one, withdrawn or not; None if there is none."""
         history = self._history.get(subtask, [])
         return history[-2] if len(history) > 1 else None
 
@@ -123,16 +122,16 @@ class State:
         return version
 
     def withdraw(self, subtask: str) -> list[str]:
-        """Take back the subtask's output and all that was made from it. Returns the names of the subtasks."""
-        taken = [subtask] if self._current.pop(subtask, None) else []
+        """Remove the subtask's output and all outputs that were made from it. Return the names of their subtasks."""
+        withdrawn = [subtask] if self._current.pop(subtask, None) else []
         self._sources.pop(subtask, None)
         for later in [name for name, version in self._current.items() if version.is_made_from([subtask])]:
-            taken += self.withdraw(later)
-        return taken
+            withdrawn += self.withdraw(later)
+        return withdrawn
 
     def sources(self, subtasks: Sequence[Subtask], given: Mapping[str, str] = NOTHING) -> tuple[Source, ...]:
-        """Return what these subtasks would now read from outside a joint call, each once, in reading order, without inputs that
-        are missing. `given` holds the documents that come with the call."""
+        """Return the sources that these subtasks would read now from outside a joint call, each once and in reading order.
+        Missing inputs are left out. `given` holds the documents that come with the call."""
         joint = {subtask.name for subtask in subtasks}
         names = dict.fromkeys([name for subtask in subtasks for name in subtask.reads if name not in joint])
         if not given:
@@ -141,7 +140,7 @@ class State:
         return tuple([known[name] for name in names if name in known])
 
     def source(self, name: str) -> Source:
-        """Return the document, or the present output, of this name."""
+        """Return the source of this name: the document, or the present output."""
         return self._sources[name]
 
     def text_of(self, source: Source) -> str:

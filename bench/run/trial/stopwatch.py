@@ -14,37 +14,38 @@ Result = TypeVar("Result")
 
 
 class Stopwatch:
-    """Runs during the trial's steps. It stops while a call is in flight or the trial waits (`stop`). While the trial works
-    where its steps cannot be seen (`away`), all real time counts that no `stood` interval covers. If a call turns out to have
-    been in flight for a shorter time, the time before and after counts: a client's own work is framework time."""
+    """Measures framework time: it runs during the trial's steps, and stops while a call is in flight or the trial waits
+    (`stop`). While the trial works where its steps cannot be seen (`count_all_time`), all real time counts except the intervals
+    given to `exclude`. If a call turns out to have been in flight for a shorter time, the time before and after counts: a
+    client's own work is framework time."""
 
     def __init__(self) -> None:
-        self._stepped = 0
+        self._in_steps = 0
         self._mark = 0
         self._stopped = 0
-        self._stood: list[Interval] = []
-        self._abroad: list[Interval] = []
+        self._excluded: list[Interval] = []
+        self._unobserved: list[Interval] = []
 
     @property
     def nanoseconds(self) -> int:
-        if not self._abroad:
-            return self._stepped
-        stood = union(self._stood)
-        return self._stepped + total(union(self._abroad + stood)) - total(stood)
+        if not self._unobserved:
+            return self._in_steps
+        exclude = union(self._excluded)
+        return self._in_steps + total(union(self._unobserved + exclude)) - total(exclude)
 
     @contextmanager
-    def away(self) -> Iterator[None]:
-        """Count the block as the trial's work elsewhere; its steps here are not counted twice."""
+    def count_all_time(self) -> Iterator[None]:
+        """Count the real time of the block as framework time. The trial's steps during the block are not counted twice."""
         began = self.stop()
         try:
             yield
         finally:
-            self._abroad.append((began, perf_counter_ns()))
+            self._unobserved.append((began, perf_counter_ns()))
             self.go_on()
 
-    def stood(self, began: int, ended: int) -> None:
+    def exclude(self, began: int, ended: int) -> None:
         """Exclude an interval of the real clock from framework time."""
-        self._stood.append((began, ended))
+        self._excluded.append((began, ended))
 
     def follow(self, work: Coroutine[Any, Any, Result]) -> Steps[Result]:
         """Return an awaitable that counts the steps of `work`."""
@@ -56,13 +57,14 @@ class Stopwatch:
     def end_step(self) -> None:
         now = perf_counter_ns()
         if not self._stopped:
-            self._stepped += now - self._mark
+            self._in_steps += now - self._mark
         else:
-            self._abroad.append((self._mark, now))
+            self._unobserved.append((self._mark, now))
         self._mark = now
 
     def stop(self) -> int:
-        """Count no steps until `go_on` has been called as often. Return the present time of `time.perf_counter_ns`."""
+        """Count no steps until `go_on` has been called once for each `stop`. Return the present time of
+        `time.perf_counter_ns`."""
         self.end_step()
         self._stopped += 1
         return perf_counter_ns()
@@ -73,7 +75,7 @@ class Stopwatch:
 
 
 class Steps(Generic[Result]):
-    """Passes every step of a coroutine through; the stopwatch runs only during the steps."""
+    """Awaits a coroutine step by step; the stopwatch runs only during the steps."""
 
     def __init__(self, stopwatch: Stopwatch, work: Coroutine[Any, Any, Result]):
         self._stopwatch, self._work = stopwatch, work

@@ -1,4 +1,4 @@
-"""A trial: it owns all parts of one attempt at a task, and is built in one step.
+"""A trial: it owns all parts of one attempt at a task and builds them in one step.
 
 An architecture sees it as a workbench (`bench.run.trial.workbench`). What a task has around it beside its documents are its
 surroundings: nothing, or a world.
@@ -46,7 +46,7 @@ Server = Callable[[Any], AbstractAsyncContextManager[str]]
 
 
 def no_server(_: object) -> AbstractAsyncContextManager[str]:
-    """Refuse to serve a session, for a trial without a server."""
+    """Raise RuntimeError: this trial has no server for sessions."""
     raise RuntimeError("nothing serves the sessions of this workbench")
 
 
@@ -62,7 +62,8 @@ class Settings:
 
 
 class Surroundings:
-    """What a task has around it beside its documents: here, nothing. A world derives its type from this.
+    """What a task has besides its documents. This base class has nothing; a world derives its type from it. `actions` is the
+    workbench's `world`; None if the task has no world.
 
     `actions` is the workbench's `world`; None if there is nothing to act on.
     """
@@ -70,24 +71,24 @@ class Surroundings:
     actions: Any = None
 
     def before_call(self) -> None:
-        """Prepare for a call of the model. A process that is to die can die here."""
+        """Prepare for a call of the model. A world can kill the agent's process here."""
 
     def broken_off(self, reply: Reply, call: int) -> CallFailed | None:
-        """Return how the reply to the call of this number breaks off; None if it arrives whole."""
+        """Return the failure with which the reply to the call of this number breaks off; None if the reply arrives whole."""
         del reply, call
         return None
 
-    async def live(self, trial: Trial, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Let the architecture work to its end. Raises what it raises."""
+    async def run_architecture(self, trial: Trial, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run the architecture to its end. Raises what the architecture raises."""
         await trial.clock.run(work())
 
     def end(self, trial: Trial, stopped: bool) -> Any:
-        """End the surroundings, however the architecture ended, and return what is graded. None if an output of the answer does
-        not fit its schema, or if the trial was `stopped`: then nothing is graded."""
+        """End the surroundings after the architecture has ended, and return the answer to grade. None if an output of the
+        answer does not fit its schema, or if the trial was `stopped`: then nothing is graded."""
         return None if stopped else trial.answer()
 
     def close(self) -> None:
-        """Release its resources."""
+        """Release the resources of the surroundings."""
 
 
 class Trial:
@@ -132,7 +133,7 @@ class Trial:
         )
         self.state = State(scenario.task, environment.given if environment else ())
         self.injection = Injection(self.state, self.schedule, scenario.wrong_outputs, settings.answer_format, settings.tags)
-        self.checks = Checks(self.state, _reference_of(scenario), self.clock.apart, wait=scenario.checks_use_sandbox)
+        self.checks = Checks(self.state, _reference_of(scenario), self.clock.run_in_thread, wait=scenario.checks_use_sandbox)
         self.cases = Cases(functools.partial(Causes, key, self.log, settings.max_attempts, model.name, settings.answer_format))
         self.causes = self.cases.of("")
         self.verifier = Verifier(self.state, self.cases, self.log, self.checks)
@@ -140,51 +141,52 @@ class Trial:
         self._in_cases: dict[tuple[str, str], int] = {}
 
     def add(self, subtask: Subtask, reference: Json = None) -> None:
-        """Add a subtask at run time (`Workbench.add`)."""
+        """Add a subtask at run time."""
         self.state.add(subtask)
         if reference is not None:
             self.causes.references[subtask.name] = reference
 
     def sources(self, subtasks: Sequence[Subtask], given: Mapping[str, str] = NOTHING) -> tuple[Source, ...]:
-        """Return what these subtasks are about to read. Raises RuntimeError if an input has no output yet: a prompt without it
-        would not be the pack's, and nobody would notice."""
+        """Return the sources that these subtasks read now. Raises RuntimeError if an input has no output yet: a prompt without
+        it would not be the pack's prompt, and nobody would notice."""
         joint = {subtask.name for subtask in subtasks}
         for subtask in subtasks:
-            if missing := [name for name in self.state.lacks(subtask, given) if name not in joint]:
+            if missing := [name for name in self.state.missing_inputs(subtask, given) if name not in joint]:
                 if missing[0] in self.state.given:
                     raise RuntimeError(f"'{subtask.name}' reads '{missing[0]}'; give it: propose(..., documents=...)")
                 raise RuntimeError(f"'{subtask.name}' is asked for before '{missing[0]}', which it reads, has an output")
         return self.state.sources(subtasks, given)
 
     def turns(self) -> Turns:
+        """Return a new, empty account of one proposer's turns."""
         return Turns(self.state, self.verifier, self.settings.answer_format, self.settings.tags)
 
-    def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], ask: CallPurpose, call: int) -> Corrupted:
-        """Return a reply as the faults change it that are due for its content."""
-        return self.injection.corrupt(reply, subtasks, ask.context, call)
+    def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], purpose: CallPurpose, call: int) -> Corrupted:
+        """Return a reply after the content faults that are due for it."""
+        return self.injection.corrupt(reply, subtasks, purpose.context, call)
 
-    async def foresee(self, proposals: Iterable[Proposal]) -> None:
-        """Run checks that can take long off the event loop, for proposals and for what a fault in the state will make of
-        them."""
+    async def run_checks_ahead(self, proposals: Iterable[Proposal]) -> None:
+        """Run slow checks of proposals off the event loop, also for the texts that faults in the state will make of the
+        proposals."""
         for proposal in proposals:
-            if not self.verifier.takes_long(proposal.text):
+            if not self.verifier.can_be_slow(proposal.text):
                 continue
-            await self.verifier.foresee(proposal)
+            await self.verifier.run_ahead(proposal)
             struck = {}
             for subtask in proposal.subtasks:
                 part = proposal.parts.get(subtask.name)
-                if part and (text := self.injection.foreseen(subtask, part, proposal.attempt)) != part.text:
+                if part and (text := self.injection.preview_write(subtask, part, proposal.attempt)) != part.text:
                     struck[subtask.name] = reread(text)
             if struck:
-                await self.verifier.foresee(replace(proposal, parts={**proposal.parts, **struck}, undamaged={}))
+                await self.verifier.run_ahead(replace(proposal, parts={**proposal.parts, **struck}, undamaged={}))
 
     def write(self, proposal: Proposal, verified: bool) -> None:
-        """Write each part of a proposal to the state, after the due faults."""
+        """Write each part of a proposal to the state, after the due faults at point `state`."""
         for subtask in proposal.subtasks:
             name = subtask.name
             part = proposal.parts.get(name) or ReplyPart("", Unreadable("empty", "the reply says nothing of it"))
             call = proposal.calls[-1] if proposal.calls else None
-            text, receipts = self.injection.write(subtask, part, proposal.attempt, call)
+            text, receipts = self.injection.text_to_write(subtask, part, proposal.attempt, call)
             written = reread(text) if text != part.text else part
             undamaged = proposal.undamaged.get(name)
             version = self.state.put(name, written, proposal.calls, proposal.made_from, undamaged)
@@ -205,27 +207,27 @@ class Trial:
         outputs = self.verifier.outputs(names)
         return outputs if len(outputs) == len(names) else None
 
-    def decisions(self) -> None:
+    def log_decisions(self) -> None:
         """Log the answer of a trial in a world: the last output of each judgment in each state of the world."""
         self.log.emit(Answered(tuple((name, number) for (name, _), number in self._in_cases.items())))
 
-    def crashed(self, event: int) -> None:
-        """Drop what the architecture's process held in memory: by this event it has died."""
-        self.injection.settle()
+    def drop_process_state(self, event: int) -> None:
+        """Drop the state that the agent's process held in memory, because the process died at this event."""
+        self.injection.end_attempts()
         self.state.forget()
         self.accepted.clear()
         self.verifier.carried.clear()
-        self.cases.crashed(event)
+        self.cases.note_crash(event)
 
     def close(self, answered: bool) -> None:
-        """Record how each delivered fault ended."""
-        self.injection.settle()
+        """Record the end of each delivered fault."""
+        self.injection.end_attempts()
         calls = Lineage(self.log.events).of_answer if answered and self.schedule.receipts else frozenset()
         self.schedule.close(answered, lambda receipt: receipt.call in calls or receipt.due.fault.point in WORLD_POINTS)
 
 
 def _reference_of(scenario: Scenario) -> Reference:
-    """Return the function that returns the pack's right output of a subtask."""
+    """Return the function that gives the pack's right output of a subtask."""
     if scenario.environment:
         return scenario.environment.right or unknown
     return lambda subtask, _: scenario.reference[subtask]

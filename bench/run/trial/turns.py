@@ -1,4 +1,4 @@
-"""The turns in which one proposer makes its outputs: an agent can plan, answer, look again and answer anew.
+"""The turns in which one proposer makes its outputs: an agent can plan, answer, read more and answer again.
 
 Nobody says how many turns an output will take, nor which turns it comes from. Both are inferred here from the calls.
 """
@@ -16,7 +16,7 @@ from bench.run.trial.drafts import KNOWN, LONG, Tags
 from bench.run.trial.judging import Verifier
 from bench.run.trial.proposal import Proposal
 from bench.run.trial.reading import read
-from bench.run.trial.reply import ReplyPart, found_as, parts_in, parts_of, reads_as
+from bench.run.trial.reply import ReplyPart, extracted_reads_as, parts_in, parts_of, reads_as
 from bench.run.trial.state import Source, State
 from bench.run.trial.verification import Unreadable
 from bench.scenario import Json, Subtask
@@ -24,67 +24,68 @@ from bench.scenario import Json, Subtask
 
 @dataclass(frozen=True)
 class Turn:
-    """One call and its reply. `gives_output`: it reads as an output of one of the subtasks, before or after its faults; a reply
-    that calls tools is only a step. `extracted` is what was read in its text; None for a long one, which is expensive to keep
-    and is cached for a while by its reader (`bench.run.trial.drafts`)."""
+    """One call and its reply. `gives_output` says whether the reply reads as an output of one of the subtasks, before or after
+    its faults; a reply that calls tools is only a step. `extracted` is what was read in the reply's text; None for a long
+    reply, whose reader caches the result (`bench.run.trial.drafts`)."""
 
     subtasks: tuple[Subtask, ...]
-    ask: CallPurpose
+    purpose: CallPurpose
     received: Received
     gives_output: bool
     extracted: Extracted | Unreadable | None
 
 
 class Turns:
-    """The calls that one proposer made so far, by subtask."""
+    """The calls that one proposer has made so far, by subtask."""
 
     def __init__(self, state: State, verifier: Verifier, answer_format: AnswerFormat = DEFAULT, tags: Tags = KNOWN):
         self._state, self._verifier, self._format, self._tags = state, verifier, answer_format, tags
-        self._of: dict[str, list[Turn]] = {}
+        self._by_subtask: dict[str, list[Turn]] = {}
         self._by_call: dict[int, Turn] = {}
-        self._offered: set[int] = set()
+        self._proposed_calls: set[int] = set()
 
-    def add(self, subtasks: Sequence[Subtask], ask: CallPurpose, received: Received) -> None:
-        text, before, finish = received.text, received.undamaged, received.finish
+    def add(self, subtasks: Sequence[Subtask], purpose: CallPurpose, received: Received) -> None:
+        """Add a call and its reply as a turn."""
+        text, undamaged, finish = received.text, received.undamaged, received.finish
         extracted = read(text, finish, subtasks, self._format, self._tags)
-        gives_output = not received.tool_calls and any(found_as(extracted, subtask, subtasks) for subtask in subtasks)
-        if before is not None and not received.tool_calls and not gives_output:
-            gives_output = any(reads_as(before, finish, subtask, subtasks, self._format, self._tags) for subtask in subtasks)
-        turn = Turn(tuple(subtasks), ask, received, gives_output, extracted if len(text) <= LONG else None)
+        gives_output = not received.tool_calls and any(extracted_reads_as(extracted, subtask, subtasks) for subtask in subtasks)
+        if undamaged is not None and not received.tool_calls and not gives_output:
+            gives_output = any(reads_as(undamaged, finish, subtask, subtasks, self._format, self._tags) for subtask in subtasks)
+        turn = Turn(tuple(subtasks), purpose, received, gives_output, extracted if len(text) <= LONG else None)
         self._by_call[received.call] = turn
         for subtask in subtasks:
-            self._of.setdefault(subtask.name, []).append(turn)
+            self._by_subtask.setdefault(subtask.name, []).append(turn)
 
     def parts(self, text: str, subtasks: Sequence[Subtask], finish: str = "stop") -> dict[str, ReplyPart]:
         """Return the parts of these subtasks in a text."""
         return parts_of(text, finish, subtasks, self._format, self._tags)
 
-    def answered(self, name: str) -> bool:
-        """Return whether any reply came from which this subtask's output can have been made."""
-        return name in self._of
+    def has_reply(self, name: str) -> bool:
+        """Return whether a reply arrived from which this subtask's output can have been made."""
+        return name in self._by_subtask
 
     def under_way(self, subtasks: Sequence[Subtask]) -> bool:
-        """Return whether the last reply for these subtasks is neither an output nor proposed as one."""
+        """Return whether the last reply for these subtasks is neither an output nor proposed as an output."""
         last = self._last(subtasks)
-        return last is not None and not last.gives_output and last.received.call not in self._offered
+        return last is not None and not last.gives_output and last.received.call not in self._proposed_calls
 
-    def to_foresee(self, subtasks: Sequence[Subtask]) -> Iterator[Proposal]:
-        """Return the unjudged proposals whose checks can take long."""
-        return self._unjudged_proposals(subtasks, self._verifier.takes_long)
+    def slow_proposals(self, subtasks: Sequence[Subtask]) -> Iterator[Proposal]:
+        """Return the proposals without a verdict whose checks can be slow."""
+        return self._unjudged_proposals(subtasks, self._verifier.can_be_slow)
 
     def _unjudged_proposals(
         self, subtasks: Sequence[Subtask], wanted: Callable[[str], bool] = lambda _: True
     ) -> Iterator[Proposal]:
-        """Yield the proposals of the replies for these subtasks that give an output, are not judged, and whose text is
-        wanted."""
-        turns = {turn.received.call: turn for subtask in subtasks for turn in self._of.get(subtask.name, [])}
+        """Yield a proposal for each reply for these subtasks that gives an output, has no verdict, and whose text is
+        `wanted`."""
+        turns = {turn.received.call: turn for subtask in subtasks for turn in self._by_subtask.get(subtask.name, [])}
         for call, turn in sorted(turns.items()):
             if turn.gives_output and not self._verifier.has_judged(call) and wanted(turn.received.text):
                 yield self._proposal([turn], turn.received.text, turn.subtasks)
 
     def judge_last(self, subtasks: Sequence[Subtask]) -> int | None:
-        """Verify in shadow the last reply for these subtasks if it gives an output that is not judged. Returns the number of
-        the verdict that rejected it; None if none did."""
+        """Verify in shadow the last reply for these subtasks, if it gives an output without a verdict. Return the number of the
+        event that rejected it; None if no event did."""
         last = self._last(subtasks)
         if last is None:
             return None
@@ -93,8 +94,8 @@ class Turns:
         return self._verifier.rejection_of(last.received.call)
 
     def judge_rest(self, subtask: Subtask, kept: Mapping[str, ReplyPart]) -> None:
-        """Verify in shadow each reply for this subtask that gives an output and is not judged. `kept` is the proposer's answer,
-        by subtask: it has detected no fault in an output that it hands in unchanged."""
+        """Verify in shadow each reply for this subtask that gives an output without a verdict. `kept` is the proposer's answer
+        by subtask: an output that it submits unchanged detects no fault."""
         for proposal in self._unjudged_proposals([subtask]):
             unchanged = {name for name, part in proposal.parts.items() if name in kept and kept[name].value == part.value}
             self._verifier.verify(proposal, sufficiency=False, view="shadow", kept=unchanged)
@@ -106,26 +107,26 @@ class Turns:
         made_from: Sequence[Source] | None = None,
         call: int | None = None,
     ) -> Proposal:
-        """Return what the proposer made of its turns. `text` holds the outputs; `made_from` are its inputs, or None for the
-        inputs that it would get now. `call` is the call whose reply the text is; None for a framework, which does not say.
-        Raises RuntimeError if no reply ever came."""
-        missing = [subtask.name for subtask in subtasks if not self.answered(subtask.name)]
+        """Return a proposal of the outputs in `text`. `made_from` holds their inputs; None stands for the present inputs.
+        `call` is the number of the call whose reply is `text`; None for a framework, which does not say. Raises RuntimeError if
+        no reply arrived for one of the subtasks."""
+        missing = [subtask.name for subtask in subtasks if not self.has_reply(subtask.name)]
         if missing:
             raise RuntimeError(f"no reply ever came for {' + '.join(missing)}")
         taken = {turn.received.call: turn for subtask in subtasks for turn in [self._turn_of(text, subtask, subtasks, call)]}
-        self._offered.update(taken)
+        self._proposed_calls.update(taken)
         return self._proposal([turn for _, turn in sorted(taken.items())], text, tuple(subtasks), made_from)
 
     def _last(self, subtasks: Sequence[Subtask]) -> Turn | None:
-        turns = [self._of[subtask.name][-1] for subtask in subtasks if subtask.name in self._of]
+        turns = [self._by_subtask[subtask.name][-1] for subtask in subtasks if subtask.name in self._by_subtask]
         return max(turns, key=lambda turn: turn.received.call, default=None)
 
     def _turn_of(self, text: str, subtask: Subtask, subtasks: Sequence[Subtask], call: int | None) -> Turn:
-        """Return the turn of this call. If the call is unknown: the last turn whose reply is this text, or says the same of the
-        subtask; else the last turn."""
+        """Return the turn that made `text`. If the call is unknown, it is the last turn whose reply is this text, or has the
+        same value for the subtask; else the last turn."""
         if call is not None:
             return self._by_call[call]
-        turns = self._of[subtask.name][::-1]
+        turns = self._by_subtask[subtask.name][::-1]
         if same_text := next((turn for turn in turns if turn.received.text == text), None):
             return same_text
         part = self.parts(text, subtasks).get(subtask.name)
@@ -136,8 +137,8 @@ class Turns:
     def _proposal(
         self, taken: Sequence[Turn], text: str, subtasks: tuple[Subtask, ...], made_from: Sequence[Source] | None = None
     ) -> Proposal:
-        """Return these turns' outputs of the subtasks; `text` is the reply of one of them, or was made from all."""
-        turns = {turn.received.call: turn for proposal in taken for turn in self._making(proposal)}
+        """Return a proposal of these turns. `text` is the reply of one of the turns, or was made from all of them."""
+        turns = {turn.received.call: turn for proposal in taken for turn in self._turns_behind(proposal)}
         calls = sorted(turns)
         undamaged: dict[str, ReplyPart] = {}
         for turn in taken:
@@ -147,7 +148,7 @@ class Turns:
                 undamaged |= {name: part for name, part in parts.items() if name in names}
         return Proposal(
             subtasks,
-            taken[-1].ask.context.attempt,
+            taken[-1].purpose.context.attempt,
             tuple(calls),
             text,
             self._parts_of(taken, text, subtasks),
@@ -157,28 +158,29 @@ class Turns:
         )
 
     def _parts_of(self, taken: Sequence[Turn], text: str, subtasks: tuple[Subtask, ...]) -> dict[str, ReplyPart]:
-        """Return the parts of these subtasks in a text: a reply of one of the turns, or a text made from all, which counts as
-        complete."""
+        """Return the parts of these subtasks in a text: a reply of one of the turns, or a text made from all turns, which
+        counts as complete."""
         turn = next((turn for turn in taken if turn.received.text == text), None)
         if turn and turn.extracted and turn.subtasks == subtasks:
             return parts_in(turn.extracted, text, subtasks, self._format, self._tags)
         return self.parts(text, subtasks, turn.received.finish if turn else "stop")
 
-    def _making(self, taken: Turn) -> list[Turn]:
-        """Return the turns that led to this turn's output: those of its attempt, without other samples and rejected ones, and
-        all that gave no output, such as a plan."""
-        turns = {turn.received.call: turn for subtask in taken.subtasks for turn in self._of[subtask.name]}
+    def _turns_behind(self, taken: Turn) -> list[Turn]:
+        """Return the turns that led to this turn's output: the turns of its attempt, without other samples and rejected turns,
+        and all turns without an output, such as a plan."""
+        turns = {turn.received.call: turn for subtask in taken.subtasks for turn in self._by_subtask[subtask.name]}
         return [turn for _, turn in sorted(turns.items()) if turn is taken or self._contributes(turn, taken)]
 
     def _contributes(self, turn: Turn, taken: Turn) -> bool:
+        """Return whether a turn led to the output of the turn `taken`."""
         rejected = self._verifier.has_rejected(turn.received.call)
         if not turn.gives_output:
-            return not (rejected and turn.received.call in self._offered)
-        context, other = taken.ask.context, turn.ask.context
+            return not (rejected and turn.received.call in self._proposed_calls)
+        context, other = taken.purpose.context, turn.purpose.context
         same = (context.attempt, context.sample) == (other.attempt, other.sample)
         return same and not rejected
 
     def _value(self, turn: Turn, subtask: Subtask) -> Json | Unreadable:
-        """Return the subtask's value in the turn's reply; None if there is none."""
+        """Return the value of the subtask in the turn's reply; None if the reply has no part for it."""
         part = self.parts(turn.received.text, turn.subtasks, turn.received.finish).get(subtask.name)
         return part.value if part else None

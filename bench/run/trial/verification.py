@@ -1,4 +1,4 @@
-"""The boundary: how a reply becomes an output, and why it may not.
+"""The boundary: how a reply becomes an output, and why it may be rejected.
 
 **One rule for all architectures** finds the JSON in a reply: it is the first JSON object that can be read after the draft of a
 reasoning model (`bench.run.trial.drafts`). Text around it, also code fences, is ignored. An opening brace that begins no JSON
@@ -21,7 +21,7 @@ from bench.common.errors import one_line
 from bench.common.values import dataclass
 from bench.common.wording import first_of
 from bench.record.events import ViolationKind
-from bench.run.trial.decoding import LONGEST_BEGUN, Extracted, Malformed, Objects, end_of, ran_out, rest_of
+from bench.run.trial.decoding import LONGEST_BEGUN, Extracted, Malformed, Objects, end_of, is_cut_off, rest_of
 from bench.run.trial.drafts import KEPT, LONG, Draft, draft_of
 from bench.run.trial.largeness import too_large
 from bench.scenario import LONGEST_NOTE, Check, Context, Json, Output, Subtask
@@ -39,8 +39,8 @@ OF_A_LIST = frozenset({"literal_error", "enum", "union_tag_invalid"})
 
 @dataclass(frozen=True)
 class Rejected:
-    """Why a subtask's output is not accepted. `detail` is one line that a repair prompt can show to the model. `errors` holds
-    pydantic's types of the schema violations in it. If it `reads_as_success`, a repair prompt says that all went well."""
+    """The rejection of a subtask's output. `detail` is one line that a repair prompt can show to the model. `errors` holds
+    pydantic's types of the schema violations. With `reads_as_success`, a repair prompt says that all went well."""
 
     subtask: str
     reason: Reason
@@ -58,8 +58,8 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """Why no JSON object could be read, or its code not be assigned to places. `is_prose`: no object even began, so that the
-    reply can be meant as words."""
+    """The reason why no JSON object could be read in a reply, or why its code could not be assigned to fields. `is_prose` says
+    that no object began, so that the reply can be meant as prose."""
 
     reason: Literal["empty", "refusal", "not_json", "cut_off", "code_blocks"]
     detail: str
@@ -85,7 +85,7 @@ _refusal = re.compile(r"^\W*+(i['’]?m sorry|i am sorry|sorry|i can(?:no|['’]
 def extract(
     text: str, finish: str = "stop", code: tuple[tuple[int, int], ...] | None = None, draft: Draft | None = None
 ) -> Extracted | Unreadable:
-    """Return the reply's JSON object by the rule above, in time linear in the text. Never raises.
+    """Return a reply's JSON object by the rule in this module's docstring, in time linear in the text. Never raises.
 
     code   the reply's code blocks, text[start:end] each, if the answer has code outside of its JSON: they are not searched, and
            nothing after a malformed object is, since only code follows
@@ -112,12 +112,12 @@ def _extract(text: str, code: tuple[tuple[int, int], ...] | None, draft: Draft) 
         read = objects.read(start)
         if isinstance(read, Extracted):
             return read
-        if ran_out(text, read, last):
+        if is_cut_off(text, read, last):
             return Unreadable("cut_off", "the JSON object is not closed: the reply breaks off inside it")
         if begun := _begun.match(text, start):
             malformed = malformed or _excerpt(text, read)
-        behind = objects.end(start) if begun else start + 1
-        start = -1 if begun and code is not None else _next_begin(text, behind, code, last)
+        next_start = objects.end(start) if begun else start + 1
+        start = -1 if begun and code is not None else _next_begin(text, next_start, code, last)
     else:
         return Unreadable("not_json", f"the reply begins {MOST_BEGUN:,} objects that are no JSON")
     if malformed:
@@ -131,8 +131,8 @@ _extract_once = lru_cache(maxsize=KEPT)(_extract)
 
 
 def _next_begin(text: str, start: int, code: tuple[tuple[int, int], ...] | None, last: int) -> int:
-    """Return where the next object can begin, whole or broken; -1 if none does. The decoder is not asked, since it counts the
-    lines before each error: a text of only braces would take quadratic time."""
+    """Return the place where the next object can begin, whole or broken; -1 if no object begins. The decoder is not asked,
+    since it counts the lines before each error: a text of only braces would take quadratic time."""
     brace = _next_brace(text, start, code)
     while brace >= 0 and not _begins.match(text, brace) and len(rest_of(text, brace + 1, last)) > LONGEST_BEGUN:
         brace = _next_brace(text, brace + 1, code)
@@ -165,7 +165,7 @@ def judge(
     without_findings_of: Container[str] = (),
     ask: AskCheck = ask_directly,
 ) -> dict[str, Verdict]:
-    """Return the verdict on each subtask's value: its output if it is accepted.
+    """Return the verdict on each subtask's value: the output if the value is accepted, else the rejection.
 
     values    the proposed values; a subtask can be missing
     earlier   valid outputs, from outside, of what these subtasks read
@@ -176,7 +176,7 @@ def judge(
     verdicts: dict[str, Verdict] = {}
     outputs = dict(earlier)
     for subtask in subtasks:
-        verdict = validate(subtask, values[subtask.name]) if subtask.name in values else _absent(subtask)
+        verdict = validate(subtask, values[subtask.name]) if subtask.name in values else _missing_part(subtask)
         if not isinstance(verdict, Rejected):
             outputs[subtask.name] = verdict
             verdict = check(subtask, verdict, documents, outputs, ask) or verdict
@@ -191,7 +191,7 @@ def judge(
 
 
 def validate(subtask: Subtask, value: Json | Unreadable) -> Verdict:
-    """Check a value against the subtask's schema. A value on which a validator of the pack raises does not fit."""
+    """Validate a value against the subtask's schema. A value on which a validator of the pack raises is rejected."""
     if isinstance(value, Unreadable):
         return Rejected(subtask.name, value.reason, value.detail)
     if why := too_large(value):
@@ -199,34 +199,35 @@ def validate(subtask: Subtask, value: Json | Unreadable) -> Verdict:
     try:
         return subtask.output.model_validate(value)
     except ValidationError as error:
-        return _violating(subtask, error)
+        return _schema_rejection(subtask, error)
     except Exception as error:
         return Rejected(subtask.name, "schema", _one_line(f"the output: {type(error).__name__}: {error}"))
 
 
-def _absent(subtask: Subtask) -> Rejected:
+def _missing_part(subtask: Subtask) -> Rejected:
+    """Return the rejection of a subtask that the reply does not mention."""
     return Rejected(subtask.name, "schema", f"{subtask.name}: Field required", errors=("missing",))
 
 
-def _violating(subtask: Subtask, error: ValidationError) -> Rejected:
-    """Reject an output for its first few schema violations, each with its place."""
+def _schema_rejection(subtask: Subtask, error: ValidationError) -> Rejected:
+    """Return the rejection of an output, with its first few schema violations and their places."""
     first = first_of(error, 3)
     detail = "; ".join(f"{'.'.join(map(str, error['loc'])) or 'the output'}: {error['msg']}" for error in first)
-    left = error.error_count() - len(first)
-    more = f"; and {left} more" if left > 0 else ""
+    unnamed = error.error_count() - len(first)
+    more = f"; and {unnamed} more" if unnamed > 0 else ""
     return Rejected(subtask.name, "schema", _one_line(detail + more), errors=tuple(error["type"] for error in first))
 
 
 def check(
     subtask: Subtask, output: Output, documents: Mapping[str, str], outputs: Mapping[str, Output], ask: AskCheck = ask_directly
 ) -> Rejected | None:
-    """Run the subtask's checks, in order, up to the first objection; then see whether its signals can be asked.
+    """Run the subtask's checks in order, up to the first objection; then test whether its signals run without an exception.
 
     If an input of the subtask has no valid output, no check is run: the output would have to be made again anyway.
     """
     context = Context(documents, {name: outputs[name] for name in subtask.reads if name in outputs})
-    lacks = [name for name in subtask.reads if not (name in documents or name in outputs)]
-    for check in (*(() if lacks else subtask.checks), *map(_asking, filter(None, (subtask.sufficient, subtask.finds)))):
+    missing = [name for name in subtask.reads if not (name in documents or name in outputs)]
+    for check in (*(() if missing else subtask.checks), *map(_as_check, filter(None, (subtask.sufficient, subtask.finds)))):
         objection = ask(subtask, check, output, context)
         if objection is not None:
             return Rejected(subtask.name, "check", _one_line(objection))
@@ -234,8 +235,8 @@ def check(
 
 
 @lru_cache(maxsize=256)
-def _asking(signal: Callable[[Any], object]) -> Check:
-    """Return a check that only rejects outputs on which the signal raises."""
+def _as_check(signal: Callable[[Any], object]) -> Check:
+    """Return a check that rejects only outputs on which the signal raises."""
 
     def ask(output: Any, _: Context) -> None:
         signal(output)
@@ -245,13 +246,14 @@ def _asking(signal: Callable[[Any], object]) -> Check:
 
 
 def insufficient(subtask: Subtask, output: Output) -> Rejected | None:
-    """Return why a valid output is too weak to build on, or None: the second signal of runtime branching."""
+    """Return the rejection of a valid output that is too weak to build on; None if it is sufficient. This is the second signal
+    of runtime branching."""
     why = subtask.sufficient(output) if subtask.sufficient else None
     return Rejected(subtask.name, "insufficient", _one_line(why)) if why is not None else None
 
 
 def finding(subtask: Subtask, output: Output) -> Rejected | None:
-    """Return what a validating subtask's output finds wrong with an earlier subtask's, or None."""
+    """Return the rejection of an earlier subtask's output that this validating output finds wrong; None if it finds nothing."""
     complaint = subtask.finds(output) if subtask.finds else None
     return Rejected(complaint.subtask, "found_wrong", _one_line(complaint.reason)) if complaint else None
 

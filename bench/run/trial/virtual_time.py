@@ -22,7 +22,7 @@ from bench.run.trial.loop import from_thread, running
 
 
 class RealTime:
-    """Real time passes by itself: parallel work overlaps as it does, and nothing has to be declared."""
+    """Real time passes by itself: parallel calls overlap, and no call has to be declared."""
 
     def __init__(self) -> None:
         self._epoch = perf_counter_ns()
@@ -31,7 +31,7 @@ class RealTime:
         return perf_counter_ns() - self._epoch
 
     def restart(self) -> None:
-        """Let the trial begin only now."""
+        """Start the trial's time now."""
         self._epoch = perf_counter_ns()
 
     async def sleep(self, seconds: float) -> None:
@@ -41,7 +41,7 @@ class RealTime:
         return nullcontext()
 
     def advance(self, nanoseconds: int) -> None:
-        """Let time pass that was once spent for another trial."""
+        """Advance the clock by time that another trial spent on the same call."""
         self._epoch -= nanoseconds
 
     def reach(self, moment: int) -> None:
@@ -50,18 +50,18 @@ class RealTime:
     def expect(self, calls: int) -> None:
         pass
 
-    def arrival(self, what: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:  # noqa: ARG002
+    def endpoint_call(self, what: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:  # noqa: ARG002
         return nullcontext()
 
     def elsewhere(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def jobs(self, more: int) -> None:
+    def add_jobs(self, more: int) -> None:
         pass
 
 
 class VirtualTime:
-    """Virtual time passes when nothing of the trial can run. A cancelled sleep takes no time."""
+    """Virtual time passes only when no work of the trial can run. A cancelled sleep takes no time."""
 
     def __init__(self) -> None:
         self._now = 0
@@ -79,55 +79,58 @@ class VirtualTime:
         """Do nothing: no time has passed yet."""
 
     async def sleep(self, seconds: float) -> None:
-        """Sleep in virtual time. Raises UndeclaredCalls in a thread, whose idleness nobody sees."""
+        """Sleep in virtual time. Raises UndeclaredCalls in a thread, because nobody sees when a thread is idle."""
         if from_thread.get() and not self._elsewhere:
             raise UndeclaredCalls(
                 "a thread made a call on the trial's event loop, and virtual time cannot tell when that thread waits;"
                 " let it make its calls over workbench.endpoint(...), or use a live model"
             )
-        await self._woken(self._bed(self._now + in_nanoseconds(seconds), 1))
+        await self._wait_for(self._add_timer(self._now + in_nanoseconds(seconds), 1))
 
     @asynccontextmanager
     async def in_turn(self) -> AsyncIterator[None]:
-        """Surround a job in a thread: it ends once nothing else of the trial can run, before any sleeper wakes. Jobs end in the
-        order in which they began. While the trial works elsewhere, its declared calls already have an order."""
-        bed = None if self._elsewhere else self._bed(self._now, 0)
+        """Delay the end of a job in a thread until nothing else of the trial can run, and before any sleeper wakes. Jobs end in
+        the order in which they began. While the trial works outside of this event loop, its declared calls already have an
+        order."""
+        timer = None if self._elsewhere else self._add_timer(self._now, 0)
         try:
             yield
         except BaseException:
-            if bed:
-                bed.cancel()
+            if timer:
+                timer.cancel()
             raise
-        if bed:
-            await self._woken(bed)
+        if timer:
+            await self._wait_for(timer)
 
-    def _bed(self, due: int, rank: int) -> asyncio.Future[None]:
-        woken = running().create_future()
-        heapq.heappush(self._timers, (due, rank, next(self._numbers), woken))
-        return woken
+    def _add_timer(self, due: int, rank: int) -> asyncio.Future[None]:
+        """Add a timer that is due at this moment. Timers of the same moment fire in the order of their rank."""
+        timer = running().create_future()
+        heapq.heappush(self._timers, (due, rank, next(self._numbers), timer))
+        return timer
 
-    async def _woken(self, woken: asyncio.Future[None]) -> None:
+    async def _wait_for(self, timer: asyncio.Future[None]) -> None:
+        """Register as a sleeper until this timer has fired."""
         sleepers = running().sleepers
         sleepers[self] = None
         self._asleep += 1
         try:
-            await woken
+            await timer
         finally:
             self._asleep -= 1
             if not self._asleep:
                 del sleepers[self]
 
     def wake(self) -> bool:
-        """Wake the earliest sleeper, since the event loop is idle, unless other work of the trial is in progress."""
+        """Wake the earliest sleeper because the event loop is idle, unless other work of the trial is in progress."""
         if self._jobs and not self._elsewhere:
             return False
-        if self._calls.holds():
+        if self._calls.must_wait():
             return self._calls.wait()
         while self._timers:
-            due, _, _, woken = heapq.heappop(self._timers)
-            if not woken.done():
+            due, _, _, timer = heapq.heappop(self._timers)
+            if not timer.done():
                 self._now = max(self._now, due)
-                woken.set_result(None)
+                timer.set_result(None)
                 return True
         return False
 
@@ -135,19 +138,19 @@ class VirtualTime:
         """Do nothing: only live replies are reused."""
 
     def reach(self, moment: int) -> None:
-        """Advance at least to this moment, since real time passed that counts."""
+        """Advance the clock at least to this moment, because real time passed that counts."""
         self._now = max(self._now, moment)
 
     def expect(self, calls: int) -> None:
         self._calls.expect(calls)
 
-    def arrival(self, what: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:
-        return self._calls.arrival(what, together, again)
+    def endpoint_call(self, what: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:
+        return self._calls.endpoint_call(what, together, again)
 
     @contextmanager
     def elsewhere(self) -> Iterator[None]:
-        """Let virtual time pass while a thread of the trial may wait for it. Raises UndeclaredCalls at the end if declared
-        calls never came."""
+        """Let virtual time pass although a thread of the trial may wait for it. Raises UndeclaredCalls at the end if declared
+        calls never arrived."""
         self._elsewhere += 1
         try:
             yield
@@ -155,6 +158,6 @@ class VirtualTime:
             self._elsewhere -= 1
         self._calls.check()
 
-    def jobs(self, more: int) -> None:
-        """Change the number of jobs in threads that work for the trial."""
+    def add_jobs(self, more: int) -> None:
+        """Add to the number of jobs in threads that work for the trial."""
         self._jobs += more

@@ -1,4 +1,6 @@
-"""The workbench: all that an architecture can do. It renders, asks, injects, verifies, commits and logs.
+"""The workbench: the interface through which an architecture works.
+
+It renders prompts, asks models, injects faults, verifies, commits and logs.
 
     propose            ask a model for the outputs of one or more subtasks
     sample             ask for several samples of them at the same time
@@ -47,7 +49,7 @@ from bench.task import names_of
 
 @dataclass(frozen=True)
 class LineReply:
-    """A reply as an agent gets it.
+    """A reply as an agent gets it through its line to the model.
 
     text     the reply's text
     finish   how it ended, as OpenAI writes it
@@ -68,7 +70,7 @@ text made from them."""
 
 
 async def direct(messages: Sequence[Message], line: ModelLine) -> LineReply:
-    """Send the messages once, unchanged: the default agent.
+    """Send the messages once, unchanged. This is the default agent.
 
     Args:
         messages: The rendered messages.
@@ -81,7 +83,7 @@ async def direct(messages: Sequence[Message], line: ModelLine) -> LineReply:
 
 
 class Workbench:
-    """What an architecture sees of its trial."""
+    """The interface of a trial to its architecture."""
 
     def __init__(self, trial: Trial):
         self._trial, self.key = trial, trial.key
@@ -89,14 +91,14 @@ class Workbench:
 
     @property
     def model(self) -> str:
-        """Return which version of a model answers: its name, and a digest of its parameters without their recording."""
+        """Return the version of the model that answers: its name, and a digest of its parameters without their recording."""
         model = self._trial.caller.model_in(self._trial.cases.life)
         parameters = {name: value for name, value in model.parameters.items() if name != "recording"}
         return f"{model.name} {digest_of(json.dumps(parameters, sort_keys=True, default=str))}"
 
     @property
     def max_attempts(self) -> int:
-        """Return how often one subtask may be asked for in one trial. Set a framework's own budget to it."""
+        """Return how often one subtask may be asked for in one trial. Set a framework's own budget to this number."""
         return self._trial.settings.max_attempts
 
     @property
@@ -136,8 +138,8 @@ class Workbench:
         given = self._given_texts(documents)
         sources = self._trial.sources(subtasks, given)
         plan = [self._state.source(planned_by.name)] if planned_by else []
-        asked = self._next(subtasks, sources, repair, given)
-        proposal = await self._propose(subtasks, asked, sources, repair, by, given, task_in_system)
+        purpose = self._next(subtasks, sources, repair, given)
+        proposal = await self._propose(subtasks, purpose, sources, repair, by, given, task_in_system)
         return replace(proposal, made_from=(*proposal.made_from, *plan)) if plan else proposal
 
     async def sample(
@@ -171,12 +173,14 @@ class Workbench:
         first = self._next(subtasks, sources, repair, given)
         further = self._cases.of(case_of(given)).further_samples(names_of(subtasks), first, count - 1)
         return tuple(
-            await asyncio.gather(*(self._propose(subtasks, more, sources, repair, by, given) for more in (first, *further)))
+            await asyncio.gather(
+                *(self._propose(subtasks, purpose, sources, repair, by, given) for purpose in (first, *further))
+            )
         )
 
     @property
     def world(self) -> Any:
-        """Return what can be done in the task's world.
+        """Return the actions that the task's world allows.
 
         It is a `bench.worlds.run.runtime.actions.WorldActions`.
 
@@ -206,7 +210,7 @@ class Workbench:
         return left
 
     def done(self, subtask: Subtask) -> bool:
-        """Tell whether the state holds an output of a subtask: the completion signal.
+        """Return whether the state holds an output of a subtask: the completion signal.
 
         Args:
             subtask: A subtask of the task, or one that was added.
@@ -217,7 +221,7 @@ class Workbench:
         return subtask.name in self._state
 
     def ready(self) -> tuple[Subtask, ...]:
-        """Return the subtasks that can be asked now.
+        """Return the subtasks that can be asked for now.
 
         Returns:
             Those that are not done and whose inputs are all there, in the task's order.
@@ -276,7 +280,7 @@ class Workbench:
             CallFailed: The framework ended with an exception after its last call had failed.
         """
         session = EndpointSession(subtasks, self._trial, judges, limit, judged)
-        async with session.served(server):
+        async with session.serve(server):
             yield session
 
     def verify(self, proposal: Proposal, sufficiency: bool = False) -> Rejected | None:
@@ -296,7 +300,7 @@ class Workbench:
         return rejected
 
     def reject(self, proposal: Proposal, detail: str) -> None:
-        """Log the verdict of a framework that rejected a proposal by its own judgment.
+        """Log that a framework rejected a proposal by its own judgment.
 
         Args:
             proposal: The rejected proposal.
@@ -305,7 +309,7 @@ class Workbench:
         self._trial.accepted.discard(proposal)
         for subtask in proposal.subtasks:
             rejected = Rejected(subtask.name, "check", detail)
-            self._trial.verifier.leave(subtask.name, proposal.calls, rejected, proposal.receipts)
+            self._trial.verifier.log_verdict(subtask.name, proposal.calls, rejected, proposal.receipts)
 
     def commit(self, proposal: Proposal) -> None:
         """Write a verified proposal to the state.
@@ -322,7 +326,7 @@ class Workbench:
         self._trial.write(proposal, verified=True)
 
     def commit_unverified(self, proposal: Proposal) -> None:
-        """Write a proposal to the state as it came: later subtasks read it unverified.
+        """Write a proposal to the state without verifying it: later subtasks read it unverified.
 
         Args:
             proposal: A proposal; `checkpoint` can verify it later.
@@ -330,7 +334,7 @@ class Workbench:
         self._trial.write(proposal, verified=False)
 
     def checkpoint(self, stage: Sequence[Subtask]) -> Rejected | None:
-        """Verify the state's outputs of these subtasks. If none is rejected, all of them are committed.
+        """Verify the outputs of these subtasks in the state. If none is rejected, commit all of them.
 
         Args:
             stage: Subtasks whose outputs were committed unverified, in the task's order.
@@ -345,7 +349,7 @@ class Workbench:
         return rejected
 
     def skip(self, subtask: Subtask) -> bool:
-        """Commit, without a model, the output of a subtask that earlier outputs make needless.
+        """Commit the output of a subtask that earlier outputs make unnecessary, without asking a model.
 
         Args:
             subtask: A subtask that can be asked now.
@@ -357,10 +361,10 @@ class Workbench:
             return False
         read = [name for name in subtask.reads if name not in self._state.documents]
         outputs = self._trial.verifier.outputs(read)
-        needless = self._trial.checks.needless(subtask, outputs) if len(outputs) == len(read) else None
-        if needless is None:
+        output = self._trial.checks.skipped_output(subtask, outputs) if len(outputs) == len(read) else None
+        if output is None:
             return False
-        value = needless.model_dump(mode="json")
+        value = output.model_dump(mode="json")
         version = self._state.put(subtask.name, ReplyPart(dump(value), value), (), self._state.sources([subtask]))
         self._trial.log_commit(version, verified=True)
         return True
@@ -379,7 +383,7 @@ class Workbench:
         return replace(rejected, reply=self._trial.verifier.version(rejected.subtask).text) if rejected else None
 
     def invalidate(self, rejected: Rejected) -> None:
-        """Take back an output that was found wrong, and all that was made from it.
+        """Remove an output that was found wrong, and all outputs that were made from it.
 
         Args:
             rejected: The rejection, as `finding` gives it.
@@ -388,7 +392,7 @@ class Workbench:
             self._trial.verifier.version(rejected.subtask),
             self._trial.verifier.carried.get(rejected.subtask, ()),
         )
-        self._trial.verifier.leave(rejected.subtask, version.calls, rejected, receipts)
+        self._trial.verifier.log_verdict(rejected.subtask, version.calls, rejected, receipts)
         self._state.withdraw(rejected.subtask)
 
     def _given_texts(self, documents: Mapping[str, Document] | None) -> Mapping[str, str]:
@@ -407,38 +411,40 @@ class Workbench:
         repair: Rejected | None,
         given: Mapping[str, str] = NOTHING,
     ) -> CallPurpose:
+        """Return the purpose of the next call for these subtasks in the state of the world that `given` holds."""
         causes = self._cases.of(case_of(given))
         if right := self._trial.right:
             seen = {**self._state.documents, **given}
             packs_own = [subtask.name for subtask in subtasks if subtask in self._trial.task.subtasks]
             causes.references.update({name: right(name, seen) for name in packs_own})
-        return causes.next(names_of(subtasks), (sources, repair.detail if repair else None))
+        return causes.next_purpose(names_of(subtasks), (sources, repair.detail if repair else None))
 
     async def _propose(
         self,
         subtasks: tuple[Subtask, ...],
-        ask: CallPurpose,
+        purpose: CallPurpose,
         sources: Sequence[Source],
         repair: Rejected | None,
         by: Agent,
         given: Mapping[str, str] = NOTHING,
         task_in_system: bool = False,
     ) -> Proposal:
+        """Ask the agent `by` for the outputs of the subtasks in one call and return the proposal."""
         self._trial.surroundings.before_call()
         inputs = {
             source.name: given[source.name] if source.name in given else self._state.text_of(source) for source in sources
         }
-        inputs, receipts = self._injection.read(subtasks, inputs, ask.context.attempt, ask.context.sample)
+        inputs, receipts = self._injection.read_inputs(subtasks, inputs, purpose.context.attempt, purpose.context.sample)
         prompt = prompt_of(self._trial.task, subtasks, inputs, repair, self._trial.settings.repair, self.answer_format)
         messages = prompt.messages_with_task_in_system if task_in_system else prompt.messages
         turns = self._trial.turns()
-        answer = await by(messages, self._line(subtasks, ask, turns, self._cases.of(case_of(given))))
-        self._injection.settle(subtasks, ask.context.sample)
+        answer = await by(messages, self._line(subtasks, purpose, turns, self._cases.of(case_of(given))))
+        self._injection.end_attempts(subtasks, purpose.context.sample)
         text, call = (answer, None) if isinstance(answer, str) else (answer.text, answer.call)
         proposal = turns.proposal(text, subtasks, sources, call)
         if given:
             proposal = replace(proposal, documents=given)
-        await self._trial.foresee([proposal])
+        await self._trial.run_checks_ahead([proposal])
         if not receipts:
             return proposal
         for receipt in receipts:
@@ -446,7 +452,10 @@ class Workbench:
         return replace(proposal, receipts=(*receipts, *proposal.receipts))
 
     def _line(self, subtasks: tuple[Subtask, ...], first: CallPurpose, turns: Turns, causes: Causes) -> ModelLine:
-        """Return the line for one proposal. Its first call is for `first`; an agent's further calls are further turns."""
+        """Return an agent's line to the model for one proposal.
+
+        The first call has the purpose `first`; the agent's further calls are further turns.
+        """
         last: CallPurpose | None = None
         names, schema = names_of(subtasks), answer_schema(subtasks)
         questions: list[tuple[Message, ...]] = []
@@ -455,15 +464,15 @@ class Workbench:
             nonlocal last
             question = tuple(messages)
             rejected = turns.judge_last(subtasks) if last else None
-            last = ask = causes.turn(names, last, question in questions, rejected) if last else first
+            last = purpose = causes.further_purpose(names, last, question in questions, rejected) if last else first
             questions.append(question)
-            causes.asked(names, question)
+            causes.note_question(names, question)
             received = await self._trial.caller.call(
-                messages, ask, schema, lambda reply, call: self._trial.corrupt(reply, subtasks, ask, call)
+                messages, purpose, schema, lambda reply, call: self._trial.corrupt(reply, subtasks, purpose, call)
             )
-            turns.add(subtasks, ask, received)
-            if self._trial.verifier.takes_long(received.text):
-                await self._trial.foresee(turns.to_foresee(subtasks))
+            turns.add(subtasks, purpose, received)
+            if self._trial.verifier.can_be_slow(received.text):
+                await self._trial.run_checks_ahead(turns.slow_proposals(subtasks))
             return LineReply(received.text, received.finish, received.call)
 
         return line

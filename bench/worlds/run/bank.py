@@ -13,14 +13,14 @@ from bench.record.record import TrialRecord, latest
 from bench.record.verify import sources
 from bench.record.world_events import ASKED, REPAIRED, Stored
 from bench.run.models.bank import Bank, BankedReply
-from bench.run.models.erring import ErringRepair, Learning, measured
+from bench.run.models.erring import ErringRepair, Learning, measure_rates
 from bench.scenario import Scenario
 
 Kept = TypeVar("Kept")
 
 
 def load_bank(folder: Path, scenarios: Iterable[Scenario]) -> Bank:
-    """Return the bank that a run recorded.
+    """Return the bank of replies that a run of `every_judgment` recorded.
 
     Raises ConfigError if the run holds replies of no model or of several models, or lacks replies to a judgment of these
     scenarios: a simulated model would silently answer that judgment rightly. Raises ResultsError if the folder holds no run.
@@ -42,12 +42,12 @@ def load_bank(folder: Path, scenarios: Iterable[Scenario]) -> Bank:
 
 
 def replies_in(folder: Path) -> Iterator[tuple[str, BankedReply]]:
-    """Yield (model, reply) in recorded order. Raise ResultsError if a record names a text that the run does not hold."""
-    return _kept_entries(folder, ASKED, _reply)
+    """Yield (model, reply) in recorded order. Raises ResultsError if a record names a text that the run lacks."""
+    return _stored_entries(folder, ASKED, _reply)
 
 
 def load_learning(folder: Path) -> Learning:
-    """Count how often a judgment was right after each signal of rejection, in a run of `every_repair`.
+    """Return how often a judgment was right after each signal of rejection, in a run of `every_repair`.
 
     Raises ConfigError if the run holds replies of no model or of several models, ResultsError if the folder holds no run.
     """
@@ -57,15 +57,15 @@ def load_learning(folder: Path) -> Learning:
         problem = f"replies of several models ({', '.join(models)})" if models else "no reply to a rejection"
         todo = "record it with studies/repair_bank/config.toml and one --model"
         raise ConfigError(f"repairs {folder}: it holds {problem}; {todo}")
-    return measured(read_manifest(folder).name, models[0], [repair for _, repair in replies])
+    return measure_rates(read_manifest(folder).name, models[0], [repair for _, repair in replies])
 
 
 def repairs(folder: Path) -> Iterator[tuple[str, ErringRepair]]:
-    """Yield (model, reply to a rejection) in recorded order. Raise ResultsError as `replies_in` does."""
-    return _kept_entries(folder, REPAIRED, _repair)
+    """Yield (model, reply to a rejection) in recorded order. Raises ResultsError as `replies_in` does."""
+    return _stored_entries(folder, REPAIRED, _repair)
 
 
-def _kept_entries(folder: Path, log: str, read: Callable[[TrialRecord, dict[str, Any]], Kept]) -> Iterator[tuple[str, Kept]]:
+def _stored_entries(folder: Path, log: str, read: Callable[[TrialRecord, dict[str, Any]], Kept]) -> Iterator[tuple[str, Kept]]:
     """Yield (model, entry) for each entry of this log that a run's trials stored."""
     texts = read_texts(folder)
     trials = latest(trial for trial in read_records(folder) if isinstance(trial, TrialRecord) and trial.outcome != "error")
@@ -88,14 +88,14 @@ def _entry(trial: TrialRecord, text: str, folder: Path, read: Callable[[TrialRec
         raise ResultsError(f"{folder}: a judgment of trial {trial.id} cannot be read; restore the run from a copy") from error
 
 
-def _reply(trial: TrialRecord, kept: dict[str, Any]) -> BankedReply:
-    notes, output = tuple(kept.pop("notes")), kept.pop("said")  # recordings call the output `said`
-    kept |= {"scenario": trial.scenario, "instance": trial.instance, "repetition": trial.repetition}
-    return BankedReply(output=output, notes=notes, **kept)
+def _reply(trial: TrialRecord, stored: dict[str, Any]) -> BankedReply:
+    notes, output = tuple(stored.pop("notes")), stored.pop("said")  # recordings call the output `said`
+    stored |= {"scenario": trial.scenario, "instance": trial.instance, "repetition": trial.repetition}
+    return BankedReply(output=output, notes=notes, **stored)
 
 
-def _repair(trial: TrialRecord, kept: dict[str, Any]) -> ErringRepair:
-    signal = kept.pop("signal")
-    reply = _reply(trial, kept)
+def _repair(trial: TrialRecord, stored: dict[str, Any]) -> ErringRepair:
+    signal = stored.pop("signal")
+    reply = _reply(trial, stored)
     place = (reply.scenario, reply.instance, reply.judgment, reply.state)
     return ErringRepair(*place, signal, not reply.rejected, reply.is_right)

@@ -1,5 +1,4 @@
-"""The fault effects of a world: what a fault does to a tool call, a notice, a person's answer, the agent's process or a
-worker's report.
+"""The fault effects of a world: on a tool call, a notice, a person's answer, the agent's process or a worker's report.
 
 `bench.worlds.run.runtime.effects` defines the types that the runtime uses.
 """
@@ -26,7 +25,7 @@ DAY = 24 * 60
 
 def error(call: StruckToolCall, _: int) -> Acted | None:
     """Fail the call as unavailable. Nothing happens in the world, but the agent cannot know this."""
-    return call.unanswered("503 service unavailable", "unavailable")
+    return call.without_result("503 service unavailable", "unavailable")
 
 
 def slow(call: StruckToolCall, minutes: int) -> Acted | None:
@@ -36,7 +35,7 @@ def slow(call: StruckToolCall, minutes: int) -> Acted | None:
 
 
 def stale_read(call: StruckToolCall, _: int) -> Acted | None:
-    """Return what the read would have shown before the last change."""
+    """Return the result that the read would have had before the last change."""
     return call.past()
 
 
@@ -50,41 +49,43 @@ def duplicate(call: StruckToolCall, _: int) -> Acted | None:
 
 
 def lost_ack(call: StruckToolCall, _: int) -> Acted | None:
-    """Let the effect happen, but lose its receipt."""
-    return call.unanswered("no answer came") if call.first().ok else None
+    """Make the call and lose its answer."""
+    return call.without_result("no answer came") if call.first().ok else None
 
 
 def second_writer(call: StruckToolCall, _: int) -> Acted | None:
-    """Let somebody else save the thing that the call is about, after the agent read it and before the call."""
+    """Let another writer change the thing that the call is about, after the agent read it and before the call."""
     return call.first() if call.change_elsewhere() else None
 
 
-def throttled(call: StruckToolCall, minutes: int) -> Acted | None:
-    """Refuse calls of this tool for this many minutes of world time (0 means 10), and say when it takes calls again."""
-    return call.turned_away(minutes or 10)
+def throttle(call: StruckToolCall, minutes: int) -> Acted | None:
+    """Refuse calls of this tool for this many minutes of world time (0 means 10), and say when calls are accepted again."""
+    return call.refused_until(minutes or 10)
 
 
 def late(at: Moment, _: Moment | None, minutes: int) -> Sequence[NoticeTime] | None:
-    """Give the agent the notice later (0 minutes means one day). The world has changed at the event's own time."""
+    """Deliver the notice later (0 minutes means one day). The world has changed at the event's own time."""
     return (NoticeTime(at.after(minutes=minutes or DAY), held=True),)
 
 
-def doubled(at: Moment, _: Moment | None, __: int) -> Sequence[NoticeTime] | None:
+def deliver_twice(at: Moment, _: Moment | None, __: int) -> Sequence[NoticeTime] | None:
+    """Deliver the notice twice."""
     return (NoticeTime(at), NoticeTime(at))
 
 
-def reordered(_: Moment, following: Moment | None, __: int) -> Sequence[NoticeTime] | None:
-    """Give the agent the notice after the next event."""
+def deliver_after_next(_: Moment, following: Moment | None, __: int) -> Sequence[NoticeTime] | None:
+    """Deliver the notice after the next event."""
     return (NoticeTime(following, held=True),) if following else None
 
 
-def missed(_: Moment, __: Moment | None, ___: int) -> Sequence[NoticeTime] | None:
-    """Never give the agent the notice."""
+def never_deliver(_: Moment, __: Moment | None, ___: int) -> Sequence[NoticeTime] | None:
+    """Never deliver the notice."""
     return ()
 
 
 def report_contradicted(report: StepReport) -> StepReport | None:
-    """Let a second report arrive, which says that a step that is done has failed, or that any other step is done."""
+    """Let a second report arrive that contradicts the first: it says that a finished step has failed, or that any other step is
+    finished."""
     return StepReport("failed", wanting=True) if report.is_done else StepReport()
 
 
@@ -95,11 +96,11 @@ EFFECTS = (
     ToolEffect("duplicate", duplicate, on="write"),
     ToolEffect("lost_ack", lost_ack, on="write"),
     ToolEffect("second_writer", second_writer, on="write"),
-    ToolEffect("throttled", throttled, on="any"),
+    ToolEffect("throttled", throttle, on="any"),
     NoticeEffect("late", late),
-    NoticeEffect("doubled", doubled),
-    NoticeEffect("reordered", reordered),
-    NoticeEffect("missed", missed),
+    NoticeEffect("doubled", deliver_twice),
+    NoticeEffect("reordered", deliver_after_next),
+    NoticeEffect("missed", never_deliver),
     AnswerEffect("says_yes", "says_yes"),
     AnswerEffect("answers_late", "answers_late"),
     AnswerEffect("contradicts", "contradicts"),

@@ -103,7 +103,7 @@ def trial_of_forked(base: Any, script: Mapping[str, Sequence[Line]]) -> tuple[Tr
     matrix = matrix_of("tiny", architectures=["static"])
     scenario = forked(matrix.scenarios["tiny"])
     model = ScriptedModel(scenario.reference, script)
-    forked_one = replace(matrix, scenarios={"tiny": scenario}).worked_by(partial(base, parallel=True))
+    forked_one = replace(matrix, scenarios={"tiny": scenario}).with_architecture(partial(base, parallel=True))
     [result] = run_all(with_model(forked_one, model))
     return result, model
 

@@ -157,7 +157,7 @@ def test_a_stream_adds_up_to_the_whole_answer(thought: str, text: str, written: 
     calls = tuple(ToolCall(f"call_{number}", "look", arguments) for number, arguments in enumerate(written))
     extra = extra_text({"reasoning_content": thought} if thought else {})
     reply = Reply(text, finish, Usage(12, 3, 4), tool_calls=calls, extra=extra)
-    whole = json.loads(anthropic_answers.whole([reply], 1, ASKED))
+    whole = json.loads(anthropic_answers.body([reply], 1, ASKED))
     events = events_of(b"".join(anthropic_answers.stream([reply], 1, ASKED)))
     assert [events[0]["type"], *(event["type"] for event in events[-2:])] == ["message_start", "message_delta", "message_stop"]
     kinds = [event["content_block"]["type"] for event in events if event["type"] == "content_block_start"]
@@ -180,11 +180,11 @@ def test_a_reply_that_breaks_off_is_the_beginning_of_its_answer_and_its_last_blo
     text: str, written: list[str], extra: str
 ) -> None:
     reply = Reply(text, extra=extra, tool_calls=tuple(ToolCall("a", "look", arguments) for arguments in written))
-    begun = anthropic_answers.begun(reply, 1, ASKED)
-    assert anthropic_answers.whole([reply], 1, ASKED).startswith(begun)
+    begun = anthropic_answers.cut_body(reply, 1, ASKED)
+    assert anthropic_answers.body([reply], 1, ASKED).startswith(begun)
     with pytest.raises(ValueError, match=r"."):
         json.loads(begun)
-    kinds = [event["type"] for event in events_of(b"".join(anthropic_answers.stream_begun(reply, 1, ASKED)))]
+    kinds = [event["type"] for event in events_of(b"".join(anthropic_answers.cut_stream(reply, 1, ASKED)))]
     assert "message_stop" not in kinds
     assert kinds.count("content_block_stop") == max(0, kinds.count("content_block_start") - 1)
 
@@ -192,7 +192,7 @@ def test_a_reply_that_breaks_off_is_the_beginning_of_its_answer_and_its_last_blo
 @pytest.mark.parametrize("arguments", ['{"path": "x"}', "no JSON", "[1]", "[" * 100_000, ""])
 def test_arguments_come_back_as_the_model_wrote_them_though_they_are_no_object(arguments: str) -> None:
     reply = Reply("", tool_calls=(ToolCall("a", "look", arguments),))
-    [block] = json.loads(anthropic_answers.whole([reply], 1, ASKED))["content"]
+    [block] = json.loads(anthropic_answers.body([reply], 1, ASKED))["content"]
     assert block["input"] == ({"path": "x"} if arguments.startswith("{") else {UNREADABLE: arguments})
     conversation = [HELLO, {"role": "assistant", "content": [block]}, {"role": "user", "content": [RESULT]}]
     assert read(messages=conversation).messages[1].tool_calls == (ToolCall("a", "look", arguments),)

@@ -114,7 +114,7 @@ def asked(converse: Callable[[EndpointSession | AgentSession], Awaitable[None]],
             await converse(session)
 
     model = ScriptedModel(TINY.reference, {"gather": [*replies]})
-    matrix = replace(matrix_of(architectures=["static"]).worked_by(architecture), server=serve_session)
+    matrix = replace(matrix_of(architectures=["static"]).with_architecture(architecture), server=serve_session)
     [result] = run_all(with_model(matrix, model))
     return model, result
 
@@ -131,7 +131,7 @@ def test_what_came_with_a_turn_goes_back_with_it_to_the_letter(ask: Ask) -> None
     assert second.messages[1] == Message("assistant", "", (SIGNED, PLAIN), extra=THOUGHT)
     bare = (*second.messages[:1], Message("assistant", "", (replace(SIGNED, extra=""), PLAIN)), *second.messages[2:])
     assert tokens_read(second) == tokens_read(replace(second, messages=bare)), "what is only carried is not counted"
-    assert second.asked != replace(second, messages=bare).asked
+    assert second.content != replace(second, messages=bare).content
     [_, call] = events(result, Called)
     assert result.texts[call.messages[1].extra or ""] == THOUGHT
     assert call.messages[1].extra == digest_of(THOUGHT)

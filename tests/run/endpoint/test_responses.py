@@ -123,7 +123,7 @@ def test_a_refusal_names_what_is_wrong(body: dict[str, Any], words: str) -> None
 def test_a_stream_ends_with_the_whole_answer_and_its_pieces_add_up_to_it(text: str, given_: list[str], finish: str) -> None:
     calls = tuple(ToolCall(f"call_{number}", "look", arguments) for number, arguments in enumerate(given_))
     reply = Reply(text, finish, Usage(12, 3), tool_calls=calls)
-    whole = json.loads(response_answers.whole([reply], 1, ASKED))
+    whole = json.loads(response_answers.body([reply], 1, ASKED))
     events = [json.loads(event.split(b"\ndata: ")[1]) for event in response_answers.stream([reply], 1, ASKED)]
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
     assert events[-1]["response"] == whole
@@ -138,14 +138,14 @@ def test_an_answer_that_breaks_off_is_the_beginning_of_a_whole_one(text: str, gi
     reply = Reply(
         text, tool_calls=tuple(ToolCall(f"call_{number}", "look", arguments) for number, arguments in enumerate(given_))
     )
-    whole, begun = (make(reply) for make in (lambda answer: response_answers.whole([answer], 1, ASKED), begun_of))
+    whole, begun = (make(reply) for make in (lambda answer: response_answers.body([answer], 1, ASKED), begun_of))
     assert whole.startswith(begun)
     assert len(begun) < len(whole)
     events = list(response_answers.stream([reply], 1, ASKED))
-    started = list(response_answers.stream_begun(reply, 1, ASKED))
+    started = list(response_answers.cut_stream(reply, 1, ASKED))
     assert events[: len(started)] == started
     assert not any(b".done" in event.split(b"\n")[0] for event in started[-1:])
 
 
 def begun_of(reply: Reply) -> bytes:
-    return response_answers.begun(reply, 1, ASKED)
+    return response_answers.cut_body(reply, 1, ASKED)

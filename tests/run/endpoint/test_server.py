@@ -67,7 +67,7 @@ def endpoint() -> Trial:
         counts: list[EndpointSession] = []
         wrong: list[AssertionError] = []
         matrix = matrix_of(plans={"plan": faults} if faults else None, architectures=["static"])
-        matrix = replace(matrix.worked_by(architecture), server=serve_session)
+        matrix = replace(matrix.with_architecture(architecture), server=serve_session)
         model = ScriptedModel(TINY.reference, {"gather": list(script)}, seconds or (lambda _: 0.0))
         if seconds:
             model.timing = "live"
@@ -479,7 +479,7 @@ def test_beyond_its_attempts_a_session_is_refused_and_may_hand_in() -> None:
                 raise GaveUp(["gather"], "the agent has had enough")
 
     for gives_up in (False, True):
-        matrix = replace(matrix_of(architectures=["static"]).worked_by(architecture), server=serve_session)
+        matrix = replace(matrix_of(architectures=["static"]).with_architecture(architecture), server=serve_session)
         model = ScriptedModel(TINY.reference, {"gather": [wrong] * 9}, lambda _: 0.0)
         [result] = run_all(with_model(matrix, model))
         assert [event.status for event in events(result, Refused)] == [403]

@@ -53,7 +53,7 @@ def trial(client: Client, timing: Timing = "simulated") -> TrialResult:
         return float(request.messages[-1].content)
 
     wrong: list[AssertionError] = []
-    matrix = matrix_of(architectures=["static"]).worked_by(architecture)
+    matrix = matrix_of(architectures=["static"]).with_architecture(architecture)
     model = ScriptedModel(TINY.reference, seconds=seconds)
     model.timing = timing
     [result] = run_all(with_model(matrix, model))
@@ -189,7 +189,7 @@ def test_an_undeclared_call_waits_a_moment_for_another_one_to_refuse(monkeypatch
 
     async def call(after: float) -> None:
         await asyncio.sleep(after)
-        async with clock.arrival("a call"):
+        async with clock.endpoint_call("a call"):
             await clock.sleep(1)
 
     async def work() -> None:
@@ -256,7 +256,7 @@ def test_a_header_that_is_no_number_of_calls_is_a_bad_request(number: str) -> No
 
 
 async def arrive(calls: declared_calls.DeclaredCalls, what: str, order: list[str]) -> None:
-    async with calls.arrival(what, None, again=False):
+    async with calls.endpoint_call(what, None, again=False):
         order.append(what)
 
 
@@ -286,7 +286,7 @@ def test_calls_made_together_are_answered_when_the_last_of_them_is_done() -> Non
     answered: list[float] = []
 
     async def call(seconds: float) -> None:
-        async with clock.arrival(seconds):
+        async with clock.endpoint_call(seconds):
             await clock.sleep(seconds)
             done.append(in_seconds(clock.now()))
         answered.append(in_seconds(clock.now()))
@@ -308,9 +308,9 @@ def test_a_client_that_goes_away_before_the_others_have_come_is_waited_for_anew(
         gone.cancel()
         first = asyncio.create_task(arrive(calls, "first", order))
         await asyncio.sleep(0)
-        assert calls.holds()
+        assert calls.must_wait()
         await asyncio.gather(first, arrive(calls, "second", order))
-        assert not calls.holds()
+        assert not calls.must_wait()
         return order
 
     assert asyncio.run(work()) == ["first", "second"]

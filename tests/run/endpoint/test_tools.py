@@ -299,7 +299,7 @@ def test_in_a_graded_task_a_reply_that_calls_tools_is_a_step_and_its_output_is_s
     contents = list[str]()
     faults = [{"point": "output", "effect": "empty", "subtask": "gather", "attempts": [1]}]
     matrix = matrix_of(plans={"plan": faults}, architectures=["static"])
-    matrix = replace(matrix.worked_by(architecture), server=serve_session)
+    matrix = replace(matrix.with_architecture(architecture), server=serve_session)
     [result] = run_all(with_model(matrix, ScriptedModel(TINY.reference, {"gather": [called, None]})))
     assert contents == [""]
     assert [(call.cause, call.attempt) for call in events(result, Called)] == [("first", 1), ("step", 1)]

@@ -226,7 +226,7 @@ def test_a_refusal_names_what_is_wrong(body: object, param: str | None, words: s
 @given(st.text(), st.sampled_from(["stop", "length", "content_filter"]), st.booleans())
 def test_a_stream_says_what_a_whole_answer_says(text: str, finish: str, include_usage: bool) -> None:
     reply = Reply(text, finish, Usage(12, 3))
-    whole = json.loads(answers.whole([reply], 1, ASKED))
+    whole = json.loads(answers.body([reply], 1, ASKED))
     *events, done = answers.stream([reply], 1, replace(ASKED, include_usage=include_usage))
     streamed = [json.loads(event.removeprefix(b"data: ")) for event in events]
     choices = [choice for chunk in streamed for choice in chunk["choices"]]
@@ -238,8 +238,8 @@ def test_a_stream_says_what_a_whole_answer_says(text: str, finish: str, include_
 
 @given(st.text())
 def test_an_answer_that_breaks_off_is_the_beginning_of_a_whole_one(text: str) -> None:
-    assert answers.whole([Reply(text)], 1, ASKED) == answers.begun(Reply(text), 1, ASKED) + b'"}}]}'
+    assert answers.body([Reply(text)], 1, ASKED) == answers.cut_body(Reply(text), 1, ASKED) + b'"}}]}'
 
 
 def test_a_reply_whose_tokens_nobody_counted_has_no_usage() -> None:
-    assert "usage" not in json.loads(answers.whole([Reply("text")], 1, ASKED))
+    assert "usage" not in json.loads(answers.body([Reply("text")], 1, ASKED))

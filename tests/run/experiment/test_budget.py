@@ -119,7 +119,7 @@ def spent(*outcomes: Reply | CallFailed, entry: dict[str, Any] = PRICES, **budge
     matrix = build_matrix(config({"kind": "openai", "base_url": "http://127.0.0.1:1/v1", **entry}), ROOTS, "code")
     spending = Spending(Budget(**budget), matrix.models)
     for outcome in outcomes:
-        spending.saw(Response("small", ASKED, outcome, 0.1))
+        spending.add(Response("small", ASKED, outcome, 0.1))
     return spending
 
 
@@ -141,7 +141,7 @@ def test_a_cost_cannot_be_bounded_where_a_price_is_unknown() -> None:
     words = "--max-cost: model 'small' has no price_in and price_out, so what it costs is unknown; give both in its table"
     with pytest.raises(ConfigError, match=words):
         spent(entry={"price_in": 1.0}, cost=1.9)
-    assert spent(entry={}, tokens=9).reached == ""
+    assert spent(entry={}, tokens=9).limit_reached == ""
 
 
 def test_of_a_routed_model_each_call_is_charged_at_the_prices_of_who_answered() -> None:
@@ -152,7 +152,7 @@ def test_of_a_routed_model_each_call_is_charged_at_the_prices_of_who_answered() 
     }
     matrix = build_matrix(config({}, models=["mixed"], model=entries), ROOTS, "code")
     spending = Spending(Budget(cost=9.0), matrix.models)
-    spending.saw(Response("mixed", ASKED, Reply("four", by="large"), 0.1))
+    spending.add(Response("mixed", ASKED, Reply("four", by="large"), 0.1))
     assert spending.cost == pytest.approx(3 * 1000 / 1e6)
     entries["large"] = {"kind": "simulated", "price_in": 1000.0}
     unpriced = build_matrix(config({}, models=["mixed"], model=entries), ROOTS, "code")

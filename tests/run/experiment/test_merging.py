@@ -25,7 +25,7 @@ from bench.record.verify import verify
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import Matrix, build_matrix
 from bench.run.experiment.merging import merge_parts
-from bench.run.experiment.portion import Portion, repetitions_in, restrict_to, shard_in
+from bench.run.experiment.portion import Portion, parse_repetitions, parse_shard, restrict_to
 from bench.run.experiment.regrade import regrade
 
 SIMULATED = {"kind": "simulated", "failure_rate": 0.3}
@@ -253,13 +253,13 @@ def test_a_portion_without_any_trial_is_refused() -> None:
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "3", "1/1000000000", "a/b", "3-8", "1/3 "])
 def test_a_shard_is_a_number_out_of_another(text: str) -> None:
-    assert shard_in("3/8") == (3, 8) and shard_in(None) == (1, 1)
+    assert parse_shard("3/8") == (3, 8) and parse_shard(None) == (1, 1)
     with pytest.raises(ConfigError, match=r"^--shard .*: say which shard of how many, such as 3/8$"):
-        shard_in(text)
+        parse_shard(text)
 
 
 @pytest.mark.parametrize("text", ["0", "9-6", "x", "3/8", "1-", ""])
 def test_repetitions_are_a_number_or_from_one_to_another(text: str) -> None:
-    assert [repetitions_in(text) for text in (None, "10", "6-10")] == [(1, None), (1, 10), (6, 10)]
+    assert [parse_repetitions(text) for text in (None, "10", "6-10")] == [(1, None), (1, 10), (6, 10)]
     with pytest.raises(ConfigError, match=r"^--repetitions .*: say how many, such as 10, or from which to which, such as 6"):
-        repetitions_in(text)
+        parse_repetitions(text)

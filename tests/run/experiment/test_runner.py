@@ -32,7 +32,7 @@ from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import Matrix, build_matrix
 from bench.run.experiment.model_entries import RoutedEntry, SimulatedEntry
 from bench.run.experiment.new_manifest import manifest_of
-from bench.run.experiment.runner import ENDPOINT_LOST_AFTER, missing, run_matrix
+from bench.run.experiment.runner import ENDPOINT_LOST_AFTER, missing_trials, run_matrix
 from bench.run.experiment.trial import TrialResult
 from bench.run.models.base import Model, Reply, Request, Sleep
 from bench.run.models.routed import RoutedModel
@@ -162,7 +162,7 @@ async def twice_at_once(task: Task, workbench: Workbench) -> None:
 def test_a_call_waits_for_a_slot_at_the_endpoint_that_answers_it_and_at_no_other(matrix: Matrix, tmp_path: Path) -> None:
     wide, narrow = live_at(matrix, "wide", "there", concurrency=2), live_at(matrix, "narrow", "here")
     mixed = RoutedModel("mixed", MIXED, {"wide": wide, "narrow": narrow})
-    both = matrix.worked_by(twice_at_once)
+    both = matrix.with_architecture(twice_at_once)
     trials = run(of_several(both, mixed), tmp_path / "run")
     assert (wide.most_in_flight, narrow.most_in_flight) == (2, 1)
     assert [[wait.why for wait in waits_of(trial)] for trial in trials] == [["slot"]] * len(trials)
@@ -177,7 +177,7 @@ def test_a_trial_that_ended_in_an_error_is_run_again_and_both_records_are_kept(m
     model.failing = lambda request: ServerFailed("500") if request.context.repetition == 2 else None
     first = run(failing, tmp_path / "run")
     assert [trial.repetition for trial in first if trial.outcome == "error"] == [2, 2]
-    assert len(missing(failing.specs, {trial.place for trial in first if trial.outcome != "error"})) == 2
+    assert len(missing_trials(failing.specs, {trial.place for trial in first if trial.outcome != "error"})) == 2
     model.failing = lambda _: None
     trials = run(failing, tmp_path / "run")
     assert len(trials) == 14
@@ -230,5 +230,5 @@ def test_a_response_that_cannot_be_written_stops_the_run_and_is_no_trials_error(
 def test_nothing_is_asked_of_a_model_whose_trials_are_all_there(matrix: Matrix, tmp_path: Path) -> None:
     run(matrix, tmp_path / "run")
     writer = RunWriter(tmp_path / "run", manifest_of(matrix, "test"))
-    assert list(missing(matrix.specs, writer.ended)) == []
+    assert list(missing_trials(matrix.specs, writer.ended)) == []
     writer.close()

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from bench.common.seeding import draw_for
 from bench.record.messages import Message
 from bench.run.answers.rejections import COMPLETED, NOT_ACCEPTED, REJECTED
-from bench.run.models.erring import Erring, ErringRepair, Learning, heard, measured
+from bench.run.models.erring import Erring, ErringRepair, Learning, measure_rates, signal_in
 from bench.run.models.simulated import SimulatedModel, SimulatedSettings
 from bench.scenario import Output
 
@@ -68,12 +68,12 @@ def test_a_signal_is_heard_from_the_words_of_the_last_message_alone() -> None:
         None: COMPLETED,
     }
     for signal, text in reasons.items():
-        assert heard([Message("user", f"# Task\nJudge.\n\n{text}")]) == signal
+        assert signal_in([Message("user", f"# Task\nJudge.\n\n{text}")]) == signal
 
 
 def test_rates_are_read_off_a_bank_of_repairs_and_say_of_what_they_are() -> None:
     replies = [ErringRepair("p", "i", "j", "s", "typed", True, is_right) for is_right in (True, False)]
-    learning = measured("repair_bank-x", "x", [*replies, ErringRepair("p", "i", "j", "s", "untyped", False, False)])
+    learning = measure_rates("repair_bank-x", "x", [*replies, ErringRepair("p", "i", "j", "s", "untyped", False, False)])
     assert learning.right == {"typed": 0.5, "untyped": 0.0}
     assert learning.source == "measured on x in repair_bank-x: typed 1 of 2, untyped 0 of 1"
 

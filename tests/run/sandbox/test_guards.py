@@ -6,13 +6,13 @@ import pytest
 
 from bench.common.errors import ConfigError
 from bench.run.sandbox import Guard, Guards, guards, kernel, run_python
-from bench.run.sandbox.guards import WITHOUT, of_machine
+from bench.run.sandbox.guards import WITHOUT, guards_of_machine
 
 
 def on(monkeypatch: pytest.MonkeyPatch, landlock: int, filters: bool) -> Guards:
     monkeypatch.setattr(kernel, "landlock_version", lambda: landlock)
     monkeypatch.setattr(kernel, "can_filter_calls", lambda: filters)
-    return Guards(of_machine.__wrapped__(""))
+    return Guards(guards_of_machine.__wrapped__(""))
 
 
 @pytest.mark.parametrize(

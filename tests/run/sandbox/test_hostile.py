@@ -120,7 +120,7 @@ def test_what_runs_at_the_same_time_does_not_meet() -> None:
     for thread in threads:
         thread.join()
     assert {number: value[0] for number, value in values.items()} == {number: number for number in range(8)}
-    launching.launcher().rest()
+    launching.launcher().close_spares()
     assert list(launching.launcher().folder.iterdir()) == []
 
 

@@ -93,7 +93,7 @@ def test_children_end_with_a_launcher_that_is_killed_and_the_next_run_has_anothe
 @LINUX
 def test_a_launcher_that_has_ended_starts_nothing_and_keeps_nothing_ready() -> None:
     serving, limits = launching.launcher(), asdict(Limits())
-    serving.rest()
+    serving.close_spares()
     serving._process.kill()
     serving._process.wait()
     keep_ready(serving, limits, ())
@@ -110,17 +110,17 @@ def test_an_interrupt_ends_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
         wait_for(lambda: bool(children_of(launcher.process)))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SandboxCell, "end", interrupted)
+    monkeypatch.setattr(SandboxCell, "wait_for_report", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run_python({}, SLEEPER, None, LONG)
-    launcher.rest()
+    launcher.close_spares()
     wait_for(lambda: not children_of(launcher.process))
     assert list(launcher.folder.iterdir()) == []
 
 
 def test_nothing_is_left_behind() -> None:
     run_python({"one.py": "x = 1"}, "import one\ndef main(value): print(one.x)", None)
-    launching.launcher().rest()
+    launching.launcher().close_spares()
     assert list(launching.launcher().folder.iterdir()) == []
 
 
@@ -146,7 +146,7 @@ def test_a_folder_that_nobody_holds_is_swept_and_nothing_else_is(tmp_path: Path)
     held = abandoned(tmp_path / f"{launching.PREFIX}held")
     holder = os.open(held, os.O_RDONLY)
     fcntl.flock(holder, fcntl.LOCK_EX)
-    launching._sweep(tmp_path)
+    launching._remove_abandoned_folders(tmp_path)
     os.close(holder)
     assert not gone.exists()
     assert {path.name.removeprefix(launching.PREFIX) for path in tmp_path.iterdir()} == {
@@ -197,7 +197,7 @@ def waiting_children() -> list[int]:
 
 @LINUX
 def test_one_interpreter_waits_for_the_next_job_and_each_serves_one() -> None:
-    launching.launcher().rest()
+    launching.launcher().close_spares()
     leaves = "import json, os\ndef main(value):\n    before = getattr(json, 'left', 0)\n    json.left = 1\n"
     leaves += "    return [os.getpid(), before]"
     seen = []

@@ -162,7 +162,7 @@ def test_a_machine_on_which_nothing_can_be_run_is_no_problem_of_the_code(monkeyp
     def refused(*_: object) -> None:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr(bench.run.sandbox.parent, "ready", refused)
+    monkeypatch.setattr(bench.run.sandbox.parent, "take_cell", refused)
     with pytest.raises(SandboxBroken, match="Too many open files"):
         attempt("return 1")
 

@@ -114,7 +114,7 @@ def test_the_kernel_refuses_every_call_that_is_not_on_the_list() -> None:
     column = MACHINES[platform.machine()][1]
     listed = {numbers[column] for numbers in (*ALLOWED.values(), *(numbers for numbers, _ in JUDGED.values()))}
     tried = sorted(set(range(HIGHEST)) - listed - UNFILTERED)
-    body = "kernel.gain_nothing(); kernel.restrict_calls()\n"
+    body = "kernel.set_no_new_privileges(); kernel.restrict_calls()\n"
     body += f"print(json.dumps([(libc.syscall(n, 0, 0, 0, 0, 0, 0), ctypes.get_errno()) for n in {tried}]))"
     done = under_the_filter(body)
     assert set(map(tuple, json.loads(done.stdout))) == {(-1, 1)}, done.stderr
@@ -131,6 +131,6 @@ def test_the_kernel_refuses_every_call_that_is_not_on_the_list() -> None:
 def test_the_kernel_kills_at_another_machines_call(code: str) -> None:
     body = f"page = mmap.mmap(-1, 4096, prot=7); page.write(bytes.fromhex({code!r}))\n"
     body += "call = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))\n"
-    body += "kernel.gain_nothing(); kernel.restrict_calls(); call(); print('alive')"
+    body += "kernel.set_no_new_privileges(); kernel.restrict_calls(); call(); print('alive')"
     done = under_the_filter(body)
     assert (done.returncode, done.stdout) == (-signal.SIGSYS, ""), done.stderr

@@ -28,7 +28,7 @@ from bench.read.analysis.merge import merge
 from bench.record.events import Called
 from bench.record.reading import read_trials
 from bench.run.experiment.recording import recorded_entries
-from bench.run.serve.session import external_config, external_matrix, one_more
+from bench.run.serve.session import external_config, external_matrix, with_one_more_repetition
 from bench.wire.access_guard import LARGEST_BODY
 
 TABLES = """
@@ -279,7 +279,7 @@ def test_a_recorded_run_is_served_again_and_what_it_lacks_is_refused_for_good(
     entries = recorded_entries(tmp_path / "results" / "outside")
     config = external_config(tmp_path / "configs" / "small.toml", "external", {"models": ["live"]}, entries)
     with pytest.raises(ConfigError, match="outside: holds no calls without a task; give --scenario"):
-        one_more(config, tmp_path / "results" / "free")
+        with_one_more_repetition(config, tmp_path / "results" / "free")
 
 
 def test_calls_without_a_task_are_replayed_trial_by_trial_until_there_are_no_more(serve: Serve, tmp_path: Path) -> None:
@@ -292,9 +292,9 @@ def test_calls_without_a_task_are_replayed_trial_by_trial_until_there_are_no_mor
     assert [happened(record) for record in records(tmp_path, "again")] == [happened(record) for record in records(tmp_path)]
     results = tmp_path / "results"
     config = external_config(tmp_path / "configs" / "small.toml", "external", {}, recorded_entries(results / "outside"))
-    assert one_more(config, results / "third").repetitions == 1
+    assert with_one_more_repetition(config, results / "third").repetitions == 1
     with pytest.raises(ConfigError, match="all it holds without a task, 1 trials, has been replayed"):
-        one_more(config, results / "again")
+        with_one_more_repetition(config, results / "again")
 
 
 def test_what_cannot_be_taken_is_refused_and_the_trial_goes_on(serve: Serve) -> None:

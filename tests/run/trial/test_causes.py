@@ -35,7 +35,7 @@ class Course:
         self.failures: dict[int, set[str]] = {}
 
     def ask(self, *names: str, question: str = "?", **options: Any) -> CallPurpose:
-        ask = self.causes.next(names, question, **options)
+        ask = self.causes.next_purpose(names, question, **options)
         self.log.emit(Waited("slot", 0.0, 0.0))  # any event of the call's
         return ask
 
@@ -47,11 +47,11 @@ class Course:
         return self._failed(names, self.log.emit(Waited("backoff", 0.0, 0.0)))
 
     def recover(self, event: int) -> None:
-        self.causes.recovered(event)
+        self.causes.note_late_reply(event)
         del self.failures[event]
 
     def _failed(self, names: Sequence[str], event: int) -> int:
-        self.causes.failed(names, event)
+        self.causes.note_failure(names, event)
         self.failures[event] = set(names)
         return event
 
@@ -203,11 +203,11 @@ def test_further_turns_of_proposers_at_work_at_once_keep_their_own_sample_and_at
     first = course.ask("a")
     [second] = course.causes.further_samples(("a",), first, 1)
     event = course.reject("a", view="shadow")
-    assert purpose_of(course.causes.turn(("a",), first, False, None)) == ("step", 1, 1, None)
-    retried = course.causes.turn(("a",), second, False, event)
+    assert purpose_of(course.causes.further_purpose(("a",), first, False, None)) == ("step", 1, 1, None)
+    retried = course.causes.further_purpose(("a",), second, False, event)
     assert purpose_of(retried) == ("retry", 2, 2, event)
-    assert purpose_of(course.causes.turn(("a",), retried, False, None)) == ("retry", 2, 2, event)
-    assert purpose_of(course.causes.turn(("a",), first, True, None))[:2] == ("sample", 1)
+    assert purpose_of(course.causes.further_purpose(("a",), retried, False, None)) == ("retry", 2, 2, event)
+    assert purpose_of(course.causes.further_purpose(("a",), first, True, None))[:2] == ("sample", 1)
 
 
 def test_proposers_at_work_at_once_that_are_each_rejected_are_in_the_same_second_attempt() -> None:
@@ -215,7 +215,9 @@ def test_proposers_at_work_at_once_that_are_each_rejected_are_in_the_same_second
     first = course.ask("a")
     [second] = course.causes.further_samples(("a",), first, 1)
     events_ = course.reject("a", view="shadow"), course.reject("a", view="shadow")
-    turns = [course.causes.turn(("a",), ask, False, event) for ask, event in zip((first, second), events_, strict=True)]
+    turns = [
+        course.causes.further_purpose(("a",), ask, False, event) for ask, event in zip((first, second), events_, strict=True)
+    ]
     assert [purpose_of(turn) for turn in turns] == [("retry", 2, 1, events_[0]), ("retry", 2, 2, events_[1])]
 
 
@@ -234,9 +236,9 @@ def test_a_judge_call_is_caused_by_a_rejection_of_what_it_judges_and_by_nothing_
     course = Course()
     course.ask("a")
     course.reject("b")
-    before = course.causes.judge(("a",))
+    before = course.causes.judge_purpose(("a",))
     event = course.reject("a")
-    after = course.causes.judge(("a",))
+    after = course.causes.judge_purpose(("a",))
     assert (purpose_of(before), purpose_of(after)) == (("judge", 1, 1, None), ("judge", 1, 1, event))
     assert before.context.judging
     assert purpose_of(course.ask("a")) == ("retry", 2, 1, event), "a judge call is no attempt"
@@ -292,12 +294,12 @@ def test_the_turns_of_one_proposer_are_bounded() -> None:
     course = Course()
     ask = course.ask("a")
     for _ in range(MOST_CALLS_OF_AN_ATTEMPT - 1):
-        ask = course.causes.turn(("a",), ask, False, None)
+        ask = course.causes.further_purpose(("a",), ask, False, None)
     with pytest.raises(GaveUp, match="a: no end"):
-        course.causes.turn(("a",), ask, False, None)
+        course.causes.further_purpose(("a",), ask, False, None)
     with pytest.raises(GaveUp, match="a: no accepted output in 3 attempts"):
         for _ in range(3):
-            ask = course.causes.turn(("a",), ask, False, course.reject("a"))
+            ask = course.causes.further_purpose(("a",), ask, False, course.reject("a"))
 
 
 # -- in a trial -----------------------------------------------------------------------------------------------------------

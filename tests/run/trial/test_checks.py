@@ -236,6 +236,6 @@ def test_what_an_agent_hands_in_at_its_end_is_checked_in_a_thread() -> None:
                 workbench.commit_unverified(proposal)
 
     matrix = replace(matrix_of(architectures=["static"]), scenarios={"tiny": scenario}, server=unserved)
-    [result] = run_all(with_model(matrix, ScriptedModel(scenario.reference)).worked_by(agent))
+    [result] = run_all(with_model(matrix, ScriptedModel(scenario.reference)).with_architecture(agent))
     assert result.record.outcome == "solved"
     assert asked and {apart for _, apart in asked} == {True}

@@ -57,7 +57,7 @@ def test_simulated_calls_one_after_another_take_the_sum() -> None:
 
     async def work() -> None:
         for seconds in (100.0, 50.0):
-            with clock.standing("call"):
+            with clock.span("call"):
                 await clock.sleep(seconds)
 
     run(clock, work())
@@ -70,7 +70,7 @@ def test_simulated_calls_side_by_side_overlap_and_each_ends_in_its_own_time() ->
 
     async def call(name: str, *lengths: float) -> None:
         for seconds in lengths:
-            with clock.standing("call"):
+            with clock.span("call"):
                 await clock.sleep(seconds)
             ended.append((name, in_seconds(clock.now())))
 
@@ -121,7 +121,7 @@ def test_time_does_not_pass_before_a_call_that_was_declared_has_come() -> None:
             sleep = asyncio.create_task(clock.sleep(1))
             await asyncio.sleep(0.02)
             assert clock.now() == 0
-            async with clock.arrival("a call"):
+            async with clock.endpoint_call("a call"):
                 await clock.sleep(3)
             await sleep
 
@@ -148,7 +148,7 @@ def test_waiting_counts_only_where_no_call_is_in_flight() -> None:
     clock = TrialClock(virtual=True)
 
     async def stand(what: Any, seconds: float) -> None:
-        with clock.standing(what):
+        with clock.span(what):
             await clock.sleep(seconds)
 
     async def work() -> None:
@@ -163,7 +163,7 @@ def test_framework_time_is_the_trials_own_work_outside_of_calls() -> None:
 
     async def work() -> None:
         busy(0.02)
-        with clock.standing("call"), in_call:
+        with clock.span("call"), in_call:
             busy(0.1)
             await clock.sleep(1)
         busy(0.02)
@@ -234,7 +234,7 @@ def test_what_a_client_takes_beside_the_time_in_flight_is_framework_time_and_no_
     taken = list[int]()
 
     async def work() -> None:
-        with clock.standing("call") as span:
+        with clock.span("call") as span:
             busy(0.02)
             began = perf_counter_ns()
             await asyncio.sleep(0.03)

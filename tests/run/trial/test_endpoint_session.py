@@ -139,9 +139,9 @@ def test_judge_calls_are_told_by_their_messages_and_carry_no_faults() -> None:
     async def work(_: Workbench, endpoint: EndpointSession) -> None:
         assert await ask(endpoint) is None
         assert await ask(endpoint, OTHER) == GATHERED
-        assert not endpoint.answered("gather")
+        assert not endpoint.has_reply("gather")
         assert await ask(endpoint) == GATHERED
-        assert endpoint.answered("gather")
+        assert endpoint.has_reply("gather")
 
     fault = {"point": "call", "effect": "server_error", "attempts": [1]}
     result = served(work, faults=[fault], judges=lambda messages: messages == OTHER)
@@ -208,7 +208,7 @@ def test_a_fault_in_what_was_read_is_detected_where_its_reply_is_rejected() -> N
 )
 def test_an_address_names_its_subtasks(path: str, names: list[str] | None) -> None:
     async def work(_: Workbench, endpoint: EndpointSession) -> None:
-        named.append(endpoint.named(path))
+        named.append(endpoint.subtasks_at(path))
         assert endpoint.base_url() == "http://here/v1"
         assert endpoint.base_url(GATHER, REVIEW) == "http://here/gather+review/v1"
 
@@ -223,7 +223,7 @@ def test_a_client_that_leaves_while_its_call_waits_for_a_slot_paid_nothing() -> 
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(ask(endpoint), 0.05)
 
-    matrix = matrix_of(architectures=["static"]).worked_by(architecture)
+    matrix = matrix_of(architectures=["static"]).with_architecture(architecture)
     taken = Gate(1)
     taken.shut()
     result = run(run_trial(matrix.specs[0], matrix, Slots(lambda _: taken), GRADERS))

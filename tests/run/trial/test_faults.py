@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bench.record.events import Faulted
 from bench.record.plan_entries import Point
-from bench.run.trial.faults import Due, Fault, FaultPlan, FaultSchedule, Strike
+from bench.run.trial.faults import DueFault, Fault, FaultPlan, FaultSchedule, Strike
 from bench.run.trial.key import TrialKey
 
 SUBTASKS = ("a", "b", "c")
@@ -33,7 +33,7 @@ def schedule_of(
     return FaultSchedule(plan, TrialKey(seed, "pack", repetition, instance=instance), (log if log is not None else []).append)
 
 
-def listed(dues: Iterable[Due]) -> list[tuple[str, int, str, float]]:
+def listed(dues: Iterable[DueFault]) -> list[tuple[str, int, str, float]]:
     return [(due.subtask, due.attempt, due.fault.effect, due.draw.random()) for due in dues]
 
 

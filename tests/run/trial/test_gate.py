@@ -35,7 +35,7 @@ async def settled(task: asyncio.Task[int]) -> bool:
 
 def after(gate: Gate, outcomes: Sequence[Reply | CallFailed]) -> Gate:
     for outcome in outcomes:
-        gate.saw(outcome, gate.trouble.fell)
+        gate.record_outcome(outcome, gate.trouble.fell)
     return gate
 
 
@@ -50,7 +50,7 @@ def test_a_429_halves_the_limit_and_answered_calls_raise_it_again_by_one_a_round
 def test_calls_that_were_in_flight_together_lower_the_limit_once() -> None:
     gate = watching(8)
     for _ in range(8):
-        gate.saw(BUSY, entered=0)
+        gate.record_outcome(BUSY, fell_before=0)
     assert (gate.limit, gate.trouble.fell) == (4, 1)
 
 
@@ -121,7 +121,7 @@ def test_where_a_429_says_when_to_come_back_nobody_asks_before_and_somebody_does
     async def work() -> None:
         gate = watching(4, longest=0.02)
         loop, began = asyncio.get_running_loop(), asyncio.get_running_loop().time()
-        gate.saw(RateLimited("429", retry_after=3600.0), 0)
+        gate.record_outcome(RateLimited("429", retry_after=3600.0), 0)
         assert not gate.is_open
         await asyncio.wait_for(gate.enter(), 5)
         assert loop.time() - began >= 0.019 and gate.is_open

@@ -56,7 +56,7 @@ class Dag:
             if self.reads[node]:
                 await asyncio.wait([done[read] for read in self.reads[node]])
             await turns(self.late[node])
-            with clock.standing("call"):
+            with clock.span("call"):
                 await clock.sleep(self.lengths[node])
             done[node].set_result(None)
 

@@ -65,9 +65,9 @@ def test_versions_are_counted_through_a_withdrawal_and_the_one_before_is_remembe
 
 def test_what_a_subtask_lacks_is_what_it_reads_and_nobody_has_written() -> None:
     state = empty()
-    assert [state.lacks(state.subtask(name)) for name in NAMES] == [[], ["a"], ["a"], ["b"]]
+    assert [state.missing_inputs(state.subtask(name)) for name in NAMES] == [[], ["a"], ["a"], ["b"]]
     write(state, "a", 1)
-    assert [state.lacks(state.subtask(name)) for name in NAMES] == [[], [], [], ["b"]]
+    assert [state.missing_inputs(state.subtask(name)) for name in NAMES] == [[], [], [], ["b"]]
 
 
 def test_what_subtasks_read_of_one_another_is_no_source_of_their_joint_call() -> None:
@@ -89,4 +89,4 @@ def test_a_subtask_that_is_added_comes_last_and_may_be_read_by_the_next() -> Non
     state.add(Subtask("e", "do it", ("doc",), Output))
     state.add(Subtask("f", "do it", ("e",), Output))
     assert [subtask.name for subtask in state.ready] == ["a", "e"]
-    assert state.lacks(state.subtask("f")) == ["e"]
+    assert state.missing_inputs(state.subtask("f")) == ["e"]

@@ -26,7 +26,7 @@ from bench.run.trial.trial import Trial
 from bench.run.trial.workbench import Workbench
 from bench.worlds.run.environment import World, final_world
 from bench.worlds.run.runtime.acting import Try
-from bench.worlds.run.runtime.lives import InWorld
+from bench.worlds.run.runtime.lives import WorldSurroundings
 from bench.worlds.run.runtime.process import Process, Store
 
 MOST_LIVES = 50
@@ -114,7 +114,7 @@ def _life(matrix: Matrix, spec: TrialSpec, folder: Path, restarted: bool) -> dic
     key = key_of(matrix.config.seed, spec)
     with closing(World(environment, folder / WORLD, drawn_from=key.drawn_from)) as world:
         if restarted:
-            world.died("killed")
+            world.note_crash("killed")
         store, tries = partial(FileStore, file=folder / STORE), KeptTries(folder / TRIES)
         trial = Trial(
             scenario,
@@ -126,7 +126,7 @@ def _life(matrix: Matrix, spec: TrialSpec, folder: Path, restarted: bool) -> dic
             back_off=matrix.back_off,
             server=matrix.server,
             clock=TrialClock(virtual=True),
-            around=lambda trial: InWorld(world, trial, process=Mortal, store=store, tries=tries),
+            around=lambda trial: WorldSurroundings(world, trial, process=Mortal, store=store, tries=tries),
         )
         workbench = Workbench(trial)
         run(_worked(matrix, spec, workbench, trial.clock))

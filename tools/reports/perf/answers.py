@@ -54,7 +54,7 @@ def main(answers: int) -> None:
     for words, pause in PAUSES.items():
         by_start: dict[str, list[float]] = {"started": [], "kept ready": []}
         for _ in range(ROUNDS):
-            launching.launcher().rest()
+            launching.launcher().close_spares()
             by_start["started"] += seconds(started, answers // ROUNDS, pause)
             by_start["kept ready"] += seconds(kept, answers // ROUNDS, pause)
         for name, taken in by_start.items():

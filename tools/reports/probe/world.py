@@ -31,7 +31,7 @@ from bench.record.tool_calls import ToolCall
 from bench.run.packs.loading import load_pack
 from bench.scenario import Scenario
 from bench.worlds.run.driver.common_tools import Common, common_tools
-from bench.worlds.run.driver.tool_answers import STATUS, ToolResponse, answer_of, done, failed
+from bench.worlds.run.driver.tool_answers import STATUS, ToolResponse, answer_of, error_response, success_response
 from bench.worlds.run.environment import Arrival, Environment, Moment
 from bench.worlds.run.environment.calling import fit
 from bench.worlds.run.environment.damage import harms
@@ -118,8 +118,8 @@ class ToolServer:
             return answer_of(self._world.call(name, arguments, key))
         asked = fit(name, common.arguments, arguments)
         if isinstance(asked, str):
-            return failed(STATUS["arguments"], "arguments", asked)
-        return done(asyncio.run(_worked(common, self._actions, asked, key)))
+            return error_response(STATUS["arguments"], "arguments", asked)
+        return success_response(asyncio.run(_worked(common, self._actions, asked, key)))
 
     def _tools(self) -> list[dict[str, Any]]:
         tools = [(tool.name, tool.description, tool.arguments, not tool.writes) for tool in self._environment.tools]

@@ -1,4 +1,5 @@
-"""Compare trials in worlds with their controls: the same architecture, instance and repetition without a fault."""
+"""Compare trials in worlds with their controls: the trials of the same architecture, instance and repetition without a
+fault."""
 
 from __future__ import annotations
 
@@ -34,5 +35,5 @@ def beyond_control(run: Run, measured: Sequence[str] = (*SPENT, *DAMAGE)) -> pd.
 
 
 def with_seconds(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return the trials with the column `seconds`, their API and waiting time."""
+    """Add the column `seconds`: the API time and the waiting time of a trial."""
     return trials.assign(seconds=trials["api_seconds"] + trials["waiting_seconds"])

@@ -1,5 +1,5 @@
-"""The frames of trials in worlds. `run.steps` has a row for each step of a procedure that began. `run.tool_calls` has a row for
-each tool call, with the outcome that the agent was told."""
+"""The data frames of trials in worlds. `run.steps` has a row for each step of a procedure that began. `run.tool_calls` has a
+row for each tool call, with the outcome that the agent was told."""
 
 from __future__ import annotations
 

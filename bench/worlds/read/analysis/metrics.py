@@ -12,8 +12,8 @@ from bench.record.world_events import EVENTS, ToolCalled, WorldEnded
 from bench.worlds.read.analysis.workflow import (
     compensations,
     completion_minutes,
+    count_refused,
     minutes_at_work,
-    refused_for,
     steps_of,
     tool_retries,
     waiting_for_people,
@@ -21,17 +21,18 @@ from bench.worlds.read.analysis.workflow import (
 
 
 def _end(trial: TrialReading) -> WorldEnded | None:
-    """Return how the trial's world ended. None if the trial has no world."""
-    return next(iter(of_kind(trial.record.events, WorldEnded)), None) if trial.once(_is_in_world) else None
+    """Return the event with which the trial's world ended; None if the trial has no world."""
+    return next(iter(of_kind(trial.record.events, WorldEnded)), None) if trial.once(_has_world) else None
 
 
 def _damage(kind: str) -> Callable[[TrialReading], int | None]:
-    """Return a reader of how often this kind of damage happened, by the journal. The reader returns None without a world."""
+    """Return a reader of the number of effects with this kind of damage, by the journal. The reader returns None without a
+    world."""
     return lambda trial: ended.damage.get(kind) if (ended := _end(trial)) else None
 
 
 def _recount_agrees(trial: TrialReading) -> bool | None:
-    """Return whether the count from the world's tables agrees with the count from its journal, for all kinds that both
+    """Return whether the count of damage from the world's tables equals the count from its journal, for all kinds that both
     count."""
     if (ended := _end(trial)) is None:
         return None
@@ -41,10 +42,11 @@ def _recount_agrees(trial: TrialReading) -> bool | None:
 
 def _in_world(name: str, value: Callable[[TrialReading], int]) -> Metric:
     """Return a metric that counts something in a world. It is 0, without a search, for a trial that has no world."""
-    return Metric(name, "int64", lambda trial: value(trial) if trial.once(_is_in_world) else 0)
+    return Metric(name, "int64", lambda trial: value(trial) if trial.once(_has_world) else 0)
 
 
-def _is_in_world(events: Sequence[Event]) -> bool:
+def _has_world(events: Sequence[Event]) -> bool:
+    """Return whether any of these events belongs to a world."""
     return not OF_WORLDS.isdisjoint(map(type, events))
 
 
@@ -57,9 +59,9 @@ METRICS = (
     _in_world("tool_retries", lambda trial: tool_retries(trial.record.events)),
     _in_world("compensated_pairs", lambda trial: trial.once(compensations)[0]),
     _in_world("compensated_out_of_order", lambda trial: trial.once(compensations)[1]),
-    _in_world("stale_refused", lambda trial: refused_for(trial.record.events, "stale")),
-    _in_world("calls_forbidden", lambda trial: refused_for(trial.record.events, "forbidden")),
-    _in_world("calls_over_quota", lambda trial: refused_for(trial.record.events, "quota", "throttled")),
+    _in_world("stale_refused", lambda trial: count_refused(trial.record.events, "stale")),
+    _in_world("calls_forbidden", lambda trial: count_refused(trial.record.events, "forbidden")),
+    _in_world("calls_over_quota", lambda trial: count_refused(trial.record.events, "quota", "throttled")),
     _in_world("steps_done", lambda trial: sum(step.done for step in trial.once(steps_of))),
     _in_world("steps_failed", lambda trial: sum(bool(step.why) for step in trial.once(steps_of))),
     Metric("completion_minutes", "Int64", lambda trial: completion_minutes(trial.record.events, trial.once(steps_of))),

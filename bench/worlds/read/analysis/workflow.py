@@ -14,8 +14,8 @@ from bench.record.world_events import COMPENSATION, PersonAsked, PersonDecided, 
 
 @dataclass(frozen=True)
 class StepTaken:
-    """One step of a trial, from its first beginning to its last end. `ended` is None if it never ended. `why` says why the step
-    failed, or is ""."""
+    """One step of a trial, from its first start to its last end. `ended` is None if the step never ended. `why` says why the
+    step failed; "" if it did not."""
 
     name: str
     attempts: int
@@ -25,18 +25,15 @@ class StepTaken:
 
     @property
     def done(self) -> bool:
-        """Whether the step ended without a failure."""
         return self.ended is not None and not self.why
 
     @property
     def minutes(self) -> int | None:
-        """The minutes from its first beginning to its last end; None if it never ended."""
         return self.ended.total - self.began.total if self.ended else None
 
 
 def steps_of(events: Sequence[Event]) -> list[StepTaken]:
-    """Return the steps that began, in the order of their beginnings. A step that was done again is one row with its last
-    end."""
+    """Return the steps that began, in the order of their starts. A repeated step is one row with its last end."""
     stepped = of_kind(events, Stepped)
     if not stepped:
         return []
@@ -56,21 +53,21 @@ def steps_of(events: Sequence[Event]) -> list[StepTaken]:
 
 
 def completion_minutes(events: Sequence[Event], steps: Sequence[StepTaken]) -> int | None:
-    """Return the minutes from the world's beginning to the end of the last step. None if no step ended."""
+    """Return the minutes from the world's start to the end of the last step; None if no step ended."""
     ends = [step.ended.total for step in steps if step.ended]
     began = next((_moment(event).total for event in of_kind(events, WorldBegan)), 0)
     return max(ends) - began if ends else None
 
 
 def minutes_at_work(steps: Sequence[StepTaken]) -> int:
-    """Return the minutes in which at least one step was under way. Unlike completion time, this leaves out the calendar time
+    """Return the minutes in which at least one step was in progress. Unlike completion time, this leaves out the calendar time
     between steps. Minutes that several steps share count once."""
     return total(union([(step.began.total, step.ended.total) for step in steps if step.ended]))
 
 
 def waiting_for_people(events: Sequence[Event]) -> int:
-    """Return the minutes spent waiting for an answer: from when a question was first asked, across crashes, until the wait
-    ended. Minutes that several waits share count once."""
+    """Return the minutes spent waiting for answers: from the first time that a question was asked, across crashes, until the
+    wait ended. Minutes that several waits share count once."""
     if not of_kind(events, PersonAsked):
         return 0
     asked: dict[str, int] = {}
@@ -84,21 +81,21 @@ def waiting_for_people(events: Sequence[Event]) -> int:
 
 
 def tool_retries(events: Sequence[Event]) -> int:
-    """Return how many calls repeat an effect whose previous call failed or was throttled."""
+    """Return the number of calls that repeat an effect whose previous call failed or was throttled."""
     unanswered: set[tuple[str, str]] = set()
     retries = 0
     for call in of_kind(events, ToolCalled):
         retries += (call.tool, call.effect) in unanswered
-        kept = call.outcome == "failed" or call.code == "throttled"
-        (unanswered.add if kept else unanswered.discard)((call.tool, call.effect))
+        is_unanswered = call.outcome == "failed" or call.code == "throttled"
+        (unanswered.add if is_unanswered else unanswered.discard)((call.tool, call.effect))
     return retries
 
 
 def compensations(events: Sequence[Event]) -> tuple[int, int]:
-    """Return the number of pairs of effects that were taken back one directly after the other, and how many of these pairs were
-    not taken back in reverse order of their doing."""
+    """Return the number of pairs of effects that were undone one directly after the other, and the number of these pairs that
+    were not undone in reverse order."""
     done: dict[str, int] = {}
-    pairs = otherwise = 0
+    pairs = out_of_order = 0
     last: int | None = None
     for number, call in enumerate(
         tool_call for tool_call in of_kind(events, ToolCalled) if tool_call.outcome == "done" and tool_call.access != "read"
@@ -106,15 +103,15 @@ def compensations(events: Sequence[Event]) -> tuple[int, int]:
         if call.role != COMPENSATION:
             done[call.effect], last = number, None
             continue
-        of = done.get(call.effect)
-        if last is not None and of is not None:
-            pairs, otherwise = pairs + 1, otherwise + (of > last)
-        last = of
-    return pairs, otherwise
+        done_at = done.get(call.effect)
+        if last is not None and done_at is not None:
+            pairs, out_of_order = pairs + 1, out_of_order + (done_at > last)
+        last = done_at
+    return pairs, out_of_order
 
 
-def refused_for(events: Sequence[Event], *codes: str) -> int:
-    """Return how many calls of tools were refused for one of these codes."""
+def count_refused(events: Sequence[Event], *codes: str) -> int:
+    """Return the number of calls that were refused with one of these codes."""
     return sum(call.code in codes for call in of_kind(events, ToolCalled))
 
 

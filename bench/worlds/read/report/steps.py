@@ -1,4 +1,4 @@
-"""The events in a trial's world, step by step: what the agent was told, beside what really happened.
+"""The events in a trial's world, step by step: the answers that the agent got, beside the changes that really happened.
 
 The events hold what the agent was told, the journal what happened. Both are laid side by side: a call whose answer was lost has
 a journal entry that the agent never heard of.
@@ -26,7 +26,7 @@ POINTS = {
 
 @dataclass(frozen=True)
 class WorldStep:
-    """One step of a trial in a world, with its details.
+    """One line of the list of events, with its details.
 
     kind      call, judgment, event, notice, asked, answer, stored, crash
     how       a call: done, replayed, refused, failed or unheard (it happened, and the agent was not told); a judgment: accepted
@@ -51,19 +51,19 @@ class WorldStep:
 
 @dataclass
 class _Journal:
-    """The entries that are still to be shown, in order."""
+    """The journal entries that are not shown yet, in order."""
 
     left: list[JournalEntry]
     acknowledged: set[int]
 
     def take(self, wanted: JournalEntry) -> list[JournalEntry]:
-        """Remove and return all entries up to and including this one."""
+        """Remove and return all entries up to and including `wanted`."""
         place = self.left.index(wanted)
         taken, self.left = self.left[: place + 1], self.left[place + 1 :]
         return taken
 
     def find(self, event: Event) -> JournalEntry | None:
-        """Return the journal entry that this event is about, or None."""
+        """Return the journal entry that belongs to this event; None if there is none."""
         match event:
             case ToolCalled() if event.entry:
                 return next((entry for entry in self.left if entry.seq == event.entry), None)
@@ -87,7 +87,7 @@ def steps_of(events: Sequence[Event], world: Remade, texts: Mapping[str, str]) -
     return list(_Steps(world, texts).of(events))
 
 
-def damage_entries(world: Remade) -> list[dict[str, object]]:
+def damage_rows(world: Remade) -> list[dict[str, object]]:
     """Return the damage, effect by effect, with the journal entries from which it was counted."""
     return [{"kind": kind, **asdict(harm)} for kind, harms in world.harms.items() for harm in harms]
 
@@ -103,11 +103,11 @@ class _Steps:
         for event in events:
             entry = journal.find(event)
             before = journal.take(entry) if entry else []
-            yield from map(self._unheard, before if isinstance(event, Arrived) else before[:-1])
+            yield from map(self._unseen_step, before if isinstance(event, Arrived) else before[:-1])
             if step := self._step(event, entry):
                 self._life = step.life
                 yield step
-        yield from map(self._unheard, journal.left)
+        yield from map(self._unseen_step, journal.left)
 
     def _step(self, event: Event, entry: JournalEntry | None) -> WorldStep | None:
         match event:
@@ -123,7 +123,7 @@ class _Steps:
                 details = _with_text(("Kind", event.what), ("What it says", self._text(event.payload)))
                 return WorldStep("notice", title, event.life, event.day, event.minute, details=details)
             case PersonAsked():
-                question = _cut(dump(entry.arguments)) if entry else ""
+                question = _shorten(dump(entry.arguments)) if entry else ""
                 shown = (("Shown", line) for line in event.shown.splitlines())
                 details = _with_text(("Ticket", event.ticket), ("Question", question), *shown)
                 title = f"asked {event.person} about {event.about}"
@@ -151,11 +151,15 @@ class _Steps:
             ("Based on", _stale(entry)),
         )
         title = f"{event.tool} ({event.access or 'unknown'})"
-        return self._with(entry, WorldStep("call", title, event.life, event.day, event.minute, how, _number(entry), details))
+        return self._with_changes_and_damage(
+            entry, WorldStep("call", title, event.life, event.day, event.minute, how, _number(entry), details)
+        )
 
-    def _unheard(self, entry: JournalEntry) -> WorldStep:
-        """Return the step of a journal entry that the agent did not hear of at that moment."""
-        details = _with_text(("Effect", entry.effect), ("What it says", _cut(dump(entry.arguments))), ("Reason", entry.reason))
+    def _unseen_step(self, entry: JournalEntry) -> WorldStep:
+        """Return the step of an entry about which the agent was not told at that moment."""
+        details = _with_text(
+            ("Effect", entry.effect), ("What it says", _shorten(dump(entry.arguments))), ("Reason", entry.reason)
+        )
         kind = {"call": "call", "ask": "asked", "crash": "crash"}.get(entry.what, entry.what)
         titles = {
             "call": f"{entry.name} ({entry.kind}), by {entry.who}: the agent was not told",
@@ -165,13 +169,13 @@ class _Steps:
         how = "unheard" if entry.what == "call" and entry.outcome == "done" else entry.outcome if entry.what == "call" else ""
         title = titles.get(entry.what, entry.name)
         step = WorldStep(kind, title, entry.life or self._life, entry.at.day, entry.at.minute, how, entry.seq, details)
-        return self._with(entry, step)
+        return self._with_changes_and_damage(entry, step)
 
-    def _with(self, entry: JournalEntry | None, step: WorldStep) -> WorldStep:
-        """Return a step with the rows that its entry changed, and the damage counted from it."""
+    def _with_changes_and_damage(self, entry: JournalEntry | None, step: WorldStep) -> WorldStep:
+        """Return a step with the rows that its journal entry changed, and the damage counted from that entry."""
         if entry is None:
             return step
-        changes = tuple(_cut(change.text) for change in self._world.changes.get(entry.seq, ()))
+        changes = tuple(_shorten(change.text) for change in self._world.changes.get(entry.seq, ()))
         harms = [
             kind
             for kind, harms_of_kind in self._world.harms.items()
@@ -180,7 +184,7 @@ class _Steps:
         return WorldStep(**{**vars(step), "changes": changes, "harms": tuple(harms)})
 
     def _text(self, digest: str) -> str:
-        return _cut(self._texts.get(digest, f"(not kept here: {digest})"))
+        return _shorten(self._texts.get(digest, f"(not kept here: {digest})"))
 
 
 def _number(entry: JournalEntry | None) -> int:
@@ -188,6 +192,7 @@ def _number(entry: JournalEntry | None) -> int:
 
 
 def _verdict(event: ToolCalled, entry: JournalEntry | None) -> str:
+    """Return the policy's decision on a call, with its rule and version, in words."""
     source: ToolCalled | JournalEntry = entry or event
     return (
         f"{source.decision}{f': {source.rule}' if source.rule else ''}{f', version {source.policy}' if source.policy else ''}"
@@ -195,14 +200,14 @@ def _verdict(event: ToolCalled, entry: JournalEntry | None) -> str:
 
 
 def _stale(entry: JournalEntry | None) -> str:
-    """Return in words the versions on which a call was based and which had changed since; "" if none had."""
+    """Return, in words, the versions on which a call was based and which had changed since; "" if none had."""
     if entry is None or not entry.is_stale:
         return ""
     old = (f"{thing} as of version {seen}, which was {now} by then" for thing, (seen, now) in entry.seen.items() if seen < now)
     return "; ".join(old)
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
 
 

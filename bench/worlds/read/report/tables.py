@@ -1,4 +1,4 @@
-"""Tables of worlds by arm: damage, tool calls, and why calls were refused. There are none without a world."""
+"""Tables of worlds by arm: damage, tool calls, and reasons for refused calls. A run without a world has none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ FORBIDDEN = ("deny", "person")
 
 
 def world_tables(run: Run, arms: Arms) -> list[Table]:
-    """Return the tables of damage and of tool calls by arm. Empty without a trial in a world."""
     with_world = _with_world(arms)
     return [table for table in (damage(run, with_world), tool_calls(run, with_world)) if table.rows] if with_world else []
 
@@ -32,8 +31,8 @@ def _with_world(arms: Arms) -> list[Arm]:
 
 
 def damage(run: Run, arms: list[Arm]) -> Table:
-    """Return the effects by kind of damage, and the share of trials with damage, since a single trial can do most of the
-    damage."""
+    """Return the table of damage: effects by kind of damage, and the share of trials with damage, since a single trial can do
+    most of the damage."""
     columns = (
         *arm_columns(run),
         TableColumn("Trials", lambda arm: len(_in_world(arm))),
@@ -58,13 +57,13 @@ def _with_harm(arm: Arm) -> pd.Series[bool]:
 
 
 def tool_calls(run: Run, arms: list[Arm]) -> Table:
-    """Return the calls of tools by outcome, and the crashes, by arm."""
+    """Return the table of tool calls: their outcomes, and crashes."""
 
     @cache
     def calls(arm: Arm) -> pd.DataFrame:
         return _calls_of(run, arm)
 
-    def ended(outcome: str) -> TableColumn[Arm]:
+    def calls_with_outcome(outcome: str) -> TableColumn[Arm]:
         return TableColumn(outcome.capitalize(), lambda arm: int(calls(arm)["outcome"].eq(outcome).sum()))
 
     def forbidden(arm: Arm) -> int:
@@ -74,7 +73,7 @@ def tool_calls(run: Run, arms: list[Arm]) -> Table:
         *arm_columns(run),
         TableColumn("Trials", lambda arm: len(_in_world(arm))),
         TableColumn("Calls a trial", lambda arm: Number(len(calls(arm)) / len(_in_world(arm)), 1)),
-        *map(ended, OUTCOMES),
+        *map(calls_with_outcome, OUTCOMES),
         TableColumn("Done against the policy", forbidden),
         TableColumn("Crashes", lambda arm: int((_in_world(arm)["lives"] - 1).sum())),
     )
@@ -87,7 +86,7 @@ def tool_calls(run: Run, arms: list[Arm]) -> Table:
 
 
 def refusals(run: Run, arms: Arms) -> list[Table]:
-    """Return why calls were refused or failed, the most frequent reason first."""
+    """Return the table of reasons why calls were refused or failed, the most frequent reason first."""
     columns = (
         *(column.of(lambda row: row.arm) for column in arm_columns(run)),
         TableColumn[TurnedCalls]("Tool", lambda row: row.tool),

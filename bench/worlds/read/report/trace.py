@@ -1,4 +1,4 @@
-"""The worlds of a run's trials, as the trace explorer and `bench trace --trial` show them."""
+"""The worlds of a run's trials, for the trace explorer and for `bench trace --trial`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ IDLE = "the agent did nothing: none of its calls changed the world"
 
 @dataclass(frozen=True)
 class WorldTrace:
-    """The steps and the damage of one trial's world. `lacking`: why rows and the sources of damage are not shown, or ""."""
+    """The steps in a trial's world and its damage. `lacking` says why rows and the sources of damage are not shown; "" if they
+    are."""
 
     steps: Sequence[WorldStep]
     damage: Mapping[str, int | None]
@@ -57,9 +58,9 @@ def _damage_lines(world: WorldTrace) -> Iterator[str]:
 
 def _step_lines(world: WorldTrace) -> Iterator[str]:
     life = 0
-    for (kind, of), steps in groupby(world.steps, key=lambda step: (step.kind, step.life)):
-        if of != life:
-            life = of
+    for (kind, step_life), steps in groupby(world.steps, key=lambda step: (step.kind, step.life)):
+        if step_life != life:
+            life = step_life
             yield f"── life {life} of {world.lives} " + "─" * 40
         if kind == "stored":
             yield f"{'':21}wrote to its store: {', '.join(dict.fromkeys(step.title for step in steps))}"

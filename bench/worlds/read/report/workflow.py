@@ -1,4 +1,4 @@
-"""Trials in worlds as workflows, by arm: success by trial and by step, time for people, cost, why steps fail."""
+"""Tables of trials in worlds as workflows, by arm: success by trial and by step, time for people, cost, and why steps fail."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_REASONS = 2
 
 
 def workflow_tables(run: Run, arms: Arms) -> list[Table]:
-    """Return a table of workflows and a table of their steps. Empty if no trial has steps."""
+    """Return a table of workflows and a table of their steps; no table if no trial has steps."""
     steps = run.steps
     with_steps = [arm for arm in all_arms(arms) if steps["trial"].isin(set(arm.usable["trial"])).any()]
     return [_workflows(run, with_steps), _steps(run, with_steps)] if with_steps else []
@@ -88,7 +88,7 @@ def _steps(run: Run, arms: list[Arm]) -> Table:
 
 
 class TriedStep(NamedTuple):
-    """A step of an arm's trials, with a row for each trial that began it."""
+    """A step in an arm's trials, with a row for each trial in which it began."""
 
     arm: Arm
     name: str

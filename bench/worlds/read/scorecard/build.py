@@ -25,7 +25,7 @@ from bench.record.repeated_call import repeated_call
 from bench.worlds.read.analysis.beyond_control import beyond_control
 from bench.worlds.read.scorecard.card import Receipts, Scorecard, ScorecardRow, ScorecardWorld, Whose
 from bench.worlds.read.scorecard.cells import pass_hats, share_of, struck_cell
-from bench.worlds.read.scorecard.struck import MIXED, NONE, counts_as, kinds_of_failure, with_strikes
+from bench.worlds.read.scorecard.struck import MIXED, NONE, belongs, kinds_of_failure, with_strikes
 
 MOST_SHOWN = 240
 """Most characters of a reason."""
@@ -39,7 +39,7 @@ def scorecard_of(runs: Sequence[Run]) -> Scorecard:
     """
     for run in runs:
         _require_measurable(run)
-    by_world = {world: _of_world(runs, world) for world in dict.fromkeys(chain.from_iterable(map(_worlds, runs)))}
+    by_world = {world: _merge_runs_of_world(runs, world) for world in dict.fromkeys(chain.from_iterable(map(_worlds, runs)))}
     return Scorecard(
         worlds=tuple(_world(run, world) for world, run in by_world.items()),
         rows=tuple(chain.from_iterable(_rows(run, world) for world, run in by_world.items())),
@@ -47,13 +47,14 @@ def scorecard_of(runs: Sequence[Run]) -> Scorecard:
     )
 
 
-def has_scorecard(run: Run) -> bool:
-    """Return whether a run has a world, a control, and faults that killed a system or kept an answer from it."""
+def tells_recovery(run: Run) -> bool:
+    """Return whether a run has a world, a control, and faults that killed a system or lost an answer to it."""
     struck = run.faults["point"].eq("process") | (run.faults["point"].eq("tool") & run.faults["effect"].eq("lost_ack"))
     return bool(struck.any()) and FAULT_FREE in run.names("plan") and bool(_worlds(run))
 
 
 def _require_measurable(run: Run) -> None:
+    """Raise ResultsError if a run has no world, no control or no other fault plan."""
     require_receipts(run)
     if not _worlds(run):
         raise ResultsError(f"{run.name}: no trial of it has a world, so nothing could be damaged; see docs/worlds.md")
@@ -64,18 +65,18 @@ def _require_measurable(run: Run) -> None:
 
 def _worlds(run: Run) -> list[str]:
     """Return the scenarios that have a world, in the config's order."""
-    having = set(run.trials.loc[run.trials["lives"].notna(), "scenario"])
-    return [name for name in run.names("scenario") if name in having]
+    with_world = set(run.trials.loc[run.trials["lives"].notna(), "scenario"])
+    return [name for name in run.names("scenario") if name in with_world]
 
 
-def _of_world(runs: Sequence[Run], world: str) -> Run:
-    """Merge the runs that have this world, restricted to it."""
-    having = [run for run in runs if world in _worlds(run)]
-    return merge([_with_reasons(run.map_frames(lambda rows: rows.loc[rows["scenario"] == world])) for run in having])
+def _merge_runs_of_world(runs: Sequence[Run], world: str) -> Run:
+    """Merge the runs that have this world, each restricted to this world."""
+    runs_with_world = [run for run in runs if world in _worlds(run)]
+    return merge([_with_reasons(run.map_frames(lambda rows: rows.loc[rows["scenario"] == world])) for run in runs_with_world])
 
 
 def _with_reasons(run: Run) -> Run:
-    """Add the column `why` to the trials: the reason why a fault-free trial was not solved, "" for other trials."""
+    """Add the column `why` to the trials: the reason why a fault-free trial was not solved; "" for other trials."""
     unsolved = run.trials[(run.trials["plan"] == FAULT_FREE) & ~run.trials["outcome"].isin([*UNUSABLE, "solved"])]
     columns = unsolved[["trial", "reason", "note"]].itertuples(index=False, name=None)
     why = {trial: reason or note for trial, reason, note in columns}
@@ -99,16 +100,18 @@ def _rows(run: Run, world: str) -> Iterator[ScorecardRow]:
     kinds = kinds_of_failure(run, run.names("plan"))
     for model in run.names("model"):
         for system in run.names("architecture"):
-            of_model, with_control, faults = (_only(rows, model, system) for rows in (trials, paired, run.faults))
-            if len(of_model):
-                yield _row(world, model, _whose(run, model), system, of_model, with_control, faults, kinds)
+            trials_of_system, with_control, faults = (_rows_of(rows, model, system) for rows in (trials, paired, run.faults))
+            if len(trials_of_system):
+                yield _row(world, model, _kind_of_replies(run, model), system, trials_of_system, with_control, faults, kinds)
 
 
-def _only(rows: pd.DataFrame, model: str, system: str) -> pd.DataFrame:
+def _rows_of(rows: pd.DataFrame, model: str, system: str) -> pd.DataFrame:
+    """Return the rows of one model and one system."""
     return rows[(rows["model"] == model) & (rows["architecture"] == system)]
 
 
-def _whose(run: Run, model: str) -> Whose:
+def _kind_of_replies(run: Run, model: str) -> Whose:
+    """Return whether a model's replies are simulated, recorded or live."""
     if run.is_simulated(model):
         return "simulated"
     return "recorded" if run.timings.get(model) == frozenset({"recorded"}) else "live"
@@ -135,7 +138,7 @@ def _row(
         system=system,
         control=share_of(control, control["outcome"].eq("solved")),
         control_pass_hat=pass_hats(control),
-        struck=tuple(struck_cell(kind, _of(struck, kind), _of(paired, kind)) for kind in kinds),
+        struck=tuple(struck_cell(kind, _struck_by(struck, kind), _struck_by(paired, kind)) for kind in kinds),
         receipts=tuple(_receipts(kind, faults) for kind in kinds),
         trials=len(trials),
         not_struck=int((under_faults["by"] == NONE).sum()),
@@ -147,7 +150,7 @@ def _row(
 
 
 def _reason(control: pd.DataFrame) -> str:
-    """Return the most frequent reason why fault-free trials failed, or "" if one was solved."""
+    """Return the most frequent reason why fault-free trials failed; "" if one was solved."""
     reasons = Counter(why for why in control["why"].tolist() if why)
     if not reasons or control["outcome"].eq("solved").any():
         return ""
@@ -155,11 +158,13 @@ def _reason(control: pd.DataFrame) -> str:
     return f"{one_line(reason, MOST_SHOWN)} ({times} of {len(control)})"
 
 
-def _of(trials: pd.DataFrame, kind: str) -> pd.DataFrame:
-    return trials.loc[np.array([counts_as(by, kind) for by in trials["by"]], dtype=bool)]
+def _struck_by(trials: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Return the trials that this kind of failure struck."""
+    return trials.loc[np.array([belongs(by, kind) for by in trials["by"]], dtype=bool)]
 
 
 def _receipts(kind: str, faults: pd.DataFrame) -> Receipts:
+    """Return how many faults of this kind were planned, delivered and not applicable."""
     names = (faults["point"] + ":" + faults["effect"]).tolist()
-    struck = faults.loc[np.array([counts_as(name, kind) for name in names], dtype=bool)]
+    struck = faults.loc[np.array([belongs(name, kind) for name in names], dtype=bool)]
     return Receipts(kind, *(int(struck[stage].sum()) for stage in ("planned", "delivered", "not_applicable")))

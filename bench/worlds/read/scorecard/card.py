@@ -1,4 +1,4 @@
-"""The parts of a scorecard. None means not measured, never 0."""
+"""The types of a scorecard's parts. None means not measured, never 0."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class HarmRates:
 
 @dataclass(frozen=True)
 class Struck:
-    """The trials of one system that only one kind of failure struck.
+    """The results of the trials of one system that only one kind of failure struck.
 
     by          `process:POINT` for a crash at that point, `process:*` for crashes at any point, `POINT:EFFECT` for other faults
     failures    number of failures; for crashes, processes that died
@@ -80,13 +80,12 @@ class Struck:
 
     @property
     def has_copies(self) -> bool:
-        """Whether some trials are copies of others."""
         return self.distinct is not None and self.distinct < self.trials
 
 
 @dataclass(frozen=True)
 class Receipts:
-    """How many faults of one kind were planned, delivered, and not applicable."""
+    """The number of planned, delivered and not applicable faults of one kind."""
 
     by: str
     planned: int
@@ -123,14 +122,13 @@ class ScorecardRow:
     reason: str = ""
 
     def struck_by(self, by: str) -> Struck | None:
-        """Return the trials that this kind of failure struck; None if the row has none."""
         return next((struck for struck in self.struck if struck.by == by), None)
 
 
 @dataclass(frozen=True)
 class ScorecardWorld:
-    """`schedule` is a digest of the seed, the plans' texts, what the instances ask, and the repetitions. Two systems with the
-    same digest met the same faults at the same places."""
+    """A world of a scorecard. `schedule` is a digest of the seed, the plans' texts, the instances' tasks, and the repetitions.
+    Two systems with the same digest met the same faults at the same places."""
 
     name: str
     schedule: str
@@ -142,8 +140,6 @@ class ScorecardWorld:
 
 @dataclass(frozen=True)
 class Scorecard:
-    """The scorecard: its worlds, a row for each system in each world, and notes."""
-
     worlds: tuple[ScorecardWorld, ...]
     rows: tuple[ScorecardRow, ...]
     notes: tuple[str, ...]

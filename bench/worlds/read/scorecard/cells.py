@@ -29,13 +29,8 @@ ANY = "any"
 
 
 def struck_cell(by: str, trials: pd.DataFrame, paired: pd.DataFrame) -> Struck:
-    """Return the numbers on the effect of one kind of failure on one system.
-
-    Args:
-        by: The kind of failure.
-        trials: The trials that it struck.
-        paired: Those of them that have a control, from `beyond_control`, with their number of `failures`.
-    """
+    """Return the cell of one kind of failure. `trials` were struck by it. `paired` are the trials that have a control, from
+    `beyond_control`, with their number of `failures`."""
     compared = paired[paired["outcome"].isin(ANSWERED) & paired["outcome_control"].isin(ANSWERED)]
     return Struck(
         by=by,
@@ -55,31 +50,33 @@ def struck_cell(by: str, trials: pd.DataFrame, paired: pd.DataFrame) -> Struck:
 
 
 def _distinct(trials: pd.DataFrame) -> int:
-    """Count the trials without copies. A system can be told the same and do the same after two kinds of failure."""
+    """Return the number of trials without copies. A system can get the same answers and do the same after two kinds of
+    failure."""
     course = ["instance", "outcome", "failures", *WORK, *(f"damage_{kind}" for kind in DAMAGES)]
     return len(trials.drop_duplicates(course))
 
 
 def share_of(trials: pd.DataFrame, held: pd.Series[bool]) -> Share:
-    """Return the exact share of these trials, clustered by instance."""
+    """Return the exact share of these trials for which `held` is true, clustered by instance."""
     return exact_share_by_instance(instances_of(trials), [bool(success) for success in held])
 
 
 def beyond_of(paired: pd.DataFrame, kind: str) -> pd.Series[int]:
-    """Return, for each trial, the damaged effects minus the control's."""
+    """Return, for each trial, the number of damaged effects minus the control's number."""
     if kind == ANY:
         return paired[[f"beyond_{kind}" for kind in DAMAGES]].sum(axis=1).astype("Int64")
     return paired[f"beyond_{kind}"]
 
 
 def pass_hats(trials: pd.DataFrame) -> tuple[PassHat, ...]:
-    """Return pass^k of the tasks of these trials, for each k of KS."""
+    """Return pass^k of these trials for each k of KS."""
     right = trials["outcome"].eq("solved")
     tasks = [(int(group.sum()), len(group)) for _, group in right.groupby(instances_of(trials))]
     return tuple(pass_hat(k, tasks) for k in KS)
 
 
 def _harm(paired: pd.DataFrame, beyond: pd.Series[int]) -> HarmRates:
+    """Return the rates of damage in these pairs. `beyond` is the number of damaged effects minus the control's number."""
     known = beyond.notna()
     beyond, paired = beyond[known].astype(int), paired[known]
     after = share_of(paired, beyond > 0)
@@ -107,7 +104,7 @@ def _rate(ratio: Ratio, n: int) -> RatePerFailure:
 
 
 def _by_unit(trials: pd.DataFrame, values: Sequence[float] | pd.Series[int]) -> Mapping[Hashable, float]:
-    """Return the sum of each instance. If there is one instance, return the value of each trial."""
+    """Return the sum of the values of each instance. If there is only one instance, return the value of each trial."""
     instances = instances_of(trials)
     units: Sequence[Hashable] = instances if len(set(instances)) > 1 else trials["trial"].tolist()
     by_unit: dict[Hashable, list[float]] = {}

@@ -13,7 +13,7 @@ MIXED, NONE = "mixed", ""
 
 
 def kinds_of_failure(run: Run, plans: list[str]) -> list[str]:
-    """Return the kinds of failure of these plans: crashes first, in the order of an effect's life."""
+    """Return the kinds of failure of these plans: crashes first, in the order of the moments of an effect."""
     kinds = {f"{fault.point}:{fault.effect}" for plan in plans for fault in run.config.faults_of(plan)}
     faults = run.faults[run.faults["plan"].isin(plans)]
     kinds |= {f"{point}:{effect}" for point, effect in zip(faults["point"], faults["effect"], strict=True)}
@@ -24,19 +24,18 @@ def kinds_of_failure(run: Run, plans: list[str]) -> list[str]:
 
 
 def is_crash(by: str) -> bool:
-    """Return whether this kind of failure is a crash."""
     return by.startswith("process:")
 
 
-def counts_as(by: str, kind: str) -> bool:
-    """Return whether a trial that was struck `by` one failure counts for another kind. A crash at any point counts for all
-    crashes."""
+def belongs(by: str, kind: str) -> bool:
+    """Return whether a trial that was struck by the failure `by` counts for this kind of failure."""
     return by == kind or (kind == ALL_CRASHES and is_crash(by))
 
 
 def with_strikes(trials: pd.DataFrame, faults: pd.DataFrame) -> pd.DataFrame:
-    """Add two columns to the trials. `by` is what struck them ("" for nothing, `mixed` for several kinds, `process:*` for
-    crashes at several points). `failures` is the number of processes that died, or of faults that were delivered."""
+    """Add two columns to the trials. `by` is the failure that struck the trial ("" for none, `mixed` for several kinds,
+    `process:*` for crashes at several points). `failures` is the number of processes that died, or of faults that were
+    delivered."""
     delivered = faults[faults["delivered"]]
     kinds: dict[str, set[str]] = {}
     counts: dict[str, int] = {}
@@ -46,7 +45,10 @@ def with_strikes(trials: pd.DataFrame, faults: pd.DataFrame) -> pd.DataFrame:
     by = [_by(kinds.get(trial, set())) for trial in trials["trial"]]
     died = (trials["lives"].fillna(1).astype(int) - 1).clip(lower=1)  # after its last death no agent need have started again
     delivered_faults = [counts.get(trial, 0) for trial in trials["trial"]]
-    failures = [deaths if is_crash(kind) else many for kind, deaths, many in zip(by, died, delivered_faults, strict=True)]
+    failures = [
+        deaths if is_crash(kind) else delivered_count
+        for kind, deaths, delivered_count in zip(by, died, delivered_faults, strict=True)
+    ]
     return trials.assign(by=pd.array(by, dtype="str"), failures=failures)
 
 

@@ -1,4 +1,4 @@
-"""The tables of a scorecard: a section of a report, and `bench scorecard` in a terminal."""
+"""The tables of a scorecard: in a section of a report, and for `bench scorecard` in a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.read.render.cells import BoundedNumber, Cell, Rate, text_of
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
 from bench.record.damage import DAMAGES
-from bench.worlds.read.scorecard.build import has_scorecard, scorecard_of
+from bench.worlds.read.scorecard.build import scorecard_of, tells_recovery
 from bench.worlds.read.scorecard.card import ALL_CRASHES, Receipts, Scorecard, ScorecardRow, Struck
 from bench.worlds.read.scorecard.card import RatePerFailure as Measured
 from bench.worlds.read.scorecard.cells import ANY, KS
@@ -60,12 +60,11 @@ HARMS = (
 
 
 def tables(card: Scorecard) -> tuple[Table, ...]:
-    """Return the scorecard's tables, as a report shows them."""
-    return (summary_table(card), by_failure(card), costs(card), pass_hat_table(card), receipts(card))
+    return (overview(card), by_failure(card), costs(card), pass_table(card), receipts(card))
 
 
-def summary_table(card: Scorecard) -> Table:
-    """Return one row for each system: what was right, damaged and spent after crashes."""
+def overview(card: Scorecard) -> Table:
+    """Return the table of recovery at a glance."""
     k = max((hat.k for row in card.rows for hat in _all_crashes(row).pass_hat if hat.value is not None), default=1)
     columns = (
         *PLACE,
@@ -90,7 +89,7 @@ def summary_table(card: Scorecard) -> Table:
 
 
 def by_failure(card: Scorecard) -> Table:
-    """Return the damage by system and by kind of failure."""
+    """Return the table of damage by kind of failure."""
     columns = (
         *PLACE_OF_STRUCK,
         HAPPENED,
@@ -115,7 +114,7 @@ def by_failure(card: Scorecard) -> Table:
 
 
 def in_short(card: Scorecard) -> Table:
-    """Return what became of each system after each kind of failure, in few columns."""
+    """Return the short table of damage by kind of failure."""
     columns = (
         *PLACE_OF_STRUCK,
         HAPPENED,
@@ -131,7 +130,7 @@ def in_short(card: Scorecard) -> Table:
 
 
 def costs(card: Scorecard) -> Table:
-    """Return what recovery cost each system, by kind of failure."""
+    """Return the table of the costs of recovery."""
 
     def each(title: str, kind: str, digits: int) -> TableColumn[StruckRow]:
         return TableColumn(title, lambda each: _rate(each.struck.recovery[kind], digits))
@@ -159,24 +158,24 @@ def costs(card: Scorecard) -> Table:
 
 
 class HatsRow(NamedTuple):
-    """The chances that k tries of a task all succeed, over a system's trials struck `by` this failure."""
+    """The chances that k tries of a task all succeed, over a system's trials that the failure `by` struck."""
 
     row: ScorecardRow
     by: str
     hats: Sequence[PassHat]
 
 
-def pass_hat_table(card: Scorecard) -> Table:
-    """Return pass^k of each system, without failures and after each kind."""
+def pass_table(card: Scorecard) -> Table:
+    """Return the table of pass^k."""
 
-    def passed(k: int) -> TableColumn[HatsRow]:
+    def pass_column(k: int) -> TableColumn[HatsRow]:
         return TableColumn(f"k = {k}", lambda each: _pass(each.hats, k))
 
     columns = (
         *(column.of(lambda each: each.row) for column in PLACE),
         TableColumn[HatsRow]("What happens", lambda each: failure(each.by)),
         TableColumn[HatsRow]("Tasks", lambda each: ", ".join(str(hat.n) for hat in each.hats)),
-        *map(passed, KS),
+        *map(pass_column, KS),
     )
     rows = [
         HatsRow(row, by, hats)
@@ -192,7 +191,7 @@ def pass_hat_table(card: Scorecard) -> Table:
 
 
 class ReceiptsRow(NamedTuple):
-    """The outcome of a system's planned faults of one kind. Numbers over all its trials are shown only on the `first` row."""
+    """The outcomes of a system's planned faults of one kind. Numbers over all its trials are shown only on the `first` row."""
 
     row: ScorecardRow
     receipts: Receipts
@@ -200,7 +199,7 @@ class ReceiptsRow(NamedTuple):
 
 
 def receipts(card: Scorecard) -> Table:
-    """Return what became of the planned faults, by system and kind."""
+    """Return the table of planned failures and their outcomes."""
 
     def of_all(title: str, read: Callable[[ScorecardRow], Cell]) -> TableColumn[ReceiptsRow]:
         return TableColumn(title, lambda each: read(each.row) if each.first else "")
@@ -235,12 +234,12 @@ NEVER = Struck(ALL_CRASHES, 0, 0, 0, Share(0, 0, None, None, None), (), 0, Share
 
 
 def _all_crashes(row: ScorecardRow) -> Struck:
-    """Return a cell for all crashes of a row together. It is empty if no plan has crashes."""
+    """Return the cell for all crashes of a row together; an empty cell if no plan has crashes."""
     return row.struck_by(ALL_CRASHES) or NEVER
 
 
 def _without_repeats(row: ScorecardRow) -> Iterator[Struck]:
-    """Yield the failures of a row. If all crashes are at one point, skip the cell for all points."""
+    """Yield the cells of a row. If all crashes are at one point, the cell for all points is skipped."""
     points = sum(struck.by.startswith("process:") for struck in row.struck)
     return (struck for struck in row.struck if struck.by != ALL_CRASHES or points != 2)
 
@@ -272,7 +271,7 @@ def _work(struck: Struck, kind: str) -> Cell:
 
 
 def _damage_by_kind(struck: Struck) -> Cell:
-    """Return the total damage with its interval, and the kinds."""
+    """Return the total damage with its interval, and the damage by kind."""
     if not struck.paired:
         return UNMEASURED
     harms = {kind: struck.harm[kind].per_100.value or 0.0 for kind in DAMAGES if struck.harm[kind].effects}
@@ -287,7 +286,7 @@ def _pass(hats: Sequence[PassHat], k: int) -> Cell:
 
 
 def _of_report(run: Run) -> Sequence[Table]:
-    return tables(scorecard_of([run])) if has_scorecard(run) else ()
+    return tables(scorecard_of([run])) if tells_recovery(run) else ()
 
 
 PARTS = (TablePart("scorecard", lambda of: _of_report(of.run), "scorecard", concerns=("faults",), says_limits=False),)

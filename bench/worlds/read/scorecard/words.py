@@ -1,4 +1,4 @@
-"""A scorecard in words."""
+"""Sentences and notes of a scorecard."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ SIMULATED = (
 
 
 def failure(by: str) -> str:
-    """Return a failure's name in a table. A fault without an entry keeps its name from the config."""
+    """Return a failure's name for a table. A fault without an entry keeps its name from the config."""
     return FAILURES[by][0] if by in FAILURES else by.replace(":", ": ").replace("_", " ")
 
 
@@ -70,13 +70,12 @@ def model(row: ScorecardRow) -> str:
 
 
 def warnings(card: Scorecard) -> list[str]:
-    """Return what a reader must know before any number."""
+    """Return the warnings that a reader must see before any number."""
     return [SIMULATED] if any(row.whose == "simulated" for row in card.rows) else []
 
 
 def findings(card: Scorecard) -> Iterator[str]:
-    """Yield a few sentences on the control of each row, on its crashes, and on its lost answers. Rows with the same sentences
-    are joined."""
+    """Yield a few sentences on each row's control, crashes and lost answers. Rows with the same sentences are joined."""
     many_models = len({row.model for row in card.rows}) > 1
     for world in dict.fromkeys(row.world for row in card.rows):
         for sentences_of in (_control, _crashes, _lost_answers):
@@ -117,7 +116,7 @@ def _lost_answers(row: ScorecardRow, systems: Sequence[str]) -> Iterator[str]:
 
 
 def _outcome(struck: Struck, failures: str) -> Iterator[str]:
-    """Yield how many of these trials finished right, what tokens they took if not the control's, and what they damaged."""
+    """Yield how many of these trials finished right, their tokens if these differ from the control's, and their damage."""
     right, tokens = struck.right, struck.work["tokens"].value
     if right.n == 1:
         yield f"The trial {'finished' if right.k else 'did not finish'} right."
@@ -168,7 +167,7 @@ def _number(value: float) -> str:
 
 
 def notes(card: Scorecard) -> Iterator[str]:
-    """Yield what a reader must know about how the numbers were made."""
+    """Yield notes on how the numbers were made."""
     yield from card.notes
     yield "damaged beyond the control: more often than by the same system, in the same task and repetition, without a failure"
     if any(struck.harm[ANY].fewer for row in card.rows for struck in row.struck):

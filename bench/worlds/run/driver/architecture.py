@@ -1,4 +1,5 @@
-"""An architecture that is a command. A trial uses it like any other and calls it again after each crash."""
+"""An architecture whose work a user's command does. A trial uses it like any other architecture and calls it again after each
+crash."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from pathlib import Path
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.run.driver.command import Bounds, Command, command_of
-from bench.worlds.run.driver.command_session import CommandSession, opened
+from bench.worlds.run.driver.command_session import CommandSession, open_session
 
 
 class CommandArchitecture:
@@ -16,9 +17,9 @@ class CommandArchitecture:
         self.command, self.digest, self.versions = command, command.digest, command.versions
 
     async def __call__(self, task: Task, workbench: Workbench) -> None:
-        """Run one life of the agent. Raise as `CommandSession.live` does."""
-        place: CommandSession = await workbench.world.lasting.get("place", lambda: opened(self.command, task, workbench))
-        await place.live()
+        """Run one process of the agent. Raises as `CommandSession.run_process` does."""
+        place: CommandSession = await workbench.world.lasting.get("place", lambda: open_session(self.command, task, workbench))
+        await place.run_process()
 
 
 def of_command(
@@ -33,6 +34,6 @@ def of_command(
     model_calls: int | None,
     kills_caller: bool,
 ) -> CommandArchitecture:
-    """Return the architecture for a command. Raise ConfigError, with `where` at its beginning, if it cannot be one."""
+    """Return the architecture for a command. Raises ConfigError, with `where` at its start, if the command cannot be used."""
     bounds = Bounds(seconds, model_calls)
     return CommandArchitecture(command_of(words, folder, env, bounds, where, files, packages, kills_caller))

@@ -1,4 +1,4 @@
-"""An ASGI application under aiohttp: one request, one complete answer."""
+"""Run an ASGI application under aiohttp: one request, one complete answer."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ AsgiMessage = MutableMapping[str, Any]
 App = Callable[[AsgiMessage, Callable[[], Awaitable[AsgiMessage]], Callable[[AsgiMessage], Awaitable[None]]], Awaitable[None]]
 
 
-async def answer_by(app: App, request: web.Request) -> web.Response:
-    """Return what the application answers. The request's body is read completely first."""
+async def asgi_response(app: App, request: web.Request) -> web.Response:
+    """Return the application's answer to a request, whose body is read completely first."""
     body, status, headers = await request.read(), 500, list[tuple[str, str]]()
     unread, parts = [{"type": "http.request", "body": body, "more_body": False}], list[bytes]()
 

@@ -1,4 +1,4 @@
-"""A command that is measured: its words, folder and environment. A command that cannot be started is refused here."""
+"""A command that is measured: its words, folder and environment. A command that cannot be started is refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SCRIPTS = frozenset({".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".pl", "
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bounds on all lives of an agent in one trial together: real `seconds`, and model calls (None: no bound)."""
+    """The limits on all processes of an agent in one trial together: real `seconds`, and model calls (None: no limit)."""
 
     seconds: float
     model_calls: int | None = None
@@ -65,14 +65,14 @@ def command_of(
     env: Mapping[str, str],
     bounds: Bounds,
     where: str,
-    beside: Sequence[Path] = (),
+    more_files: Sequence[Path] = (),
     packages: Sequence[str] = (),
     kills_caller: bool = False,
 ) -> Command:
     """Return the command that a config describes.
 
-    `where` names the command in an error, `beside` holds files that it needs, and `packages` the packages that it needs. Raises
-    ConfigError if a program, file or package is missing, or if `env` sets a variable that the driver sets.
+    `where` names the command in an error, `more_files` holds files that it needs, and `packages` the packages that it needs.
+    Raises ConfigError if a program, file or package is missing, or if `env` sets a variable that the driver sets.
     """
     home = (folder or Path.cwd()).resolve()
     if not os.path.isdir(home):  # noqa: PTH112  `Path.is_dir` raises without permission
@@ -81,12 +81,12 @@ def command_of(
         if name in OURS or "=" in name or not name:
             raise ConfigError(f"{where}.env: '{name}' cannot be set; the driver itself sets {', '.join(OURS)}")
     path = os.pathsep.join((str(Path(sys.executable).parent), env.get("PATH", os.environ.get("PATH", os.defpath))))
-    files = _files([*words, *map(Path.as_posix, beside)], home)
+    files = _files([*words, *map(Path.as_posix, more_files)], home)
     program = _program(words[0], files, home, path, where)
     for word in words[1:]:
         if Path(word).suffix in SCRIPTS and word not in files and not word.startswith("-"):
             raise ConfigError(f"{where}.command: there is no file {word} in {folder or 'the current folder'}")
-    for file in beside:
+    for file in more_files:
         if file.as_posix() not in files:
             raise ConfigError(f"{where}.files: there is no file {file} in {folder or 'the current folder'}")
     absolute = (program, *(str(files[word]) if word in files else word for word in words[1:]))
@@ -102,12 +102,12 @@ def command_of(
 
 
 def _files(names: Iterable[str], home: Path) -> dict[str, Path]:
-    """Return the words that name files. A word can be anything; if its path cannot be looked at, it is not a file."""
+    """Return the files among these words. A word can be anything; if its path cannot be read, the word is no file."""
     return {name: home / name for name in names if os.path.isfile(home / name)}  # noqa: PTH113  `Path.is_file` raises there
 
 
 def _program(word: str, files: Mapping[str, Path], home: Path, path: str, where: str) -> str:
-    """Return the file of a command's first word: one of `files`, else a program on the PATH. Raise ConfigError if it cannot be
+    """Return the file of a command's first word: one of `files`, else a program on the PATH. Raises ConfigError if it cannot be
     started."""
     place = str(files[word]) if word in files else shutil.which(word, path=path) or shutil.which(word, mode=os.F_OK, path=path)
     place = place or (str(home / word) if os.path.isdir(home / word) else None)  # noqa: PTH112  as above
@@ -126,8 +126,8 @@ def _version(package: str, where: str) -> str:
 
 
 def _digest(determining: object, files: Mapping[str, Path]) -> str:
-    """Digest what the config says about the command, and the files that it needs. The code that drives it is already part of a
-    trial's id."""
+    """Return the digest of the config's description of the command and of the files that the command needs. The code that
+    drives the command is already part of a trial's id."""
     digest = hashlib.sha256(json.dumps(determining).encode())
     for name, path in files.items():
         content = path.read_bytes()

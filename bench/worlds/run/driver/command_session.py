@@ -24,7 +24,7 @@ from aiohttp.typedefs import Handler
 from bench.common.errors import ConfigError, GaveUp, Unmeasured, one_line
 from bench.record.process_events import ProcessEnded, ProcessStarted
 from bench.record.world_events import ProcessDied
-from bench.run.endpoint.server import application, hung_up, routes, serving
+from bench.run.endpoint.server import application, hang_up, routes, serve_application
 from bench.run.trial.clock import in_seconds
 from bench.run.trial.endpoint_session import PARALLEL
 from bench.run.trial.workbench import Workbench
@@ -59,11 +59,11 @@ LONGEST_TASK = 2**17 - 100
 
 
 @asynccontextmanager
-async def opened(command: Command, task: Task, workbench: Workbench) -> AsyncIterator[CommandSession]:
-    """Open the session of a trial and close it at the trial's end. Raise then what went wrong at its endpoints."""
+async def open_session(command: Command, task: Task, workbench: Workbench) -> AsyncIterator[CommandSession]:
+    """Open the session of a trial and close it at the trial's end. Then raise any error of its endpoints."""
     with temporary() as outer:
         place = CommandSession(command, task, workbench, outer)
-        async with workbench.world.outside_agent(place.served):
+        async with workbench.world.outside_agent(place.serve):
             yield place
         place.check()
 
@@ -79,12 +79,12 @@ class CommandSession(AgentBody):
         self._tools = Tools(workbench.world)
         self._folder = Folder(outer / "home")
         self._token = secrets.token_urlsafe(24)
-        self._door = AccessGuard(self._token, most=MOST_CONNECTIONS)
+        self._guard = AccessGuard(self._token, most=MOST_CONNECTIONS)
         self._address = ""
-        self._life: AgentProcess | None = None
+        self._process: AgentProcess | None = None
         self._session: AgentSession | None = None
         self._failure: Exception | None = None
-        self._left = command.bounds.seconds
+        self._seconds_left = command.bounds.seconds
         self._asked = 0
         self._refused: Problem | None = None
         self._part_crash = self._parts_killed = 0
@@ -92,23 +92,23 @@ class CommandSession(AgentBody):
         self._acting.process.body = self
 
     @asynccontextmanager
-    async def served(self, session: AgentSession) -> AsyncIterator[str]:
+    async def serve(self, session: AgentSession) -> AsyncIterator[str]:
         """Serve the model's endpoint and the world's tools at one address."""
         session.api_key = self._token
         self._session = session
         world = ToolServer(self._tools, self._acting)
 
         def refuse(problem: Problem) -> None:
-            session.refuse(problem.status, problem.message)
+            session.log_refusal(problem.status, problem.message)
             self._refused = problem
 
-        app = application([*routes(lambda: session, MODEL), *world.routes()], self._door, refuse, self._hear)
-        async with serving(app, self._door, 0) as self._address:
-            self._lay_out_relay()
+        app = application([*routes(lambda: session, MODEL), *world.routes()], self._guard, refuse, self._handle)
+        async with serve_application(app, self._guard, 0) as self._address:
+            self._write_relay()
             yield self._address
 
-    async def live(self) -> None:
-        """Run one life of the agent from its start to its end.
+    async def run_process(self) -> None:
+        """Run one process of the agent from its start to its end.
 
         Raises Crashed if it was killed as planned, GaveUp if it ended any other way than well, and any error of its endpoints.
         Raises Unmeasured instead if the command never started, if it ended after a request that was refused here, or if it
@@ -117,22 +117,22 @@ class CommandSession(AgentBody):
         process, log, taken = self._acting.process, self._acting.log, self._tools.taken
         number = self._acting.world.life
         try:
-            life = self._life = AgentProcess(self._command.words, self._folder.path, self._environment(), LARGEST)
+            agent_process = self._process = AgentProcess(self._command.words, self._folder.path, self._environment(), LARGEST)
         except OSError as error:
             if str(error.filename) == str(self._folder.path):  # the folder is gone or unreadable: the agent's doing
                 raise GaveUp(AGENT, f"cannot be started in its folder: {error.strerror}") from error
             raise Unmeasured(f"the command cannot be started: {error.strerror}; see to this machine") from error
         log.emit(ProcessStarted(number, in_seconds(self._acting.clock.now())))
-        limit = asyncio.get_running_loop().call_later(max(0.0, self._left), self._end_at_limit)
-        self._look()
+        limit = asyncio.get_running_loop().call_later(max(0.0, self._seconds_left), self._end_at_limit)
+        self._check_folder()
         ended: Ended | None = None
         try:
-            ended = await asyncio.shield(life.ended)
+            ended = await asyncio.shield(agent_process.ended)
         finally:
             limit.cancel()
             self._next_look.cancel()
-            await life.close()
-            self._left -= life.seconds
+            await agent_process.close()
+            self._seconds_left -= agent_process.seconds
             last_line = self._folder.added_to_log()
             how = ended or Ended()
             log.emit(
@@ -140,12 +140,12 @@ class CommandSession(AgentBody):
                     life=number,
                     code=how.code,
                     signal=how.signal,
-                    seconds=life.seconds,
+                    seconds=agent_process.seconds,
                     why=self._why(ended),
                     requests=self._tools.taken - taken,
-                    output=log.store_text(life.output.text),
-                    written=life.output.written,
-                    own_log=log.store_text(last_line) if last_line is not None else None,
+                    output=log.keep_text(agent_process.output.text),
+                    written=agent_process.output.written,
+                    own_log=log.keep_text(last_line) if last_line is not None else None,
                     parts_killed=self._parts_killed,
                 )
             )
@@ -153,17 +153,18 @@ class CommandSession(AgentBody):
         if self._session:
             self._session.log_set_aside()
         process.step()
-        self._acting.left()
+        self._acting.note_exit()
         if ended.failed is not None:
             raise Unmeasured(f"{Path(self._command.words[0]).name} {_start_failure(ended.failed)}; {hint(ended.failed)}")
         self.check()
         if ended.code != 0:
-            raise self._gave_up(f"{_end_said(ended)}: {life.output.last_line or 'it wrote nothing'}")
+            raise self._gave_up(f"{_end_in_words(ended)}: {agent_process.output.last_line or 'it wrote nothing'}")
         if why := self._why_unmeasured(ended_well=True):
             raise Unmeasured(f"the agent: ended with code 0; {why}")
 
     def check(self) -> None:
-        """Raise what went wrong at the endpoints, or RuntimeError if the calls that the world took are not each booked once."""
+        """Raise the error of an endpoint if there was one. Raises RuntimeError if the calls that reached the world are not each
+        in the log once."""
         if self._failure:
             raise self._failure
         unbooked = sum(isinstance(event, ProcessDied) and event.point == "before" for event in self._acting.log.events)
@@ -171,58 +172,58 @@ class CommandSession(AgentBody):
             raise RuntimeError(f"the world's door took {self._tools.taken} calls, and {self._acting.calls} are booked")
 
     def _gave_up(self, how: str) -> Exception:
-        """Return what ends the trial of an agent that ended so."""
+        """Return the exception that ends the trial of an agent that ended in the way `how`."""
         why = self._why_unmeasured()
         return Unmeasured(f"the agent: {how}; {why}") if why else GaveUp(AGENT, how)
 
     def _why_unmeasured(self, ended_well: bool = False) -> str:
-        """Return why nothing can be said of an agent that has ended; "" if something can. It may end well after a request for
-        what is served nowhere."""
+        """Return why an agent that has ended cannot be judged; "" if it can. An agent may end well after a request to an
+        address that is not served."""
         refused, asked = self._refused, self._asked or self._tools.asked
         if refused and not (ended_well and asked and refused.status == NOT_FOUND):
             return f"its last request was refused: {refused.status}: {one_line(refused.message, LONGEST_DETAIL)}"
         if asked:
             return ""
-        turned_away = f"; a request was turned away: {self._door.why}" if self._door.turned_away else ""
+        turned_away = f"; a request was turned away: {self._guard.why}" if self._guard.turned_away else ""
         return f"it asked neither its model nor a tool{turned_away}"
 
     @web.middleware
-    async def _hear(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def _handle(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Handle a request at either endpoint, as a middleware."""
         _asker.set(self._asker_of(request))
         try:
-            self._acting.heard()
+            self._acting.note_request()
             self._count(request)
             if not self._in_turn(request):
-                return await self._take(request, handler)
+                return await self._handle_accepted(request, handler)
             async with self._turn:
                 self._acting.process.step()
-                return await self._take(request, handler)
+                return await self._handle_accepted(request, handler)
         except Crashed:
-            self._part_died()
-            return hung_up(request, web.Response())
+            self._drop_state_of_dead_process()
+            return hang_up(request, web.Response())
         except (Problem, web.HTTPException):
             raise
         except Exception as error:
             self._stop(error)
             raise
 
-    def _part_died(self) -> None:
-        """Note that a process of the agent died, if others go on without it."""
+    def _drop_state_of_dead_process(self) -> None:
+        """Drop the state of the agent's process that died, if other processes of the agent continue."""
         crash = self._acting.last_crash
         if self._session and not self._acting.process.is_dead and crash != self._part_crash:
             self._part_crash = crash
-            self._session.crashed(crash)
+            self._session.drop_process_state(crash)
 
-    async def _take(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Handle a request. If it is taken, no earlier refusal ends the trial."""
+    async def _handle_accepted(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Handle a request. If it succeeds, no earlier refusal ends the trial."""
         response = await handler(request)
         if request.method == "POST":
             self._refused = None
         return response
 
     def _count(self, request: web.Request) -> None:
-        """Count a call of the model. Raise GaveUp or Unmeasured at the first call beyond the bound."""
+        """Count a call of the model. Raises GaveUp or Unmeasured at the first call beyond the limit."""
         most = self._command.bounds.model_calls
         self._asked += _is_call(request)
         if most is not None and self._asked > most:
@@ -231,8 +232,8 @@ class CommandSession(AgentBody):
             )
 
     def _in_turn(self, request: web.Request) -> bool:
-        """Return whether this request waits for the request before it. Virtual time could not tell when overlapping model calls
-        began unless the client marks them as parallel."""
+        """Return whether this request has to wait for the request before it. Virtual time could not tell when overlapping model
+        calls began unless the client marks them as parallel."""
         return _is_call(request) and self._acting.clock.is_virtual and PARALLEL not in request.headers
 
     @property
@@ -242,8 +243,8 @@ class CommandSession(AgentBody):
     def freeze(self) -> None:
         if self.asker:
             freeze_part(self.asker)
-        elif self._life:
-            self._life.freeze()
+        elif self._process:
+            self._process.freeze()
 
     def kill(self) -> None:
         if self.asker:
@@ -253,34 +254,37 @@ class CommandSession(AgentBody):
             self._kill_all()
 
     def _kill_all(self) -> None:
-        if self._life:
-            self._life.kill()
+        if self._process:
+            self._process.kill()
 
     def _asker_of(self, request: web.Request) -> int:
-        """Return the process that makes a request, if processes of this agent die one by one; else 0."""
-        if not (self._command.kills_caller and self._life and request.transport):
+        """Return the id of the process that sends a request, if processes of this agent are killed one by one; else 0."""
+        if not (self._command.kills_caller and self._process and request.transport):
             return 0
         theirs, ours = (request.transport.get_extra_info(name)[1] for name in ("peername", "sockname"))
-        return self._life.asker(theirs, ours)
+        return self._process.asker(theirs, ours)
 
     def _stop(self, error: Exception) -> None:
-        """End the trial with this error, unless an earlier error already ended it."""
+        """End the trial with this error, unless an earlier error has ended it."""
         self._failure = self._failure or error
         self._kill_all()
 
     def _end_at_limit(self) -> None:
-        problem = self._life.output.last_line if self._life else ""
+        """End the trial because its time limit is reached."""
+        problem = self._process.output.last_line if self._process else ""
         limit = (
             f"no end within {self._command.bounds.seconds:g} s; give it more with time_limit_seconds, or see what it waits for"
         )
         self._stop(self._gave_up(f"{limit}{': ' + problem if problem else ''}"))
 
-    def _look(self) -> None:
+    def _check_folder(self) -> None:
+        """End the trial if the agent's folder is too large, and schedule the next check."""
         if why := self._folder.too_large():
             self._stop(GaveUp(AGENT, why))
-        self._next_look = asyncio.get_running_loop().call_later(LOOK_AGAIN, self._look)
+        self._next_look = asyncio.get_running_loop().call_later(LOOK_AGAIN, self._check_folder)
 
     def _why(self, ended: Ended | None) -> str:
+        """Return why the process ended; "" if it ended by itself."""
         if self._acting.process.is_dead:
             return "crash"
         if self._failure:
@@ -292,7 +296,8 @@ class CommandSession(AgentBody):
         return "broken: the process that watched over it was killed" if ended == Ended() else ""
 
     def _environment(self) -> Mapping[str, str]:
-        """Return all variables that the process gets. From the user's environment it gets only the PATH and the language."""
+        """Return all environment variables of the process. From the user's environment it gets only the PATH and the
+        language."""
         return {
             "LANG": os.environ.get("LANG", "C.UTF-8"),
             **self._command.env,
@@ -312,7 +317,7 @@ class CommandSession(AgentBody):
     def _relay(self) -> Path:
         return self._outer / "tools.py"
 
-    def _lay_out_relay(self) -> None:
+    def _write_relay(self) -> None:
         """Write the program that serves the tools over stdio beside the agent's folder."""
         shutil.copyfile(Path(__file__).with_name("mcp_server.py"), self._relay)
         message = json.dumps({"address": self._address, "token": self._token})
@@ -327,7 +332,7 @@ def _start_failure(number: int) -> str:
     return f"cannot be started: {os.strerror(number)}"
 
 
-def _end_said(ended: Ended) -> str:
+def _end_in_words(ended: Ended) -> str:
     if ended.code is not None:
         return f"ended with code {ended.code}"
     return f"ended by signal {ended.signal}" if ended.signal else "ended together with the process that watched over it"

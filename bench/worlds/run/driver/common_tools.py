@@ -1,4 +1,4 @@
-"""The tools that every world offers beside the pack's tools: time, notices, people."""
+"""The tools that every world offers besides the pack's tools: for time, notices and people."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ListEvents(_Arguments):
     after: int = Field(0, ge=0, le=MOST_EVENTS, description="the number of the last event that is known")
 
 
-class QuestionArguments(_Arguments):  # `_of_people` adds `kind`: one of the people whom the world has
+class QuestionArguments(_Arguments):  # `_question_arguments` adds `kind`: one of the people whom the world has
     about: str = Field(max_length=500, description="what the question is about, in a few words")
     question: BoundedTable[str, Any] = Field(default_factory=dict, description="what the person has to know")
     days: int = Field(0, ge=0, le=MOST_DAYS)
@@ -52,6 +52,7 @@ class QuestionArguments(_Arguments):  # `_of_people` adds `kind`: one of the peo
 
 
 def common_tools(people: tuple[str, ...]) -> tuple[Common, ...]:
+    """Return the common tools of a world with these people."""
     tools = (
         Common("wait", "Let time pass: so many days and minutes. Gives the time then, and what came meanwhile.", Wait, wait),
         Common(
@@ -69,41 +70,44 @@ def common_tools(people: tuple[str, ...]) -> tuple[Common, ...]:
         "Ask a person, and wait for the answer, 3 days if days and minutes are not given."
         " The answer is approved, denied, or late where none came in time."
     )
-    return (*tools, Common("ask_person", problem, _of_people(people), ask_person))
+    return (*tools, Common("ask_person", problem, _question_arguments(people), ask_person))
 
 
-def _of_people(people: tuple[str, ...]) -> type[BaseModel]:
+def _question_arguments(people: tuple[str, ...]) -> type[BaseModel]:
+    """Return the arguments' type of the tool `ask_person`, for these people."""
     kind: Any = Literal[people]
     return create_model("AskPerson", __base__=QuestionArguments, kind=(kind, Field(description="who is asked")))
 
 
-async def wait(world: WorldActions, asked: Wait, _: str | None) -> Any:
-    came = await world.wait(asked.days, asked.minutes)
-    return {"day": world.now.day, "minute": world.now.minute, "events": [shown(event) for event in came]}
+async def wait(world: WorldActions, arguments: Wait, _: str | None) -> Any:
+    arrivals = await world.wait(arguments.days, arguments.minutes)
+    return {"day": world.now.day, "minute": world.now.minute, "events": [event_as_json(event) for event in arrivals]}
 
 
-async def next_event(world: WorldActions, asked: NextEvent, _: str | None) -> Any:
-    limited = asked.days is not None or asked.minutes is not None
-    until = world.now.after(asked.days or 0, asked.minutes or 0) if limited else None
-    event = await world.next_event(asked.after, until)
-    return shown(event) if event else None
+async def next_event(world: WorldActions, arguments: NextEvent, _: str | None) -> Any:
+    has_limit = arguments.days is not None or arguments.minutes is not None
+    until = world.now.after(arguments.days or 0, arguments.minutes or 0) if has_limit else None
+    event = await world.next_event(arguments.after, until)
+    return event_as_json(event) if event else None
 
 
-async def list_events(world: WorldActions, asked: ListEvents, _: str | None) -> Any:
-    return [shown(arrival) for arrival in world.arrivals(asked.after)]
+async def list_events(world: WorldActions, arguments: ListEvents, _: str | None) -> Any:
+    return [event_as_json(arrival) for arrival in world.arrivals(arguments.after)]
 
 
-async def ask_person(world: WorldActions, asked: Any, key: str | None) -> Any:
-    decision = await world.ask_person(asked.kind, asked.about, asked.question, key, days=asked.days, minutes=asked.minutes)
+async def ask_person(world: WorldActions, arguments: Any, key: str | None) -> Any:
+    decision = await world.ask_person(
+        arguments.kind, arguments.about, arguments.question, key, days=arguments.days, minutes=arguments.minutes
+    )
     return {
         "answer": decision.answer,
         "ticket": decision.ticket,
-        "event": shown(decision.arrival) if decision.arrival else None,
+        "event": event_as_json(decision.arrival) if decision.arrival else None,
     }
 
 
-def shown(arrival: Arrival) -> dict[str, Any]:
-    """Return an event as an agent is told of it."""
+def event_as_json(arrival: Arrival) -> dict[str, Any]:
+    """Return an event as JSON for an agent."""
     return {
         "number": arrival.number,
         "day": arrival.at.day,

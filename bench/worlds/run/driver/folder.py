@@ -1,4 +1,4 @@
-"""An agent's folder: its size limit, and the log that the agent keeps in it."""
+"""An agent's folder, with a limit on its size, and the log that the agent writes in it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Folder:
         self.path, self._read = path, 0
 
     def too_large(self) -> str:
-        """Return why the folder is too large, or ""."""
+        """Return why the folder is too large; "" if it is not."""
         size = 0
         for number, entry in enumerate(_entries(self.path), 1):
             size += entry
@@ -36,7 +36,7 @@ class Folder:
         return ""
 
     def added_to_log(self) -> str | None:
-        """Return what was added to the agent's log since the last call. None if there is no readable log."""
+        """Return the text that was added to the agent's log since the last call; None if there is no readable log."""
         path = self.path / LOG
         try:
             if path.is_symlink() or self.path.is_symlink() or not path.is_file():
@@ -52,7 +52,7 @@ class Folder:
 
 @contextmanager
 def temporary() -> Iterator[Path]:
-    """Yield a folder and remove it afterwards, whatever it holds."""
+    """Yield a temporary folder and remove it afterwards, whatever it contains."""
     folder = tempfile.TemporaryDirectory(prefix="agent-", ignore_cleanup_errors=True)
     try:
         yield Path(folder.name)
@@ -64,7 +64,7 @@ def temporary() -> Iterator[Path]:
 
 
 def _entries(folder: Path) -> Iterator[int]:
-    """Yield the size of each entry. Entries that vanish meanwhile are skipped; links are not followed."""
+    """Yield the size of each entry. Entries that disappear meanwhile are skipped; links are not followed."""
     unseen = [] if folder.is_symlink() else [str(folder)]
     while unseen:
         try:

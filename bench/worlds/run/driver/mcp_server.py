@@ -1,4 +1,4 @@
-"""The tools as an MCP server, by the official SDK. Run as a program, it serves a world's tools over stdio.
+"""The tools of a world as an MCP server, by the official SDK. Run as a program, it serves the tools over stdio.
 
 It imports nothing of this package: only this file is copied beside an agent and run there. A `.json` file of the same name
 beside it holds the server's `address` and `token`, because clients start such programs without their own environment.
@@ -28,9 +28,11 @@ CallTool = Callable[[str, Mapping[str, Any], str | None, Mapping[str, Any] | Non
 """(tool, arguments, key, expected versions) -> whether it was done, and the answer's body."""
 
 
-def tool_server(listed: Callable[[], Awaitable[Functions]], call: CallTool) -> Server[Any]:
+def tool_server(list_tools: Callable[[], Awaitable[Functions]], call: CallTool) -> Server[Any]:
+    """Return an MCP server whose tools `list_tools` returns and `call` runs."""
+
     async def on_list_tools(_: Any, __: Any) -> types.ListToolsResult:
-        functions = [tool["function"] for tool in await listed()]
+        functions = [tool["function"] for tool in await list_tools()]
         tools = [
             types.Tool(name=function["name"], description=function["description"], input_schema=function["parameters"])
             for function in functions
@@ -47,19 +49,21 @@ def tool_server(listed: Callable[[], Awaitable[Functions]], call: CallTool) -> S
 
 
 class WorldClient:
-    """A client of a world's server, over HTTP without a proxy."""
+    """An HTTP client of a world's server. It uses no proxy."""
 
     def __init__(self, address: str, token: str):
         self._address, self._token = address, token
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
-    async def listed(self) -> Functions:
+    async def list_tools(self) -> Functions:
+        """Return the tools that the server offers."""
         _, tools = await asyncio.to_thread(self._ask, "/tools", None, {})
         return tools  # type: ignore[no-any-return]
 
     async def call(
         self, name: str, arguments: Mapping[str, Any], key: str | None, expected: Mapping[str, Any] | None
     ) -> tuple[bool, Mapping[str, Any]]:
+        """Call a tool over HTTP. Return whether it was done, and the body of the answer."""
         headers = {"Idempotency-Key": str(key)} if key else {}
         if expected:
             headers["If-Match"] = ", ".join(f"{thing}={version}" for thing, version in expected.items())
@@ -79,9 +83,9 @@ class WorldClient:
 
 
 async def main() -> None:
-    words = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
-    door = WorldClient(words["address"], words["token"])
-    server = tool_server(door.listed, door.call)
+    settings = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+    client = WorldClient(settings["address"], settings["token"])
+    server = tool_server(client.list_tools, client.call)
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
 

@@ -1,4 +1,4 @@
-"""A world's server as OpenAPI 3.1: one operation for each tool."""
+"""Describe a world's server as OpenAPI 3.1, with one operation for each tool."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ MATCH = {
 
 
 def openapi(offers: Iterable[Offer], root: str) -> dict[str, Any]:
+    """Return the OpenAPI document of these tools at this address."""
     schemas: dict[str, Any] = {
         "Error": {
             "type": "object",

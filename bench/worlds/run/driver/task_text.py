@@ -1,4 +1,4 @@
-"""The whole task as one text, for an agent that is a process."""
+"""Write the whole task as one text, for an agent that is a process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ CLOSE = (
 
 
 def task_text(task: Task, work: str = "") -> str:
-    """Return the work (or, if it is "", the task's role), the documents, the judgments in order, and the closing words."""
+    """Return one text with the work (or the task's role if `work` is ""), the documents, the judgments in order, and the
+    closing words."""
     parts = [(work or task.role).strip()]
     parts += [f"# {name}\n{text.strip()}" for name, text in task.documents.items()]
     parts += [f"# {subtask.name}\n{subtask.instructions.strip()}" for subtask in task.subtasks]

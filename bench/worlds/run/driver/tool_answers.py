@@ -1,4 +1,4 @@
-"""The result of a call as an HTTP answer."""
+"""Write the result of a tool call as an HTTP answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DONE, UNAVAILABLE = 200, 503
 
 @dataclass(frozen=True)
 class ToolResponse:
-    """`lost`: the answer is never sent, and the connection is closed."""
+    """An HTTP answer to a tool call. If it is `lost`, it is never sent, and the connection is closed."""
 
     status: int
     body: Mapping[str, Any]
@@ -34,17 +34,20 @@ class ToolResponse:
         return self.status == DONE
 
 
-def done(result: Any, versions: Mapping[str, int] | None = None) -> ToolResponse:
+def success_response(result: Any, versions: Mapping[str, int] | None = None) -> ToolResponse:
+    """Return the answer to a call that was done."""
     return ToolResponse(DONE, {"result": result, "versions": dict(versions or {})})
 
 
-def failed(status: int, code: str, message: str) -> ToolResponse:
+def error_response(status: int, code: str, message: str) -> ToolResponse:
+    """Return the answer to a call that was refused or failed."""
     return ToolResponse(status, {"error": {"code": code, "message": message}})
 
 
 def answer_of(acted: Acted) -> ToolResponse:
+    """Return the answer to a call with this result."""
     if acted.ok:
-        return done(acted.result.model_dump(mode="json"), acted.versions)
+        return success_response(acted.result.model_dump(mode="json"), acted.versions)
     if acted.code == "unanswered":
         return ToolResponse(UNAVAILABLE, {}, lost=True)
-    return failed(STATUS.get(acted.code, UNAVAILABLE), acted.code, acted.reason)
+    return error_response(STATUS.get(acted.code, UNAVAILABLE), acted.code, acted.reason)

@@ -14,7 +14,8 @@ LONGEST_KEY = 200
 
 
 def arguments_of(body: bytes) -> Mapping[str, Any]:
-    """Return a call's arguments. No body is an empty object. Raise Problem if it is no JSON object that a database can hold."""
+    """Return a call's arguments. An empty body is an empty object. Raises Problem if the body is no JSON object that a database
+    can store."""
     refuse_crowd(body)
     try:
         given = json.loads(body or b"{}", parse_int=_whole)
@@ -27,7 +28,7 @@ def arguments_of(body: bytes) -> Mapping[str, Any]:
 
 
 def key_of(given: object) -> str | None:
-    """Return an idempotency key, or None if none is given."""
+    """Return an idempotency key; None if the request has none. Raises Problem for an unusable key."""
     if given is None or given == "":
         return None
     if not isinstance(given, str) or len(given) > LONGEST_KEY or not given.isprintable():
@@ -36,7 +37,7 @@ def key_of(given: object) -> str | None:
 
 
 def versions_of(given: str | None) -> Mapping[str, int] | None:
-    """Return the versions of an If-Match header, `thing=version, thing=version`, or None if none is given."""
+    """Return the versions in an If-Match header, `thing=version, thing=version`; None if the request has none."""
     if given is None:
         return None
     pairs = [part.rpartition("=") for part in given.split(",")]
@@ -46,7 +47,7 @@ def versions_of(given: str | None) -> Mapping[str, int] | None:
 
 
 def expected_of(given: object) -> Mapping[str, int] | None:
-    """Return the versions that a call's `_meta` expects."""
+    """Return the versions that a call's `_meta` expects; None if it has none."""
     if given is None:
         return None
     if not isinstance(given, dict) or not all(type(version) is int for version in given.values()):
@@ -55,7 +56,7 @@ def expected_of(given: object) -> Mapping[str, int] | None:
 
 
 def _whole(digits: str) -> int:
-    """Return a whole number. Raise ValueError if a database cannot hold it."""
+    """Parse a whole number. Raises ValueError if a database cannot store it."""
     if len(digits) > len(str(LARGEST)) + 1 or abs(int(digits)) > LARGEST:
         raise ValueError(f"{digits[:30]} is too large a number")
     return int(digits)

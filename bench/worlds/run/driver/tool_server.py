@@ -1,4 +1,4 @@
-"""The server of a world's tools.
+"""An HTTP server for a world's tools.
 
     GET  /openapi.json   all of it, as OpenAPI
     GET  /tools          the tools, in the form of a chat completion's `tools`
@@ -18,9 +18,9 @@ from typing import Any
 from aiohttp import web
 
 from bench.common.errors import ConfigError
-from bench.run.endpoint.server import hung_up
+from bench.run.endpoint.server import hang_up
 from bench.wire.problem import Problem
-from bench.worlds.run.driver.asgi import answer_by
+from bench.worlds.run.driver.asgi import asgi_response
 from bench.worlds.run.driver.openapi import openapi
 from bench.worlds.run.driver.tool_answers import ToolResponse
 from bench.worlds.run.driver.tool_requests import arguments_of, expected_of, key_of, versions_of
@@ -53,7 +53,7 @@ class ToolServer:
         async with self._turn:
             answer = await self._tools.call(request.match_info["name"], arguments, key, expect)
             if answer.lost:
-                return hung_up(request, web.Response())
+                return hang_up(request, web.Response())
             return await self._send(request, web.json_response(dict(answer.body), status=answer.status))
 
     async def _mcp(self, request: web.Request) -> web.StreamResponse:
@@ -64,31 +64,31 @@ class ToolServer:
         except ModuleNotFoundError as error:
             raise ConfigError("an agent asked at MCP_URL, which needs: pip install '.[mcp]'") from error
         exchange = _McpExchange(self._tools)
-        server = tool_server(exchange.listed, exchange.call)
+        server = tool_server(exchange.list_tools, exchange.call)
         async with self._turn:
             manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
             async with manager.run():
-                response = await answer_by(manager.handle_request, request)
+                response = await asgi_response(manager.handle_request, request)
             exchange.check()
-            return hung_up(request, web.Response()) if exchange.lost else await self._send(request, response)
+            return hang_up(request, web.Response()) if exchange.lost else await self._send(request, response)
 
     async def _send(self, request: web.Request, response: web.Response) -> web.StreamResponse:
-        """Send an answer. Raise Crashed if the agent dies before it writes down the content."""
-        with self._acting.process.telling():
+        """Send an answer. Raises Crashed if the agent dies before it records the content."""
+        with self._acting.process.sending_answer():
             await response.prepare(request)
             await response.write_eof()
         return response
 
 
 class _McpExchange:
-    """One request to the MCP server. It keeps an error that was raised: the SDK would turn it into an answer."""
+    """One request to the MCP server. It keeps an exception that was raised: the SDK would turn it into an answer."""
 
     def __init__(self, tools: Tools):
         self._tools = tools
         self._error: BaseException | None = None
         self.lost = False
 
-    async def listed(self) -> list[dict[str, Any]]:
+    async def list_tools(self) -> list[dict[str, Any]]:
         return [offer.function for offer in self._tools.offers]
 
     async def call(

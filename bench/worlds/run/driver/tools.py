@@ -1,4 +1,4 @@
-"""A world's tools by name: the pack's tools and the common ones, their descriptions, and their results."""
+"""A world's tools by name: the pack's tools and the common tools, their descriptions, and their results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from bench.common.errors import GaveUp
 from bench.worlds.run.driver.common_tools import Common, common_tools
-from bench.worlds.run.driver.tool_answers import STATUS, ToolResponse, answer_of, done, failed
+from bench.worlds.run.driver.tool_answers import STATUS, ToolResponse, answer_of, error_response, success_response
 from bench.worlds.run.environment import Tool
 from bench.worlds.run.environment.calling import fit
 from bench.worlds.run.runtime.actions import WorldActions
@@ -20,7 +20,7 @@ from bench.worlds.run.runtime.actions import WorldActions
 
 @dataclass(frozen=True)
 class Offer:
-    """A tool as it is offered. `result` is None if it has no single form."""
+    """A tool that agents are offered. `result` is None if the tool's results have different types."""
 
     name: str
     description: str
@@ -35,7 +35,7 @@ class Offer:
 
 
 class Tools:
-    """The tools of one trial's world, over all lives of its agent.
+    """The tools of one trial's world, over all processes of its agent.
 
     taken   number of calls of the world's own tools that were passed on to the world
     asked   whether any tool was called, also one that every world has
@@ -54,7 +54,7 @@ class Tools:
     async def call(
         self, name: str, arguments: Mapping[str, Any], key: str | None, expect: Mapping[str, int] | None
     ) -> ToolResponse:
-        """Call a tool. Raise Crashed if the agent dies of it, GaveUp if it has called too often."""
+        """Call a tool. Raises Crashed if the agent is killed at this call, and GaveUp if it has called too often."""
         self.asked = True
         if common := self._common.get(name):
             return await self._call_common(common, arguments, key)
@@ -68,8 +68,8 @@ class Tools:
     async def _call_common(self, tool: Common, given: Mapping[str, Any], key: str | None) -> ToolResponse:
         asked = fit(tool.name, tool.arguments, given)
         if isinstance(asked, str):
-            return failed(STATUS["arguments"], "arguments", asked)
-        return done(await tool.work(self._world, asked, key))
+            return error_response(STATUS["arguments"], "arguments", asked)
+        return success_response(await tool.work(self._world, asked, key))
 
 
 def _description(tool: Tool) -> str:

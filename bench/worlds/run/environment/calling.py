@@ -1,4 +1,4 @@
-"""Call a pack's code so that every behaviour of it becomes a result."""
+"""Call a pack's code so that each of its possible behaviours becomes a result."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ unanswered   no answer came: the effect can have happened
 
 @dataclass(frozen=True)
 class Acted:
-    """The result of a call, as the agent is told it.
+    """The result of a tool call, as the agent gets it.
 
     effect     the business key of the intended effect
     outcome    `done`, `replayed` (done before under the same key), `refused` (nothing happened), `failed` (no answer
@@ -82,7 +82,7 @@ class Acted:
 
 @dataclass(frozen=True)
 class PackRun:
-    """How one run of a pack's function ended."""
+    """The result of one run of a pack's function."""
 
     outcome: CallOutcome
     result: BaseModel | None = None
@@ -95,12 +95,11 @@ class PackCaller:
 
     def __init__(self, connection: Connection, patience: float, later: Later):
         self._connection, self._limit = connection, TimeLimit(patience)
-        self.reading, self.writing = Db(connection), Db(connection, self._ours(later))
+        self.reading, self.writing = Db(connection), Db(connection, self._scheduler_for_pack(later))
         connection.guard(self._limit.overdue)
 
     def run(self, tool: Tool, arguments: BaseModel, now: Moment) -> PackRun:
-        """Run a tool and never raise. What the tool wrote stays in the open transaction; the caller commits it or rolls it
-        back."""
+        """Run a tool. Never raises. The tool's writes stay in the open transaction; the caller commits it or rolls it back."""
         before = self._connection.total_changes
         try:
             result = self.within(lambda: tool.run(self.writing if tool.writes else self.reading, arguments, now))
@@ -119,9 +118,9 @@ class PackCaller:
             return PackRun("failed", None, problem, "wrong_type")
         return PackRun("done", result)
 
-    def _ours(self, later: Later) -> Later:
-        """Let a pack's code schedule events. Scheduled events are in one of our tables, which the code cannot reach
-        otherwise."""
+    def _scheduler_for_pack(self, later: Later) -> Later:
+        """Return the function by which a pack's code schedules events. Scheduled events are in one of our tables, which the
+        code cannot reach otherwise."""
 
         def schedule(kind: str, at: Moment, payload: Mapping[str, Any], name: str) -> None:
             self._connection.inside = False
@@ -133,10 +132,10 @@ class PackCaller:
         return schedule
 
     def within(self, function: Callable[[], Any]) -> Any:
-        """Call a pack's function, which can use only the pack's tables. Raise DidNotEnd if the time limit ends it."""
+        """Call a pack's function, which can use only the pack's tables. Raises DidNotEnd if the time limit ends it."""
         self._connection.inside = True
         try:
-            with self._limit.holding():
+            with self._limit.enforce():
                 return function()
         except NoEnd as error:
             raise DidNotEnd(f"no end within {self._limit.seconds:g} s") from error
@@ -167,13 +166,13 @@ def fit(name: str, form: type[BaseModel], given: Mapping[str, Any]) -> BaseModel
 
 
 def items_in(value: Any) -> int:
-    """Return how many values and names are inside a JSON value."""
-    items, left = 0, [value]
-    while left:
-        inner = left.pop()
+    """Return the number of values and names inside a JSON value."""
+    items, remaining = 0, [value]
+    while remaining:
+        inner = remaining.pop()
         if isinstance(inner, (dict, list)):
             items += len(inner)
-            left += inner.values() if isinstance(inner, dict) else inner
+            remaining += inner.values() if isinstance(inner, dict) else inner
     return items
 
 

@@ -1,4 +1,4 @@
-"""The rows that a step changed in a world."""
+"""Find the rows that a step changed in a world."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TableRows = Mapping[tuple[str, Any], Mapping[str, Any]]
 
 
 def rows_in(content: bytes) -> TableRows:
-    """Return the rows of the pack's tables from the bytes of a snapshot."""
+    """Return the rows of the pack's tables in the bytes of a snapshot."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.deserialize(content)
         connection.row_factory = sqlite3.Row
@@ -42,6 +42,7 @@ def _all(connection: sqlite3.Connection, what: str, table: str) -> list[sqlite3.
 
 
 def changes(before: TableRows, after: TableRows) -> tuple[RowChange, ...]:
+    """Return the rows that differ between two states of the tables."""
     places = [*before, *(place for place in after if place not in before)]
     return tuple(
         RowChange(place[0], before.get(place), after.get(place)) for place in places if before.get(place) != after.get(place)

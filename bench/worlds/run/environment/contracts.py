@@ -1,4 +1,4 @@
-"""Contracts of a world: which tools a role can call, and how often. A call outside its contract is refused."""
+"""Contracts of a world: the tools that a role can call, and how often. A call outside its contract is refused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Role:
 
 @dataclass(frozen=True)
 class Quota:
-    """At most `most` calls of a tool (or of all tools) by a role (or by all roles), in a day of world time or in the whole
+    """A limit of `most` calls of a tool (or of all tools) by a role (or by all roles), in a day of world time or in the whole
     trial. Refused calls, and calls answered by their idempotency key, do not count."""
 
     most: int
@@ -35,13 +35,15 @@ class Quota:
     per: Literal["day", "trial"] = "trial"
 
     def concerns(self, tool: str, role: str) -> bool:
+        """Return whether this quota limits calls of this tool by this role."""
         return self.tool in (ANY, tool) and self.role in (ANY, role)
 
     def since(self, now: Moment) -> Moment | None:
-        """Return the moment from which calls count. None means from the world's beginning."""
+        """Return the moment from which calls count; None stands for the world's start."""
         return Moment(now.day) if self.per == "day" else None
 
     def refusal(self, now: Moment) -> Refusal:
+        """Return the refusal of a call beyond this quota."""
         whose = f"{'the tools' if self.tool == ANY else self.tool}{'' if self.role == ANY else f' by {self.role}'}"
         if self.per == "day":
             again = Moment(now.day + 1)
@@ -53,7 +55,7 @@ class Quota:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a call is not taken. `again` is when such a call is taken, or None if waiting does not help."""
+    """The reason why a call is refused. `again` is the moment when calls are accepted again; None if waiting does not help."""
 
     reason: str
     code: RefusalCode

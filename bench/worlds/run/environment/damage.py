@@ -1,4 +1,4 @@
-"""Damage: what went wrong in a world, counted from its journal and again from the pack's tables alone.
+"""Damage: effects that went wrong in a world, counted from its journal and again from the pack's tables alone.
 
 lost            an effect that ought to stand does not stand
 doubled         an effect stands, or was taken back, more than once
@@ -26,7 +26,7 @@ from bench.worlds.run.environment.parts import Standing
 def in_journal(
     environment: Environment, entries: Sequence[JournalEntry], known: Mapping[int, str], standings: Iterable[Standing]
 ) -> Damage:
-    """Count damage from the journal. Only `owed` is read from the standings."""
+    """Count the damage from the journal. Only `owed` is read from the standings."""
     by_kind = harms(environment, entries, known, standings)
     return Damage(**{kind: sum(harm.times for harm in each) for kind, each in by_kind.items()})
 
@@ -34,21 +34,21 @@ def in_journal(
 def harms(
     environment: Environment, entries: Sequence[JournalEntry], known: Mapping[int, str], standings: Iterable[Standing]
 ) -> dict[str, list[Harm]]:
-    """Return kind of damage -> the effects that it is counted from."""
+    """Return the damaged effects by kind of damage."""
     effects = [entry for entry in entries if entry.is_effect]
     times = net_effects(environment, entries)
     owed = {standing.effect: standing.owed for standing in standings}
     compensable = {entry.effect for entry in effects if entry.kind == "compensable"}
 
-    def whole(effect: str, count: int = 1) -> Harm:
-        return Harm(effect, count, tuple(entry.seq for entry in effects if entry.effect == effect))
+    def whole(effect: str, times_damaged: int = 1) -> Harm:
+        return Harm(effect, times_damaged, tuple(entry.seq for entry in effects if entry.effect == effect))
 
     def each(goes_wrong: Callable[[JournalEntry], bool]) -> list[Harm]:
         return [Harm(entry.effect, 1, (entry.seq,)) for entry in effects if goes_wrong(entry)]
 
     return {
         "lost": [whole(effect) for effect, ought in owed.items() if ought is True and times[effect] < 1],
-        "doubled": [whole(effect, often) for effect, count in times.items() if (often := _too_often(count))],
+        "doubled": [whole(effect, extra) for effect, count in times.items() if (extra := _too_often(count))],
         "orphaned": each(lambda entry: not _is_known(entry, entries, known)),
         "unauthorised": each(lambda entry: entry.is_unauthorised),
         "uncompensated": [
@@ -71,7 +71,7 @@ def in_tables(standings: Sequence[Standing]) -> Damage:
 
 
 def net_effects(environment: Environment, entries: Iterable[JournalEntry]) -> Counter[str]:
-    """Return business key -> how often it was done, minus how often it was undone."""
+    """Return, for each business key, how often its effect was done minus how often it was undone."""
     times: Counter[str] = Counter()
     for entry in entries:
         if entry.is_effect:
@@ -80,6 +80,7 @@ def net_effects(environment: Environment, entries: Iterable[JournalEntry]) -> Co
 
 
 def _too_often(times: int) -> int:
+    """Return how often an effect was done, or undone, too often."""
     return times - 1 if times > 1 else max(0, -times)
 
 
@@ -88,11 +89,12 @@ def _total(counts: Sequence[int | None]) -> int | None:
 
 
 def _is_known(effect: JournalEntry, entries: Sequence[JournalEntry], known: Mapping[int, str]) -> bool:
-    """Return whether the agent recorded that the effect happened, from its receipt or from a later call that showed it."""
-    return any(known.get(entry.seq) == "recorded" and _tells(entry, effect) for entry in entries[effect.seq - 1 :])
+    """Return whether the agent recorded that the effect happened, from the effect's own answer or from a later call that showed
+    the effect."""
+    return any(known.get(entry.seq) == "recorded" and _shows_effect(entry, effect) for entry in entries[effect.seq - 1 :])
 
 
-def _tells(entry: JournalEntry, effect: JournalEntry) -> bool:
+def _shows_effect(entry: JournalEntry, effect: JournalEntry) -> bool:
     """Return whether the result of this call shows the effect: the effect's own call, a replay under its key, or a read of a
     thing that it changed."""
     if entry.seq == effect.seq:

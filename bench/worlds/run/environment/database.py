@@ -1,4 +1,4 @@
-"""A world's database: SQLite in memory or in a file, and the handle that a pack's code uses.
+"""A world's database: SQLite in memory or in a file, and the handle by which a pack's code uses it.
 
 A pack's tables hold the business. The tables named `world_...` are ours: journal, clock, pending events. SQLite's authorizer
 enforces that a pack's code changes only rows of its own tables.
@@ -42,12 +42,12 @@ STEPS = 100_000
 
 
 class Connection(sqlite3.Connection):
-    """A connection. While a pack's code runs, `inside` is True and only the pack's tables can be used."""
+    """A connection to a world's database. While a pack's code runs, `inside` is True and only the pack's tables can be used."""
 
     inside = False
 
     def guard(self, overdue: Callable[[], bool]) -> None:
-        """Restrict what a pack's code does, and end a statement once `overdue` returns True."""
+        """Restrict the statements of a pack's code, and end a statement once `overdue` returns True."""
         self.set_authorizer(self._may)
         self.set_progress_handler(lambda: int(self.inside and overdue()), STEPS)
 
@@ -58,7 +58,8 @@ class Connection(sqlite3.Connection):
 
 
 def connect(path: Path | None = None) -> Connection:
-    """Connect to memory, or to a file. A killed process loses nothing that was committed; a machine that stops can lose it."""
+    """Connect to a database in memory, or in a file. If the process is killed, no committed row is lost; if the machine stops,
+    rows can be lost."""
     connection = sqlite3.connect(
         path or ":memory:", isolation_level=None, check_same_thread=False, factory=Connection, cached_statements=256
     )
@@ -82,17 +83,17 @@ class Db:
         return self._connection.execute(sql, values).fetchall()
 
     def row(self, sql: str, *values: Any) -> DatabaseRow | None:
-        """Return the first row, or None."""
+        """Return the first row; None if there is none."""
         row: DatabaseRow | None = self._connection.execute(sql, values).fetchone()
         return row
 
     def value(self, sql: str, *values: Any) -> Any:
-        """Return the first column of the first row, or None."""
+        """Return the first column of the first row; None if there is no row."""
         row = self.row(sql, *values)
         return row[0] if row else None
 
     def write(self, sql: str, *values: Any) -> int:
-        """Insert, update or delete rows. Return how many rows changed."""
+        """Insert, update or delete rows. Return the number of changed rows."""
         return self._connection.execute(sql, values).rowcount
 
     def later(self, kind: str, at: Moment, payload: Mapping[str, Any], name: str = "") -> None:
@@ -108,7 +109,7 @@ def tables_of(connection: sqlite3.Connection) -> list[str]:
 
 
 def digest_of_tables(connection: sqlite3.Connection, tables: Iterable[str]) -> str:
-    """Return twenty hex digits that name the rows of these tables, independent of their order."""
+    """Return a digest of twenty hex digits of the rows of these tables, independent of their order."""
     digest = hashlib.blake2b(digest_size=10)
     for table in tables:
         rows = sorted(repr(tuple(row)) for row in connection.execute(f'SELECT * FROM "{table}"'))

@@ -1,4 +1,4 @@
-"""What a grader gets of a world: its final database and journal, read-only."""
+"""A world's final database and journal for its grader, read-only."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ run forever."""
 
 @dataclass(frozen=True)
 class FinalWorld:
-    """`db` reads the pack's tables; `journal` is all that happened, in order. Nothing that the agent says is in it."""
+    """The final state of a world. `db` reads the pack's tables; `journal` contains all that happened, in order. It contains
+    none of the agent's own claims."""
 
     db: Db
     journal: tuple[JournalEntry, ...]
@@ -49,7 +50,7 @@ class FinalWorld:
 
 
 def final_world(content: bytes) -> FinalWorld:
-    """Return the world in a snapshot's bytes. Raise CannotRestore if they hold no world."""
+    """Return the world in a snapshot's bytes. Raises CannotRestore if they contain no world."""
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     connection.row_factory = sqlite3.Row
     try:
@@ -65,7 +66,7 @@ def final_world(content: bytes) -> FinalWorld:
 
 
 def content_of(dump: str) -> bytes:
-    """Return the bytes of the database that this SQL makes (`World.dump`). Raise CannotRestore for any other SQL.
+    """Return the bytes of the database that this SQL makes (`World.dump`). Raises CannotRestore for any other SQL.
 
     The SQL comes from a run's files, which can be a stranger's. It can make tables and rows in memory, and nothing else.
     """
@@ -82,4 +83,5 @@ def content_of(dump: str) -> bytes:
 
 
 def _may(action: int, what: str | None, *_: str | None) -> int:
+    """Allow only the actions of SQL that rebuilds a database."""
     return sqlite3.SQLITE_OK if action in MAKING or (action, what) in SCHEMA else sqlite3.SQLITE_DENY

@@ -1,4 +1,4 @@
-"""What packs, faults and graders need from a world (`bench.run.packs.environments.OfPacks`)."""
+"""The functions of a world that packs, faults and graders need (`bench.run.packs.environments.EnvironmentForPacks`)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from bench.worlds.run.environment.refusals import refuse_environment
 from bench.worlds.run.environment.world import World
 
 refuse = refuse_environment
-ended = final_world
+content_to_grade = final_world
 
 
-def declared(environment: Environment) -> Json:
-    """Return what determines a world: tables, rows, tools, and events. `audit` and `reference` only judge it and are left
-    out."""
+def declaration(environment: Environment) -> Json:
+    """Return what determines a world, as JSON: its tables, rows, tools, and events. `audit` and `reference` only judge it and
+    are left out."""
     return {
         "tables": [environment.schema, value_of(environment.rows)],
         "tools": [_tool(tool) for tool in environment.tools],
@@ -39,7 +39,7 @@ def declared(environment: Environment) -> Json:
 
 
 def _fields_of(part: Any) -> Json:
-    """Return the values of a declared part's fields; for a function its name and bound values."""
+    """Return the values of a part's fields; for a function its name and bound values."""
     fields = [getattr(part, field.name) for field in dataclasses.fields(part)]
     return [
         function_of(part) if inspect.isroutine(part) or isinstance(part, functools.partial) else value_of(part)
@@ -53,7 +53,7 @@ def _tool(tool: Tool) -> Json:
 
 def targets(environment: Environment, point: str, on: str) -> Sequence[str]:
     """Return the names that a fault can strike. `on` and `point` choose among claimable steps, people, kinds of events
-    (people's answers among them), and tools that read or write."""
+    (people's answers included), and tools that read or write."""
     if on == "claim":
         return [step.name for step in environment.procedure]
     if on == "ask":
@@ -65,12 +65,13 @@ def targets(environment: Environment, point: str, on: str) -> Sequence[str]:
     return [tool.name for tool in environment.tools if on in ("any", "write" if tool.writes else "read")]
 
 
-def restored(kept: str) -> FinalWorld:
-    """Return the world that this SQL makes. Raise CannotRestore for any other text."""
-    return final_world(content_of(kept))
+def restore(text: str) -> FinalWorld:
+    """Return the world that this SQL makes. Raises CannotRestore for any other text."""
+    return final_world(content_of(text))
 
 
 def right_end(environment: Environment) -> FinalWorld:
+    """Return the world after the course of events that the pack declares as right."""
     with closing(World(environment)) as world:
         environment.reference(world)
         world.end()

@@ -1,4 +1,4 @@
-"""Writes a world's journal, the number of the agent's life, and what the agent knows."""
+"""Write a world's journal, the number of the agent's process, and the agent's knowledge."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class JournalWriter:
         self.reopen()
 
     def reopen(self) -> None:
-        """Read the state from the database after it was created, restored or left by another process."""
+        """Read the state from the database after it was created, restored, or written by another process."""
         entries = self.entries()
         self.next = len(entries) + 1
         self.knowledge = Knowledge(entries)
         self.life: int = self._connection.execute("SELECT life FROM world_clock").fetchone()[0]
         for arrival in self._schedule.arrivals():
-            self.knowledge.told(arrival.versions)
+            self.knowledge.note_seen(arrival.versions)
 
     def write(self, entry: JournalEntry, about: Iterable[str] = ()) -> JournalEntry:
-        """Append an entry and return it as stored. `about` names the things whose versions it was based on."""
+        """Append an entry and return it as stored. `about` names the things whose versions the entry was based on."""
         placed = replace(entry, seq=self.next, at=self._schedule.now, life=self.life, seen=self.knowledge.based_on(about))
         journal.append(self._connection, placed)
         self.next += 1
@@ -43,12 +43,12 @@ class JournalWriter:
     def entry(self, seq: int) -> JournalEntry | None:
         return next(iter(self.entries("seq = ?", seq)), None)
 
-    def done_under(self, key: str) -> JournalEntry | None:
-        """Return the call that was done under this idempotency key, or None."""
+    def call_under_key(self, key: str) -> JournalEntry | None:
+        """Return the call that was done under this idempotency key; None if there is none."""
         return next(iter(self.entries("key = ? AND outcome = 'done'", whole_text(key))), None)
 
-    def taken(self, tool: str, who: str, since: Moment | None) -> int:
-        """Count the calls of a tool that were taken, by a role, from a moment on. "*" means any."""
+    def count_accepted(self, tool: str, who: str, since: Moment | None) -> int:
+        """Return the number of accepted calls of a tool by a role since a moment. "*" stands for any tool or role."""
         where, values = "what = 'call' AND outcome IN ('done', 'failed')", list[object]()
         for column, value in (("name", tool), ("who", who)):
             if value != ANY:
@@ -57,17 +57,18 @@ class JournalWriter:
             where, values = f"{where} AND at >= ?", [*values, since.total]
         return int(self._connection.execute(f"SELECT count(*) FROM world_journal WHERE {where}", values).fetchone()[0])
 
-    def died(self, point: str) -> None:
+    def write_crash(self, point: str) -> None:
+        """Write the death of the agent's process, and count the next process."""
         self.write(JournalEntry("crash", point, arguments={}))
         self.life += 1
         self._connection.execute("UPDATE world_clock SET life = ?", (self.life,))
 
     def acknowledge(self, entry: int) -> None:
-        """Note that the agent was told the result of this call."""
+        """Note that the agent got the result of this call."""
         self._connection.execute("INSERT INTO world_known VALUES (?, 'acknowledged')", (entry,))
 
     def record(self, after: int) -> None:
-        """Note that the agent recorded what it was told in this life by entries after this one.
+        """Note that the agent recorded the results that it got from entries after this one.
 
         An entry is noted once. Otherwise an agent that writes often would grow the database with the square of its calls.
         """
@@ -78,6 +79,6 @@ class JournalWriter:
             (after,),
         )
 
-    def known(self) -> dict[int, str]:
-        """Return entry -> what the agent knows of it: `acknowledged`, or also `recorded`."""
+    def knowledge_by_entry(self) -> dict[int, str]:
+        """Return what the agent knows of each entry: `acknowledged`, or also `recorded`."""
         return dict(map(tuple, self._connection.execute("SELECT seq, how FROM world_known ORDER BY rowid")))

@@ -1,4 +1,4 @@
-"""Versions: how often each thing of a world changed, and the version that the agent saw last."""
+"""Versions: how often each thing of a world has changed, and the version that the agent saw last."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FIRST = 1
 
 
 class Knowledge:
-    """The versions, worked out from the journal, so that they survive a process.
+    """The versions of a world's things, computed from the journal, so that they survive a process.
 
     The agent has seen the changes that it made itself, whether or not it was told that they happened.
     """
@@ -25,25 +25,26 @@ class Knowledge:
     def version(self, thing: str) -> int:
         return self.versions.get(thing, FIRST)
 
-    def seen(self, thing: str) -> int:
+    def seen_version(self, thing: str) -> int:
         return self._seen.get(thing, FIRST)
 
     def based_on(self, things: Iterable[str]) -> dict[str, tuple[int, int]]:
-        return {thing: (self.seen(thing), self.version(thing)) for thing in things}
+        """Return, for each thing, the version that the agent saw last and the present version."""
+        return {thing: (self.seen_version(thing), self.version(thing)) for thing in things}
 
-    def after(self, things: Iterable[str]) -> dict[str, int]:
-        """Return the versions that these things will have once they change."""
+    def next_versions(self, things: Iterable[str]) -> dict[str, int]:
+        """Return the versions that these things will have after a change."""
         return {thing: self.version(thing) + 1 for thing in things}
 
     def note(self, entry: JournalEntry) -> None:
-        """Take the versions from an entry: a read shows them, a change makes new versions."""
+        """Update the versions from an entry: a read shows versions, a change makes new versions."""
         for thing, version in entry.versions.items():
             if entry.what == "call":
                 self._seen[thing] = version
             if entry.kind != "read":
                 self.versions[thing] = version
 
-    def told(self, versions: Mapping[str, int]) -> None:
-        """Take the versions that a notice shows."""
+    def note_seen(self, versions: Mapping[str, int]) -> None:
+        """Update the seen versions from a notice."""
         for thing, version in versions.items():
-            self._seen[thing] = max(version, self.seen(thing))
+            self._seen[thing] = max(version, self.seen_version(thing))

@@ -1,4 +1,4 @@
-"""Ends a pack's code that runs too long: an alarm ends Python code, SQLite ends its own statements."""
+"""End a pack's code that runs too long: an alarm ends Python code, SQLite ends its own statements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AGAIN = 0.2
 
 
 class NoEnd(BaseException):
-    """Raised when the time is up. A pack's `except Exception` does not catch it."""
+    """Raised in a pack's code when its time is up. A pack's `except Exception` does not catch it."""
 
 
 class DidNotEnd(Exception):
@@ -30,8 +30,8 @@ class TimeLimit:
         return monotonic() > self._ends
 
     @contextmanager
-    def holding(self) -> Iterator[None]:
-        """Raise NoEnd inside once the time is up. The alarm works only in the main thread; in another thread SQLite ends
+    def enforce(self) -> Iterator[None]:
+        """Raise NoEnd in the block once the time is up. The alarm works only in the main thread; in another thread SQLite ends
         statements, but nothing ends a Python loop."""
         self._ends = monotonic() + self.seconds
         alarmed = threading.current_thread() is threading.main_thread()

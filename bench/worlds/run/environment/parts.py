@@ -1,4 +1,7 @@
-"""What a pack declares for its world: tools, events, people, a policy. These are values; `world.py` runs them."""
+"""The parts that a pack declares for its world: tools, events, people, a policy.
+
+They are values; `world.py` runs them.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ def about_nothing(_: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Tool:
-    """Something that an agent can do to the world, or read from it.
+    """A tool with which an agent changes or reads the world.
 
     run           (db, arguments, now) -> an instance of `result`; raises `bench.common.errors.ToolRefused` if the
                   business refuses
@@ -68,7 +71,10 @@ class Tool:
 
 @dataclass(frozen=True)
 class EventKind:
-    """A kind of event. `apply` changes the world when the event happens; `about` names the things that it changes."""
+    """A kind of event.
+
+    `apply` changes the world when the event happens; `about` names the things that it changes.
+    """
 
     name: str
     apply: Callable[[Db, Payload, Moment], None] | None = None
@@ -87,7 +93,10 @@ class Scheduled:
 
 @dataclass(frozen=True)
 class Arrival:
-    """A notice of an event, as it reached the agent. `number` counts the notices from 1. A doubled event has two notices."""
+    """A notice of an event, as it reached the agent.
+
+    `number` counts the notices from 1. A doubled event has two notices.
+    """
 
     number: int
     at: Moment
@@ -99,7 +108,7 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Person:
-    """Someone who can be asked. Answers come as events of kind `answer`, by declared chances.
+    """A person who can be asked. Answers come as events of kind `answer`, by declared chances.
 
     decides       (db, question, now) -> what a careful person would answer at that moment
     record        writes the answer into the pack's tables, so that a policy can see it
@@ -150,7 +159,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class Standing:
-    """What the pack's tables say about one effect at the end, by its business key.
+    """The final state of one effect in the pack's tables, by its business key.
 
     times          how often it stands: done minus undone; below 0 if undone too often
     owed           True: it ought to stand; False: it ought not to; None: either is right

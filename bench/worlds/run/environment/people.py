@@ -1,4 +1,5 @@
-"""The people of a world. Declared chances and draws decide what they answer and when; no architecture influences the draws.
+"""The people of a world. Declared chances and random draws decide their answers and the time of the answers; no architecture
+influences the draws.
 
 Beside the pack's people there is a built-in reviewer, who can be asked about any call. A careful reviewer tries the call on the
 present world and approves it if it is done and leaves no more damage than before: it looks one call ahead. It takes as long as
@@ -27,7 +28,8 @@ model says yes within a minute, and the person answers as ever."""
 
 
 class People:
-    """A draw depends on the trial's key, the person, the subject of the question, and how often it was asked before.
+    """The people who can be asked in a world. A draw depends on the trial's key, the person, the subject of the question, and
+    how often it was asked before.
 
     tries   (question, now) -> whether the call in a question is done and leaves no more damage than before
     """
@@ -46,7 +48,8 @@ class People:
         self._schedule, self._caller, self._tries = schedule, caller, tries
 
     def ask(self, kind: str, about: str, question: Payload, ticket: str, times: int, manner: Manner = "") -> None:
-        """Schedule the answer, and perhaps its contrary later. Raise KeyError if there is no such person."""
+        """Schedule the answer to a question, and perhaps a contrary answer later. Raises KeyError if there is no such
+        person."""
         person = self._people[kind]
         draw = draw_for(*self.drawn_from, "person", kind, about, times)
         silent, late, wrong, contradicts = (
@@ -67,7 +70,8 @@ class People:
             self._schedule.add("answer", ANSWER, later, {**payload, "wrong": not wrong}, kind)
 
     def answer(self, pending: Pending, now: Moment) -> Payload:
-        """Return what the person answers now, or a model in the person's place: {ticket, about, who, approved}."""
+        """Return the answer of the person, or of a model in the person's place, at this moment: {ticket, about, who,
+        approved}."""
         if pending.payload.get("who") == MODEL:
             return {"ticket": pending.payload["ticket"], "about": pending.payload["about"], "who": MODEL, "approved": True}
         person, question = self._people[pending.name], pending.payload["question"]

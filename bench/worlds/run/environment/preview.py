@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Preview:
-    """A call that is not made yet.
+    """The preview of a call that is not made yet.
 
     tool, effect   the tool, and the business key of the intended effect
     risks          what speaks against the call, a line each
@@ -49,21 +49,21 @@ class Preview:
         return "\n".join(line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…" for line in lines)
 
 
-def tried(
-    connection: Connection, caller: PackCaller, tool: Tool, arguments: BaseModel, now: Moment, look: Callable[[], T]
+def try_and_roll_back(
+    connection: Connection, caller: PackCaller, tool: Tool, arguments: BaseModel, now: Moment, inspect_world: Callable[[], T]
 ) -> tuple[T, PackRun, T]:
-    """Run a tool, and roll back all that it wrote.
+    """Run a tool, and roll back all its writes.
 
     Args:
-        look: Looks at the world, before and after.
+        inspect_world: Looks at the world, before and after.
 
     Returns:
-        What `look` saw before, how the tool ended, and what `look` saw after.
+        What `inspect_world` saw before, how the tool ended, and what `inspect_world` saw after.
     """
     connection.execute("SAVEPOINT preview")
     try:
-        before = look()
-        return before, caller.run(tool, arguments, now), look()
+        before = inspect_world()
+        return before, caller.run(tool, arguments, now), inspect_world()
     finally:
         if connection.in_transaction:  # an interrupted statement can have rolled back already
             connection.execute("ROLLBACK TO preview")
@@ -71,15 +71,15 @@ def tried(
 
 
 def risks_of(
-    tool: Tool, run: PackRun, verdict: PolicyVerdict, *, standing: int, moved: Sequence[str], is_late: bool
+    tool: Tool, run: PackRun, verdict: PolicyVerdict, *, times_done: int, changed_things: Sequence[str], is_late: bool
 ) -> list[str]:
-    """Return what speaks against a call.
+    """Return the risks of a call, a line each.
 
     Args:
         run: How the call would end.
         verdict: The policy's verdict on it.
-        standing: How often its effect stands already.
-        moved: The things it is about that have changed since the agent saw them.
+        times_done: How often its effect stands already.
+        changed_things: The things it is about that have changed since the agent saw them.
         is_late: Whether its last moment is past.
     """
     undone = f"it can be taken back by {tool.undo}" if tool.undo else "it cannot be taken back"
@@ -89,8 +89,8 @@ def risks_of(
         undone: True,
         f"{word[verdict.decision]}{f': {reasons}' if reasons else ''}": verdict.decision != "allow",
         f"the tool does not do it: {run.reason}": run.outcome != "done",
-        f"its effect stands already, {'once' if standing == 1 else f'{standing} times'}": standing > 0,
-        f"changed since it was read: {', '.join(moved)}": bool(moved),
+        f"its effect stands already, {'once' if times_done == 1 else f'{times_done} times'}": times_done > 0,
+        f"changed since it was read: {', '.join(changed_things)}": bool(changed_things),
         "its last moment is past": is_late,
     }
     return [risk for risk, holds in risks.items() if holds]

@@ -25,7 +25,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Facts:
-    """What an agent knows when a step runs. All of it is JSON, so that it can be kept over a crash.
+    """The facts that an agent knows when a step runs. All of them are JSON, so that they survive a crash.
 
     read      name -> the result of the call under this name in `Step.reads`: of this step, and of all steps that are done
     decided   step -> the output of its judgment
@@ -64,8 +64,8 @@ def always(_: Facts) -> bool:
 
 @dataclass(frozen=True)
 class ProcedureStep:
-    """One step: begin when it can, read, judge, act. Its functions are pure: the same facts give the same calls. Each step is
-    done once, however many notices of its event come.
+    """One step of a procedure: begin when it can, read, judge, act. Its functions are pure: the same facts give the same calls.
+    Each step is done once, however many notices of its event come.
 
     after       the steps that must be done before it begins
     on          the kind of event whose notice begins it; if it never comes, this step and all steps after it are left out
@@ -129,7 +129,7 @@ def refuse_procedure(steps: Sequence[ProcedureStep], kinds: Iterable[str], roles
 
 
 def judgments_behind(steps: Iterable[ProcedureStep]) -> dict[str, frozenset[str]]:
-    """Return step -> its judgment; for a step without a judgment, the judgments of the steps before it."""
+    """Return the judgment of each step; for a step without a judgment, the judgments of the steps before it."""
     behind: dict[str, frozenset[str]] = {}
     for step in steps:
         earlier = (behind[name] for name in step.after)

@@ -18,11 +18,11 @@ from bench.worlds.run.environment.world import World
 
 
 def refuse_environment(environment: Environment, where: str) -> None:
-    """Raise PackError for the first thing that makes an environment unusable."""
+    """Raise PackError for the first fault that makes an environment unusable."""
     for tool in environment.tools:
         if not isinstance(tool, Tool):
             raise PackError(f"{where}: {tool!r} stands among the tools; it must be a bench.worlds.run.environment.Tool")
-    _refuse_twice((tool.name for tool in environment.tools), "tools", where)
+    _refuse_equal_names((tool.name for tool in environment.tools), "tools", where)
     for tool in environment.tools:
         _refuse_tool(tool, environment, f"{where}: tool '{tool.name}'")
     _refuse_events(environment, where)
@@ -70,8 +70,8 @@ def _refuse_events(environment: Environment, where: str) -> None:
         raise PackError(f"{where}: kinds must hold bench.worlds.run.environment.EventKind alone")
     if not all(isinstance(event, Scheduled) for event in environment.events):
         raise PackError(f"{where}: events must hold bench.worlds.run.environment.Scheduled alone")
-    _refuse_twice((kind.name for kind in environment.kinds), "kinds of event", where)
-    _refuse_twice((event.name for event in environment.events), "events", where)
+    _refuse_equal_names((kind.name for kind in environment.kinds), "kinds of event", where)
+    _refuse_equal_names((event.name for event in environment.events), "events", where)
     for event in environment.events:
         at = f"{where}: event '{event.name}'"
         if event.kind not in environment.by_kind:
@@ -80,7 +80,8 @@ def _refuse_events(environment: Environment, where: str) -> None:
             raise PackError(f"{at} comes at {event.at}, outside of the world's time; move it, or begins and ends")
 
 
-def _refuse_twice(names: Iterable[str], what: str, where: str) -> None:
+def _refuse_equal_names(names: Iterable[str], what: str, where: str) -> None:
+    """Raise PackError if two names are equal."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -94,7 +95,7 @@ def _refuse_function(function: Callable[..., Any] | Any, what: str) -> None:
 
 
 def _refuse_database(environment: Environment, where: str) -> None:
-    """Make the world once, so that errors in its schema or rows show."""
+    """Create the world once, so that errors in its schema or rows show."""
     for table in environment.rows:
         if table.startswith(OURS):
             raise PackError(f"{where}: the name of the table '{table}' is reserved; use a name that does not begin with {OURS}")

@@ -26,7 +26,7 @@ class Rules:
         self._minute, self._calls = environment.begins, 0
 
     def verdict(self, tool: Tool, arguments: BaseModel, now: Moment) -> PolicyVerdict:
-        """Return the verdict of the kill switch, then of the policy. The kill switch never halts an undo; reads are always
+        """Return the verdict of the kill switch, then of the policy. The kill switch never stops an undo; reads are always
         allowed."""
         if not tool.writes:
             return ALLOWED
@@ -47,19 +47,20 @@ class Rules:
         return verdict.decision, verdict.rule, policy.version if policy else ""
 
     def is_late(self, tool: Tool, arguments: BaseModel, now: Moment) -> bool:
+        """Return whether the last moment for the call's effect is past."""
         if (due := tool.due) is None:
             return False
         last = self._caller.within(lambda: due(self._caller.reading, arguments))
         return last is not None and now > last
 
     def forbids(self, tool: str, role: str) -> str:
-        """Return why an agent in this role cannot call this tool, or "". A role without a contract can call all tools."""
+        """Return why an agent in this role cannot call this tool; "" if it can. A role without a contract can call all
+        tools."""
         contract = self._environment.roles.get(role)
         return "" if contract is None or contract.may_call(tool) else f"the role '{role}' may not call {tool}"
 
-    def not_taken(self, tool: str, role: str, now: Moment) -> Refusal | None:
-        """Return why such a call is not taken now, by the quotas and then by the throttle, or None. A call that is taken
-        counts."""
+    def limit_refusal(self, tool: str, role: str, now: Moment) -> Refusal | None:
+        """Return the refusal of a call by the quotas or by the throttle; None if it is accepted. An accepted call counts."""
         for quota in self._environment.quotas:
             if quota.concerns(tool, role) and self._calls_since(quota.tool, quota.role, quota.since(now)) >= quota.most:
                 return quota.refusal(now)
@@ -76,8 +77,8 @@ class Rules:
         return None
 
 
-def moved(expect: Mapping[str, int], knowledge: Knowledge) -> str:
-    """Return which thing is not at the version that the call expects, or ""."""
+def version_mismatch(expect: Mapping[str, int], knowledge: Knowledge) -> str:
+    """Return a message about the first thing that is not at the version that the call expects; "" if all are."""
     changed = [thing for thing, version in expect.items() if version != knowledge.version(thing)]
     if not changed:
         return ""

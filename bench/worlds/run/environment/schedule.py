@@ -21,7 +21,7 @@ Notices = Callable[[Scheduled, Moment | None], "Sequence[NoticeTime]"]
 
 @dataclass(frozen=True)
 class NoticeTime:
-    """`held`: the notice comes after all that is due by that moment."""
+    """The time of a notice. If it is `held`, the notice comes after all events that are due by that moment."""
 
     at: Moment
     held: bool = False
@@ -29,7 +29,7 @@ class NoticeTime:
 
 @dataclass(frozen=True)
 class Pending:
-    """Something that is still to happen: an `event`, a person's `answer`, or a `notice` that was held back."""
+    """A pending row of a world: an `event`, a person's `answer`, or a `notice` that was held back."""
 
     id: int
     at: Moment
@@ -41,6 +41,7 @@ class Pending:
 
 
 def at_once(event: Scheduled, _: Moment | None) -> Sequence[NoticeTime]:
+    """Tell the agent of an event at the event's own moment."""
     return (NoticeTime(event.at),)
 
 
@@ -49,7 +50,7 @@ NONE: Versions = {}
 
 
 class Schedule:
-    """The clock of one world, kept in its database. `notices` decides when the agent hears of an event."""
+    """The clock of one world, stored in its database. `notices` decides when the agent is told of an event."""
 
     def __init__(self, connection: sqlite3.Connection, ends: Moment | None):
         self._connection, self._ends = connection, ends
@@ -63,48 +64,49 @@ class Schedule:
         self.now = self._read()
 
     def add(self, what: str, kind: str, at: Moment, payload: Payload, name: str, versions: Versions = NONE) -> None:
-        """Schedule something. If its moment is past, it comes now."""
+        """Schedule a pending row. If its moment is past, it becomes due now."""
         values = (max(at, self.now).total, what, kind, name, dump(payload), dump(versions))
         self._connection.execute(f"INSERT INTO world_pending (at, what, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", values)
 
     def next(self) -> Pending | None:
+        """Return the next pending row up to the world's end; None if there is none."""
         row = self._connection.execute("SELECT * FROM world_pending ORDER BY at, id LIMIT 1").fetchone()
         if row is None or (self._ends is not None and row["at"] > self._ends.total):
             return None
         return Pending(row["id"], Moment.of(row["at"]), row["what"], *_columns(row))
 
     def pass_to(self, moment: Moment, happen: Happen) -> None:
-        """Let time pass, at most to the world's end, and let all that is due happen in order."""
+        """Let time pass, at most to the world's end, and process all pending rows that become due, in order."""
         goal = min(moment, self._ends) if self._ends is not None else moment
         while (pending := self.next()) and pending.at <= goal:
-            self._take(pending, happen)
+            self._process(pending, happen)
         self._set(max(goal, self.now))
 
     def pass_until_due(self, moment: Moment) -> None:
-        """Let time pass, at most until something is due, which then has not happened yet."""
+        """Let time pass, at most until a pending row is due, and do not process that row."""
         due = (pending.at for pending in [self.next()] if pending)
         self._set(max(self.now, min(moment, self._ends or moment, *due)))
 
     def pass_one(self, name: str, happen: Happen) -> None:
-        """Let the next due thing happen. Raise CannotRestore if its name differs."""
+        """Process the next pending row. Raises CannotRestore if its name differs from `name`."""
         pending = self.next()
         if pending is None or pending.name != name:
             raise CannotRestore(f"'{name}' is not what happens next here; is this the same pack?")
-        self._take(pending, happen)
+        self._process(pending, happen)
 
     def jump(self, moment: Moment) -> None:
-        """Set the clock without letting anything happen."""
+        """Set the clock without processing any pending row."""
         self._set(moment)
 
     def pass_to_arrival(self, after: int, limit: Moment | None, happen: Happen) -> Arrival | None:
-        """Wait up to the limit for the first notice after this number. Return None if none comes."""
+        """Wait up to the limit for the first notice after this number; return None if none comes."""
         while (arrivals := self.arrivals(after, 1)) == ():
             pending = self.next()
             if pending is None or (limit is not None and pending.at > limit):
                 if limit is not None:
                     self.pass_to(limit, happen)
                 return None
-            self._take(pending, happen)
+            self._process(pending, happen)
         return arrivals[0]
 
     def arrivals(self, after: int = 0, most: int = -1) -> tuple[Arrival, ...]:
@@ -112,8 +114,8 @@ class Schedule:
         rows = self._connection.execute("SELECT * FROM world_arrival WHERE number > ? ORDER BY number LIMIT ?", (after, most))
         return tuple(Arrival(row["number"], Moment.of(row["at"]), *_columns(row)) for row in rows)
 
-    def _take(self, pending: Pending, happen: Happen) -> None:
-        """Remove a pending thing, let it happen and tell the agent, in one transaction."""
+    def _process(self, pending: Pending, happen: Happen) -> None:
+        """Remove a pending row, process it and tell the agent, in one transaction."""
         self._connection.execute("BEGIN")
         try:
             self._set(max(pending.at, self.now))

@@ -1,4 +1,4 @@
-"""A snapshot of a world: from its bytes the world is restored and goes on."""
+"""A snapshot of a world, from whose bytes the world is restored."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from bench.worlds.run.environment.database import Connection
 
 @dataclass(frozen=True)
 class Snapshot:
-    """`digest` names the content of the pack's tables; `content` is the whole database, with journal and clock."""
+    """A copy of a world's database. `digest` identifies the content of the pack's tables; `content` is the whole database, with
+    journal and clock."""
 
     digest: str
     content: bytes
 
 
 class CannotRestore(BenchError):
-    """The bytes hold no world."""
+    """The bytes are no database of a world."""
 
 
 def load(connection: Connection, content: bytes) -> None:
-    """Replace the database with this content. Raise CannotRestore, and change nothing, if the bytes hold no world."""
+    """Replace the database with this content. Raises CannotRestore, and changes nothing, if the bytes are no world."""
     source = sqlite3.connect(":memory:")
     try:
         source.deserialize(content)
@@ -38,7 +39,7 @@ def load(connection: Connection, content: bytes) -> None:
 
 
 class Past:
-    """The world before each thing's last change. Keeps nothing unless `keeps`."""
+    """The states of a world before each thing's last change. No state is stored unless `keeps`."""
 
     def __init__(self, connection: sqlite3.Connection, keeps: bool):
         self._connection, self.keeps = connection, keeps
@@ -47,10 +48,11 @@ class Past:
     def now(self) -> bytes:
         return self._connection.serialize() if self.keeps else b""
 
-    def changed(self, things: Iterable[str], before: bytes) -> None:
+    def note_change(self, things: Iterable[str], before: bytes) -> None:
+        """Store the world as it was before these things changed."""
         if self.keeps:
             self._before.update(dict.fromkeys(things, before))
 
     def before(self, things: Iterable[str]) -> tuple[str, bytes] | None:
-        """Return the first of these things that has changed, and the world before it changed. None if none has changed."""
+        """Return the first of these things that has changed, and the world before that change; None if none has changed."""
         return next(((thing, self._before[thing]) for thing in things if thing in self._before), None)

@@ -28,8 +28,8 @@ from bench.worlds.run.environment.declaration import Environment
 from bench.worlds.run.environment.journal_writer import JournalWriter
 from bench.worlds.run.environment.parts import Arrival, Payload, PolicyVerdict, Standing, Tool
 from bench.worlds.run.environment.people import Manner, People
-from bench.worlds.run.environment.preview import Preview, risks_of, tried
-from bench.worlds.run.environment.rules import Rules, moved
+from bench.worlds.run.environment.preview import Preview, risks_of, try_and_roll_back
+from bench.worlds.run.environment.rules import Rules, version_mismatch
 from bench.worlds.run.environment.schedule import Notices, Pending, Schedule, Versions
 from bench.worlds.run.environment.snapshot import CannotRestore, Past, Snapshot
 
@@ -40,7 +40,7 @@ ToolArguments = BaseModel | Mapping[str, Any]
 
 
 class World:
-    """A new world as its environment declares it, or the world that a file or a snapshot already holds.
+    """A new world as its environment declares it, or the world in a file or a snapshot.
 
     path         the file, held by one process at a time; None: in memory
     content      bytes of a snapshot from which this world goes on
@@ -70,8 +70,8 @@ class World:
         self._caller = PackCaller(self._connection, environment.patience, self._later)
         self._people = People(environment.people, drawn_from, self._schedule, self._caller, self._does_no_more_damage)
         self.manners: Callable[[str], Manner] = lambda _: ""
-        self._book = JournalWriter(self._connection, self._schedule)
-        self._rules = Rules(environment, self._caller, self._book.taken)
+        self._journal = JournalWriter(self._connection, self._schedule)
+        self._rules = Rules(environment, self._caller, self._journal.count_accepted)
         self._tables, self._digest = tables_of(self._connection), ""
         self._replays = False
 
@@ -84,7 +84,7 @@ class World:
         expect: Mapping[str, int] | None = None,
         who: str = "agent",
     ) -> Acted:
-        """Call a tool. Never raise for a mistake of the agent or the tool: the call is then refused or has failed.
+        """Call a tool. Never raises for a mistake of the agent or the tool: the call is then refused or has failed.
 
         idempotency_key   a call under a known key returns the stored result and has no second effect
         expect            thing -> the version that it must have, else the call is refused: compare and swap
@@ -103,16 +103,16 @@ class World:
             if isinstance(read, str):
                 return self._refuse(call, read, "arguments")
             call = replace(call, arguments=read.model_dump(mode="json"), effect=effect_of(known, read))
-            if idempotency_key and (first := self._book.done_under(idempotency_key)):
-                return self._again(call, first, known)
-            if problem := moved(expect or {}, self._book.knowledge):
+            if idempotency_key and (first := self._journal.call_under_key(idempotency_key)):
+                return self._replay_answer(call, first, known)
+            if problem := version_mismatch(expect or {}, self._journal.knowledge):
                 return self._refuse(call, problem, "stale")
-            if refusal := self._rules.not_taken(tool, who, self.now):
+            if refusal := self._rules.limit_refusal(tool, who, self.now):
                 return self._refuse(call, refusal.reason, refusal.code, refusal.again)
             return self._run(call, known, read)
 
     def verdict(self, tool: str, arguments: ToolArguments) -> PolicyVerdict:
-        """Return what the kill switch and the policy say about a call that is not made yet. A read is always allowed. Raise
+        """Return the verdict of the kill switch and the policy on a call that is not made yet. A read is always allowed. Raises
         KeyError if there is no such tool."""
         with self._lock:
             known = self.environment.by_name[tool]
@@ -124,13 +124,13 @@ class World:
             )
 
     def effect_of(self, tool: str, arguments: ToolArguments) -> str:
-        """Return the business key of a call. "" if there is no such tool, or its arguments do not fit."""
+        """Return the business key of a call; "" if there is no such tool, or its arguments do not fit."""
         known = self.environment.by_name.get(tool)
         read = read_arguments(known, arguments) if known else ""
         return "" if known is None or isinstance(read, str) else effect_of(known, read)
 
     def things_of(self, tool: str, arguments: ToolArguments) -> tuple[str, ...]:
-        """Return the things that a call is about. Empty if there is no such tool, or its arguments do not fit."""
+        """Return the things that a call is about; empty if there is no such tool, or its arguments do not fit."""
         known = self.environment.by_name.get(tool)
         read = read_arguments(known, arguments) if known else ""
         return () if known is None or isinstance(read, str) else known.about(read)
@@ -144,14 +144,14 @@ class World:
         if there is no such person.
         """
         with self._lock:
-            if idempotency_key and (asked := self._book.done_under(idempotency_key)):
+            if idempotency_key and (asked := self._journal.call_under_key(idempotency_key)):
                 return str(asked.result)
-            times = len(self._book.entries("what = 'ask' AND name = ? AND effect = ?", kind, about)) + 1
+            times = len(self._journal.entries("what = 'ask' AND name = ? AND effect = ?", kind, about)) + 1
             ticket = f"{kind}: {about}" + (f" ({times})" if times > 1 else "")
             manner = self.manners(ticket) if manner is None else manner
             with self._transaction():
                 self._people.ask(kind, about, question, ticket, times, manner)
-                self._book.write(JournalEntry("ask", kind, manner, dict(question), about, idempotency_key, result=ticket))
+                self._journal.write(JournalEntry("ask", kind, manner, dict(question), about, idempotency_key, result=ticket))
             return ticket
 
     def standings(self) -> list[Standing]:
@@ -159,15 +159,15 @@ class World:
             return list(self._caller.within(lambda: list(self.environment.audit(self._caller.reading))))
 
     def change_elsewhere(self, things: Sequence[str]) -> None:
-        """Let somebody else save these things unchanged: their versions move, and the agent is not told."""
+        """Let another writer save these things unchanged: their versions rise, and the agent is not told."""
         with self._lock, self._transaction():
-            versions = self._book.knowledge.after(things)
-            self._book.write(
+            versions = self._journal.knowledge.next_versions(things)
+            self._journal.write(
                 JournalEntry("event", SECOND_WRITER, SECOND_WRITER, list(things), versions=versions, who="somebody else")
             )
 
     def wait(self, days: int = 0, minutes: int = 0) -> tuple[Arrival, ...]:
-        """Let time pass. Return the notices that came meanwhile."""
+        """Let time pass, and return the notices that came meanwhile."""
         return self.wait_until(self.now.after(days, minutes))
 
     def wait_until(self, moment: Moment) -> tuple[Arrival, ...]:
@@ -177,7 +177,7 @@ class World:
             return self._tell(self._schedule.arrivals(last))
 
     def next_event(self, after: int = 0, until: Moment | None = None) -> Arrival | None:
-        """Wait for the first notice whose number is above `after`, up to a moment. Return None if none comes."""
+        """Wait for the first notice whose number is above `after`, up to a moment; return None if none comes."""
         with self._lock:
             arrival = self._schedule.pass_to_arrival(after, until, self._happen)
             return self._tell((arrival,))[0] if arrival else None
@@ -187,13 +187,13 @@ class World:
         with self._lock, self._transaction():
             last = self._schedule.arrivals()
             told = {arrival.name for arrival in last}
-            for event in self._book.entries("what = 'event' AND kind != ?", SECOND_WRITER):
+            for event in self._journal.entries("what = 'event' AND kind != ?", SECOND_WRITER):
                 if event.name not in told:
                     self._schedule.tell(event.kind, event.name, event.arguments, event.versions)
             return self._tell(self._schedule.arrivals(len(last)))
 
     def arrivals(self, after: int = 0) -> tuple[Arrival, ...]:
-        """Return the notices that have come after this number. Reading does not remove them."""
+        """Return the notices after this number that have come. Reading does not remove them."""
         with self._lock:
             return self._tell(self._schedule.arrivals(after))
 
@@ -204,19 +204,19 @@ class World:
     @property
     def life(self) -> int:
         """The number of the agent's present process, from 1."""
-        return self._book.life
+        return self._journal.life
 
-    def told_by(self, notices: Notices) -> None:
-        """Let this function decide when the agent hears of an event: the faults of events."""
+    def set_notice_times(self, notices: Notices) -> None:
+        """Set the function that decides when the agent is told of an event: the faults of events."""
         self._schedule.notices = notices
 
     def elapse(self, minutes: int) -> None:
-        """Let time pass while the agent waits for an answer. It is not told what happens meanwhile."""
+        """Let time pass while the agent waits for an answer. The agent is not told what happens meanwhile."""
         with self._lock:
             self._schedule.pass_to(self.now.after(minutes=minutes), self._happen)
 
     def version(self, thing: str) -> int:
-        return self._book.knowledge.version(thing)
+        return self._journal.knowledge.version(thing)
 
     def digest(self) -> str:
         """Return a digest of the pack's tables."""
@@ -226,11 +226,11 @@ class World:
 
     def journal(self) -> list[JournalEntry]:
         with self._lock:
-            return self._book.entries()
+            return self._journal.entries()
 
     def entry(self, seq: int) -> JournalEntry | None:
         with self._lock:
-            return self._book.entry(seq)
+            return self._journal.entry(seq)
 
     def dump(self) -> str:
         """Return the whole database as SQL, from which a grader rebuilds it."""
@@ -238,23 +238,23 @@ class World:
             return "\n".join(self._connection.iterdump())
 
     def acknowledge(self, entry: int) -> None:
-        """Note that the agent was told the result of this call. 0 is no entry."""
+        """Note that the agent got the result of this call. 0 is no entry."""
         if entry:
             with self._lock:
-                self._book.acknowledge(entry)
+                self._journal.acknowledge(entry)
 
     def record(self, after: int = 0) -> None:
-        """Note that the agent recorded, or ended with, what it was told in this life by entries after this one."""
+        """Note that the agent recorded, or ended with, the results that its present process got from entries after this one."""
         with self._lock:
-            self._book.record(after)
+            self._journal.record(after)
 
-    def died(self, point: str) -> None:
-        """Note that the agent has died. The world stays as it is."""
+    def note_crash(self, point: str) -> None:
+        """Note that the agent's process has died. The world stays as it is."""
         with self._lock:
-            self._book.died(point)
+            self._journal.write_crash(point)
 
     def past(self, tool: str, arguments: ToolArguments) -> Acted | None:
-        """Return what a read would have shown before the last change of what it is about. None if nothing has changed."""
+        """Return the result that a read would have had before the last change of its things; None if nothing has changed."""
         known = self.environment.by_name[tool]
         read = read_arguments(known, arguments)
         if isinstance(read, str) or known.writes:
@@ -264,33 +264,34 @@ class World:
             if (before := self._past.before(things)) is None:
                 return None
             changed, content = before
-            other = World(self.environment, content=content)
-            shown = other.call(tool, read)
-            other.close()
-            if not shown.ok:
+            past_world = World(self.environment, content=content)
+            past_result = past_world.call(tool, read)
+            past_world.close()
+            if not past_result.ok:
                 return None
             versions = {thing: self.version(thing) - (thing == changed) for thing in things}
             call = JournalEntry("call", tool, known.kind, read.model_dump(mode="json"), effect_of(known, read))
-            return self._told_of(call, PackRun("done", shown.result), known, read, versions)
+            return self._write_result(call, PackRun("done", past_result.result), known, read, versions)
 
     def preview(self, tool: str, arguments: ToolArguments) -> Preview:
-        """Return what a call would change now and what speaks against it, without making it. Raise KeyError if there is no such
-        tool."""
+        """Return what a call would change now, and its risks, without making it. Raises KeyError if there is no such tool."""
         known = self.environment.by_name[tool]
         read = read_arguments(known, arguments)
         if isinstance(read, str):
             return Preview(tool, "", (read,), ())
         with self._lock:
             effect = effect_of(known, read)
-            before, run, after = tried(self._connection, self._caller, known, read, self.now, lambda: rows_of(self._connection))
-            done = self._book.entries("what = 'call' AND effect = ?", effect)
-            seen = self._book.knowledge.based_on(known.about(read))
+            before, run, after = try_and_roll_back(
+                self._connection, self._caller, known, read, self.now, lambda: rows_of(self._connection)
+            )
+            done = self._journal.entries("what = 'call' AND effect = ?", effect)
+            seen = self._journal.knowledge.based_on(known.about(read))
             risks = risks_of(
                 known,
                 run,
                 self._rules.verdict(known, read, self.now),
-                standing=net_effects(self.environment, done)[effect],
-                moved=[thing for thing, (version, current) in seen.items() if version < current],
+                times_done=net_effects(self.environment, done)[effect],
+                changed_things=[thing for thing, (version, current) in seen.items() if version < current],
                 is_late=self._rules.is_late(known, read, self.now),
             )
             return Preview(tool, effect, risks, changes(before, after) if run.outcome == "done" else ())
@@ -302,35 +303,35 @@ class World:
                 self._schedule.pass_to(self.environment.ends, self._happen)
 
     def damage(self) -> tuple[Damage, Damage]:
-        """Count damage from the journal, and from the pack's tables alone."""
+        """Count the damage from the journal, and from the pack's tables alone."""
         with self._lock:
-            entries, standings = self._book.entries(), self.standings()
-            return in_journal(self.environment, entries, self._book.known(), standings), in_tables(standings)
+            entries, standings = self._journal.entries(), self.standings()
+            return in_journal(self.environment, entries, self._journal.knowledge_by_entry(), standings), in_tables(standings)
 
     def harms(self) -> dict[str, list[Harm]]:
-        """Return kind of damage -> the effects, with their journal entries, that it is counted from."""
+        """Return the damaged effects by kind of damage, with their journal entries."""
         with self._lock:
-            return harms(self.environment, self._book.entries(), self._book.known(), self.standings())
+            return harms(self.environment, self._journal.entries(), self._journal.knowledge_by_entry(), self.standings())
 
     def snapshot(self) -> Snapshot:
         with self._lock:
             return Snapshot(self.digest(), self._connection.serialize())
 
-    def restore(self, taken: Snapshot) -> None:
-        """Restore this snapshot. Raise CannotRestore, and change nothing, if it holds no world."""
+    def restore(self, saved: Snapshot) -> None:
+        """Restore this snapshot. Raises CannotRestore, and changes nothing, if it is no world."""
         with self._lock:
-            snapshot.load(self._connection, taken.content)
+            snapshot.load(self._connection, saved.content)
             self._schedule.reread()
-            self._book.reopen()
+            self._journal.reopen()
             self._digest = ""
 
-    def fork(self, taken: Snapshot | None = None) -> World:
-        """Return a new world that goes on from here, or from a snapshot."""
-        content = (taken or self.snapshot()).content
+    def fork(self, saved: Snapshot | None = None) -> World:
+        """Return a new world that continues from this world, or from a snapshot."""
+        content = (saved or self.snapshot()).content
         return World(self.environment, content=content, drawn_from=self._people.drawn_from, keeps_past=self._past.keeps)
 
     def replay(self, entries: Iterable[JournalEntry]) -> None:
-        """Do in this new world what another world's journal entries say was done. This forks a trial at any step; the digest is
+        """Repeat in this new world what another world's journal entries record. This forks a trial at any step; the digest is
         then the digest of that step.
 
         Raises CannotRestore if the same calls have other effects here.
@@ -347,7 +348,7 @@ class World:
                 if entry.what == "ask":
                     self.ask(entry.name, entry.effect, entry.arguments, entry.key, manner=cast(Manner, entry.kind))
                 elif entry.what == "crash":
-                    self.died(entry.name)
+                    self.note_crash(entry.name)
                 elif entry.is_effect and self.call(entry.name, entry.arguments, entry.key, who=entry.who).result is None:
                     raise CannotRestore(f"entry {entry.seq}, {entry.effect}, does not happen here; is this the same pack?")
 
@@ -366,12 +367,12 @@ class World:
             done = run.outcome == "done"
             if not done:
                 self._connection.execute("ROLLBACK TO tool")
-            known = self._book.knowledge
-            after = known.after(things) if tool.writes else {thing: known.version(thing) for thing in things}
-            acted = self._told_of(call, run, tool, arguments, after if done else {})
+            known = self._journal.knowledge
+            after = known.next_versions(things) if tool.writes else {thing: known.version(thing) for thing in things}
+            acted = self._write_result(call, run, tool, arguments, after if done else {})
         if done and tool.writes:
             self._digest = ""
-            self._past.changed(things, before)
+            self._past.note_change(things, before)
         if tool.minutes:
             until = self.now.after(minutes=tool.minutes)
             if self._replays:  # what happened meanwhile has entries of its own
@@ -380,35 +381,35 @@ class World:
                 self._schedule.pass_to(until, self._happen)
         return acted
 
-    def _told_of(self, call: JournalEntry, run: PackRun, tool: Tool, arguments: BaseModel, versions: Versions) -> Acted:
-        """Write the entry of a call that ran. Return what the agent is told."""
+    def _write_result(self, call: JournalEntry, run: PackRun, tool: Tool, arguments: BaseModel, versions: Versions) -> Acted:
+        """Write the entry of a call that ran, and return the result for the agent."""
         result = run.result.model_dump(mode="json") if run.result is not None else None
         late = run.outcome == "done" and self._rules.is_late(tool, arguments, self.now)
         ran = replace(call, outcome=run.outcome, result=result, reason=run.reason, versions=versions, late=late)
-        entry = self._book.write(ran, tool.about(arguments) if tool.writes else ())
+        entry = self._journal.write(ran, tool.about(arguments) if tool.writes else ())
         return Acted(tool.name, call.effect, run.outcome, run.result, run.reason, versions, entry.seq, run.code)
 
-    def _again(self, call: JournalEntry, first: JournalEntry, tool: Tool) -> Acted:
+    def _replay_answer(self, call: JournalEntry, first: JournalEntry, tool: Tool) -> Acted:
         """Answer a call whose idempotency key is known."""
         if (first.name, first.arguments) != (call.name, call.arguments):
             problem = (
                 f"the idempotency key '{call.key}' is that of another call, {first.name} ({first.effect}); give each its own"
             )
             return self._refuse(replace(call, key=None), problem, "key")
-        entry = self._book.write(replace(call, outcome="replayed", result=first.result))
+        entry = self._journal.write(replace(call, outcome="replayed", result=first.result))
         return Acted(tool.name, call.effect, "replayed", tool.result.model_validate(first.result), entry=entry.seq)
 
     def _refuse(self, call: JournalEntry, reason: str, code: RefusalCode, again: Moment | None = None) -> Acted:
-        entry = self._book.write(replace(call, outcome="refused", reason=reason))
+        entry = self._journal.write(replace(call, outcome="refused", reason=reason))
         return Acted(call.name, call.effect, "refused", reason=reason, entry=entry.seq, code=code, again=again)
 
     def _does_no_more_damage(self, question: Payload, now: Moment) -> bool:
-        """Return whether the call in a question is done and leaves no more damage in the pack's tables than before."""
+        """Return whether the call in a question succeeds and leaves no more damage in the pack's tables than before."""
         tool = self.environment.by_name.get(question.get("tool", ""))
         arguments = read_arguments(tool, question.get("arguments", {})) if tool else ""
         if tool is None or isinstance(arguments, str):
             return False
-        before, run, after = tried(
+        before, run, after = try_and_roll_back(
             self._connection, self._caller, tool, arguments, now, lambda: in_tables(self.standings()).total
         )
         return run.outcome == "done" and after <= before
@@ -416,14 +417,14 @@ class World:
     def _later(self, kind: str, at: Moment, payload: Payload, name: str) -> None:
         if kind not in self.environment.by_kind:
             raise KeyError(f"there is no kind of event '{kind}'; {nearest(kind, self.environment.by_kind)}")
-        self._schedule.add("event", kind, at, payload, name or f"{kind} of entry {self._book.next}")
+        self._schedule.add("event", kind, at, payload, name or f"{kind} of entry {self._journal.next}")
 
     def _happen(self, pending: Pending) -> tuple[Payload, Versions]:
-        """Let an event or a person's answer happen, in the transaction that removes it from the pending rows."""
+        """Process an event or a person's answer, in the transaction that removes it from the pending rows."""
         self._digest = ""
         if pending.what == "answer":
             payload = self._people.answer(pending, self.now)
-            self._book.write(
+            self._journal.write(
                 JournalEntry("answer", pending.name, arguments=dict(payload), effect=payload["about"], who="person")
             )
             return payload, {}
@@ -431,16 +432,17 @@ class World:
         things = kind.about(pending.payload)
         if apply := kind.apply:
             self._caller.within(lambda: apply(self._caller.writing, pending.payload, self.now))
-        versions = self._book.knowledge.after(things)
-        self._past.changed(things, before)
+        versions = self._journal.knowledge.next_versions(things)
+        self._past.note_change(things, before)
         event = JournalEntry("event", pending.name, pending.kind, dict(pending.payload), versions=versions, who="world")
-        self._book.write(event)
+        self._journal.write(event)
         return pending.payload, versions
 
     def _tell(self, arrivals: Iterable[Arrival]) -> tuple[Arrival, ...]:
+        """Return these notices, and note that the agent has seen the versions in them."""
         notices = tuple(arrivals)
         for arrival in notices:
-            self._book.knowledge.told(arrival.versions)
+            self._journal.knowledge.note_seen(arrival.versions)
         return notices
 
     @contextmanager
@@ -451,7 +453,7 @@ class World:
             self._connection.execute("COMMIT")
         except BaseException:
             self._connection.execute("ROLLBACK")
-            self._book.reopen()
+            self._journal.reopen()
             raise
 
     @contextmanager

@@ -9,6 +9,6 @@ from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
 
 
 async def bare_agent(task: Task, workbench: Workbench, form: Form = BARE) -> None:
-    office = ProcedureRunner(task, workbench, form)
-    async for ready in office.rounds():
-        await office.work(ready[0])
+    runner = ProcedureRunner(task, workbench, form)
+    async for ready in runner.rounds():
+        await runner.work(ready[0])

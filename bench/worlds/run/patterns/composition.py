@@ -23,11 +23,11 @@ from bench.worlds.run.patterns.supervisor_gate import supervise
 
 
 async def composition(task: Task, workbench: Workbench, form: Form = BARE) -> None:
-    office = ProcedureRunner(task, workbench, form, keeps="steps", gate="asks", compensates=True)
+    runner = ProcedureRunner(task, workbench, form, keeps="steps", gate="asks", compensates=True)
     row = DurableRow(workbench.world.store)
 
     async def attempt(step: ProcedureStep) -> str:
-        return await supervise(office, step, workbench)
+        return await supervise(runner, step, workbench)
 
-    async for ready in office.rounds():
-        await together(advance(office, row, step, attempt, claims=form.remedies) for step in ready)
+    async for ready in runner.rounds():
+        await together(advance(runner, row, step, attempt, claims=form.remedies) for step in ready)

@@ -1,5 +1,5 @@
-"""A model orchestrates. It picks the next step, writes the worker's task with the criterion by which the step succeeds, and
-judges the worker's report: accept it, have it done again, do other steps first, or hand it to a person.
+"""A model leads the work. It picks the next step, writes the worker's task with the criterion by which the step succeeds, and
+judges the worker's report: accept it, repeat the step, do other steps first, or leave the step to a person.
 
 The workers' judgments are the pack's, so one bank of replies serves this pattern too; the text of a task is kept, and changes
 no judgment. The message to a worker can be lost (`worker_dies`) or come twice (`claimed_twice`), and a second report can
@@ -63,23 +63,23 @@ class Evaluation(Output):
 
 
 async def delegation_by_model(task: Task, workbench: Workbench, form: Form = BARE) -> None:
-    office = ProcedureRunner(task, workbench, form, keeps="steps")
-    lead = ModelLead(task, workbench, office, form)
-    async for ready in office.rounds():
+    runner = ProcedureRunner(task, workbench, form, keeps="steps")
+    lead = ModelLead(task, workbench, runner, form)
+    async for ready in runner.rounds():
         await lead.delegate(ready)
 
 
 class ModelLead:
-    """Sends workers, and acts on the model's decisions about their reports."""
+    """Sends workers, and follows the model's decisions about their reports."""
 
-    def __init__(self, task: Task, workbench: Workbench, office: ProcedureRunner, form: Form):
-        self._task, self._workbench, self._office, self._form = task, workbench, office, form
+    def __init__(self, task: Task, workbench: Workbench, runner: ProcedureRunner, form: Form):
+        self._task, self._workbench, self._runner, self._form = task, workbench, runner, form
         self._world: WorldActions = workbench.world
         self._later: list[str] = []
         self._tries: dict[str, int] = {}
 
     async def delegate(self, ready: Sequence[ProcedureStep]) -> None:
-        """Have one step worked on until the model accepts it, puts it behind the others or hands it to a person."""
+        """Have one step worked on until the model accepts it, postpones it or leaves it to a person."""
         step = await self._assign(sorted(ready, key=lambda each: each.name in self._later))
         others = [each.name for each in ready if each is not step and each.name not in self._later]
         decision: LeadDecision = "retry"
@@ -94,17 +94,17 @@ class ModelLead:
             return
         if decision == "escalate":
             leave_for_a_person(self._world, step.name, "report", report.why or "done")
-        await self._office.settle(step, "" if decision == "accept" else report.why or "failed")
+        await self._runner.settle(step, "" if decision == "accept" else report.why or "failed")
 
     async def _work(self, step: ProcedureStep) -> StepReport:
-        """Send the message to a worker. Return the report that is believed."""
-        befalls = await self._world.claim(step)
-        if befalls == "dies":
-            return StepReport(UNANSWERED, self._office.wanting(step))
-        why = await self._office.attempt(step)
-        if befalls == "is shared" and not self._form.remedies:
-            why = await self._office.attempt(step)
-        return self._office.report(step, why)
+        """Send the message to a worker. Return the report that the lead believes."""
+        fate = await self._world.claim(step)
+        if fate == "dies":
+            return StepReport(UNANSWERED, self._runner.has_unknown_effect(step))
+        why = await self._runner.attempt(step)
+        if fate == "is shared" and not self._form.remedies:
+            why = await self._runner.attempt(step)
+        return self._runner.report(step, why)
 
     async def _assign(self, ready: Sequence[ProcedureStep]) -> ProcedureStep:
         names = tuple(step.name for step in ready)
@@ -125,7 +125,7 @@ class ModelLead:
         return next(step for step in ready if step.name == assigned.step)
 
     async def _decision(self, step: ProcedureStep, report: StepReport, tries: int, others: Sequence[str]) -> LeadDecision:
-        rule = decision_by_rule(report.why, wanting=report.wanting, tries=tries, others=bool(others))
+        rule = decision_by_rule(report.why, has_unknown_effect=report.wanting, tries=tries, others=bool(others))
 
         def agrees(output: Evaluation, _: Context) -> str | None:
             return None if output.decision == rule else f"the report is: {report}; that calls for {rule}"
@@ -140,7 +140,8 @@ class ModelLead:
     async def _ask_model(
         self, what: str, instructions: str, form: type[Asked], reference: Json, checks: tuple[Check, ...] = ()
     ) -> Asked | None:
-        """Ask the model until an output is accepted. None if none is, with remedies; bare, the work is then given up."""
+        """Ask the model until an output is accepted. With remedies, return None if no output is accepted; bare, the work is
+        then given up."""
         self._world.store.append(MESSAGES, what)
         subtask = Subtask(f"{what} {len(self._world.store.log(MESSAGES))}", instructions, (), form, checks)
         self._workbench.add(subtask, reference)
@@ -160,16 +161,16 @@ class ModelLead:
                 return output
 
 
-def decision_by_rule(why: str, *, wanting: bool, tries: int, others: bool) -> LeadDecision:
-    """Return what a report calls for.
+def decision_by_rule(why: str, *, has_unknown_effect: bool, tries: int, others: bool) -> LeadDecision:
+    """Return the decision that a report calls for.
 
     Args:
         why: Why the step failed, or "".
-        wanting: Whether one of its effects is not known to have happened.
+        has_unknown_effect: Whether one of its effects is not known to have happened.
         tries: How often it was worked on.
         others: Whether other steps can be done before it.
     """
-    missed = EFFECTS if why == UNANSWERED else missed_criterion(why, wanting=wanting)
+    missed = EFFECTS if why == UNANSWERED else missed_criterion(why, has_unknown_effect=has_unknown_effect)
     if not missed:
         return "accept"
     if missed != EFFECTS or why not in ("", "failed", UNANSWERED) or tries >= TRIES:

@@ -13,42 +13,43 @@ from bench.record.form import BARE, Form
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.run.environment import Arrival
-from bench.worlds.run.patterns.parts.accounts import Accounts
+from bench.worlds.run.patterns.parts.accounts import IrregularityLog
 from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
 
 PLACE = "place in the log"
 
 
 async def event_driven(task: Task, workbench: Workbench, form: Form = BARE) -> None:
-    office = ProcedureRunner(task, workbench, form, keeps="steps")
-    accounts = Accounts(workbench, office.memory) if form.remedies else None
-    if accounts:
-        accounts.begun()
+    runner = ProcedureRunner(task, workbench, form, keeps="steps")
+    irregularities = IrregularityLog(workbench, runner.memory) if form.remedies else None
+    if irregularities:
+        irregularities.note_other_models()
     while True:
-        event = await workbench.world.next_event(workbench.world.store.get(PLACE, 0), office.next_start())
-        if event and accounts:
-            accounts.consumed(event)
+        event = await workbench.world.next_event(workbench.world.store.get(PLACE, 0), runner.next_start())
+        if event and irregularities:
+            irregularities.note_irregular_notice(event)
         elif event:
-            _begin_anew(office, event)
-        caught_up = await office.catch_up()
-        await _drain(office, accounts)
+            _reopen_steps(runner, event)
+        caught_up = await runner.catch_up()
+        await _drain(runner, irregularities)
         if event:
             workbench.world.store.put(PLACE, event.number)
-        elif office.next_start() is None and not caught_up:
-            if accounts:
-                accounts.ended()
+        elif runner.next_start() is None and not caught_up:
+            if irregularities:
+                irregularities.note_missed_notices()
             return
 
 
-def _begin_anew(office: ProcedureRunner, event: Arrival) -> None:
-    for step in office.steps:
-        if step.on == event.kind and office.memory.done(step.name):
-            office.reopen(step.name)
+def _reopen_steps(runner: ProcedureRunner, event: Arrival) -> None:
+    """Reopen the steps that began at this kind of event, because a notice of the event came again."""
+    for step in runner.steps:
+        if step.on == event.kind and runner.memory.is_done(step.name):
+            runner.reopen(step.name)
 
 
-async def _drain(office: ProcedureRunner, accounts: Accounts | None) -> None:
-    """Do the steps that can begin, and the steps that these make possible, until none is ready."""
-    while ready := office.ready():
-        await office.work(ready[0])
-        if accounts:
-            accounts.worked()
+async def _drain(runner: ProcedureRunner, irregularities: IrregularityLog | None) -> None:
+    """Do the steps that can begin, and the steps that become possible by these, until none is ready."""
+    while ready := runner.ready():
+        await runner.work(ready[0])
+        if irregularities:
+            irregularities.note_unannounced_changes()

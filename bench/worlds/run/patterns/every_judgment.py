@@ -1,4 +1,4 @@
-"""An instrument, not an architecture. It asks each judgment once in each state that the pack names, and does nothing in the
+"""An instrument, not an architecture: it asks each judgment once in each state that the pack names, and does nothing in the
 world.
 
 Its run is a bank of replies. A judgment's prompt depends only on the case, the judgment and the state, so one bank serves all
@@ -19,7 +19,7 @@ from bench.worlds.run.environment import Environment, JudgmentState
 
 
 async def every_judgment(task: Task, workbench: Workbench) -> None:
-    """Ask each judgment in each state. Raise GaveUp if the pack names no states, or no right outputs."""
+    """Ask each judgment in each state. Raises GaveUp if the pack names no states, or no right outputs."""
     for state in states_to_ask_in(task, workbench):
         subtask = task.subtask(state.subtask)
         proposal = await workbench.propose(subtask, documents=state.documents)
@@ -28,11 +28,11 @@ async def every_judgment(task: Task, workbench: Workbench) -> None:
             workbench.commit_unverified(proposal)
         else:
             workbench.commit(proposal)
-        workbench.world.store.append(ASKED, asked(task, subtask, proposal, rejected, workbench.world.environment))
+        workbench.world.store.append(ASKED, log_entry(task, subtask, proposal, rejected, workbench.world.environment))
 
 
 def states_to_ask_in(task: Task, workbench: Workbench) -> list[JudgmentState]:
-    """Return the states, sorted by judgment: prompts that begin alike stay in a server's prompt cache.
+    """Return the states, sorted by judgment: prompts with the same beginning stay in a server's prompt cache.
 
     Raises GaveUp if the pack names no states, or no right outputs.
     """
@@ -45,7 +45,7 @@ def states_to_ask_in(task: Task, workbench: Workbench) -> list[JudgmentState]:
     return sorted(environment.states(environment), key=lambda state: order.index(state.subtask))
 
 
-def asked(
+def log_entry(
     task: Task, subtask: Subtask, proposal: Proposal, rejected: Rejected | None, environment: Environment
 ) -> dict[str, Json]:
     """Return the log entry of one reply, as JSON."""
@@ -62,7 +62,7 @@ def asked(
 
 
 def _answer_of(subtask: Subtask, proposal: Proposal) -> Any:
-    """Return the output as JSON. None if the reply holds no output that fits its schema."""
+    """Return the output as JSON; None if the reply has no output that fits its schema."""
     part = proposal.parts.get(subtask.name)
     try:
         return subtask.output.model_validate(part.value if part else None).model_dump(mode="json")

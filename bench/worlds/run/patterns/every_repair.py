@@ -1,5 +1,6 @@
-"""An instrument, not an architecture. It asks each judgment once in each state that the pack names. If the reply is rejected,
-it asks three times more: with the reason, told that the reply was not accepted, and told that the task is completed.
+"""An instrument, not an architecture: it asks each judgment once in each state that the pack names. If the reply is rejected,
+it asks three more times: with the reason, with the message that the reply was not accepted, and with the message that the task
+is completed.
 
 It does nothing in the world. The first replies can come from a recorded bank (`cache_from`) and then cost no call.
 """
@@ -17,11 +18,11 @@ from bench.run.trial.proposal import Proposal
 from bench.run.trial.verification import Rejected
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Json, Subtask, Task
-from bench.worlds.run.patterns.every_judgment import asked, states_to_ask_in
+from bench.worlds.run.patterns.every_judgment import log_entry, states_to_ask_in
 
 
 def repairs_by_signal(rejected: Rejected) -> Mapping[RepairSignal, Rejected]:
-    """Return signal -> the rejection as that signal tells it to the model."""
+    """Return the rejection in the form of each signal to the model."""
     return {
         "typed": rejected,
         "untyped": replace(rejected, detail=NOT_ACCEPTED),
@@ -31,7 +32,7 @@ def repairs_by_signal(rejected: Rejected) -> Mapping[RepairSignal, Rejected]:
 
 async def every_repair(task: Task, workbench: Workbench) -> None:
     """Ask for each judgment, and after a rejection for each kind of repair. Raises GaveUp if the pack names no states or no
-    right outputs, or if an attempt is lacking."""
+    right outputs, or if too few attempts are allowed."""
     for state in states_to_ask_in(task, workbench):
         subtask = task.subtask(state.subtask)
         first = await workbench.propose(subtask, documents=state.documents)
@@ -51,5 +52,5 @@ async def every_repair(task: Task, workbench: Workbench) -> None:
 def _record_repair(task: Task, workbench: Workbench, subtask: Subtask, proposal: Proposal, signal: RepairSignal) -> None:
     """Write a repaired proposal and its verdict to the store."""
     rejected = workbench.verify(proposal)
-    entry: dict[str, Json] = asked(task, subtask, proposal, rejected, workbench.world.environment)
+    entry: dict[str, Json] = log_entry(task, subtask, proposal, rejected, workbench.world.environment)
     workbench.world.store.append(REPAIRED, {**entry, "signal": signal})

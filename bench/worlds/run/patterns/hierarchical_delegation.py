@@ -20,14 +20,14 @@ BUDGET = 2
 
 
 async def hierarchical_delegation(task: Task, workbench: Workbench, form: Form = BARE) -> None:
-    office = ProcedureRunner(task, workbench, form)
-    async for ready in office.rounds():
-        await together(_delegate(office, step, 1 if form.remedies else BUDGET) for step in ready)
+    runner = ProcedureRunner(task, workbench, form)
+    async for ready in runner.rounds():
+        await together(_delegate(runner, step, 1 if form.remedies else BUDGET) for step in ready)
 
 
-async def _delegate(office: ProcedureRunner, step: ProcedureStep, times: int) -> None:
+async def _delegate(runner: ProcedureRunner, step: ProcedureStep, times: int) -> None:
     for _ in range(times):
-        report = office.report(step, await office.attempt(step))
+        report = runner.report(step, await runner.attempt(step))
         if report.why != "failed":
             break
-    await office.settle(step, report.why)
+    await runner.settle(step, report.why)

@@ -29,7 +29,8 @@ ACCEPTED, IN_TIME, EFFECTS = "its judgment is accepted", "it is in time", "its e
 
 @dataclass(frozen=True)
 class Planner:
-    """`order` sorts the steps of a procedure in the order in which they are done; `version` names the planner in its plans."""
+    """A planner of a procedure's steps. `order` sorts the steps in the order in which they are done; `version` names the
+    planner in its plans."""
 
     version: str
     order: Callable[[Sequence[ProcedureStep]], Iterable[ProcedureStep]]
@@ -44,51 +45,51 @@ BY_DEADLINE = Planner("the earliest deadline first, 1", _by_deadline)
 
 
 async def plan_and_replan(task: Task, workbench: Workbench, form: Form = BARE, planner: Planner = IN_ORDER) -> None:
-    office = ProcedureRunner(task, workbench, form, keeps="steps")
-    plan = KeptPlan(workbench.world, planner)
-    plan.take_up(compares_makers=form.remedies)
-    async for ready in office.rounds():
+    runner = ProcedureRunner(task, workbench, form, keeps="steps")
+    plan = StoredPlan(workbench.world, planner)
+    plan.start(compares_makers=form.remedies)
+    async for ready in runner.rounds():
         step = plan.first_of(ready)
-        report = office.report(step, await office.attempt(step))
-        missed = missed_criterion(report.why, wanting=report.wanting)
+        report = runner.report(step, await runner.attempt(step))
+        missed = missed_criterion(report.why, has_unknown_effect=report.wanting)
         again = missed == EFFECTS and report.why in ("", "failed") and plan.tries_of(step) < TRIES
         if missed:
             plan.revise(step, f"{missed}: {report.why or 'not known'}", again=again)
         if not again:
-            await office.settle(step, report.why)
+            await runner.settle(step, report.why)
 
 
-def missed_criterion(why: str, *, wanting: bool) -> str:
-    """Return the criterion that a step has missed, or "" if it has succeeded.
+def missed_criterion(why: str, *, has_unknown_effect: bool) -> str:
+    """Return the criterion that a step has missed; "" if it has succeeded.
 
     Args:
         why: Why the step failed (`ProcedureStep.otherwise`), or "".
-        wanting: Whether one of its effects is not known to have happened.
+        has_unknown_effect: Whether one of its effects is not known to have happened.
     """
     if why == "rejected":
         return ACCEPTED
     if why == "late":
         return IN_TIME
-    return EFFECTS if why or wanting else ""
+    return EFFECTS if why or has_unknown_effect else ""
 
 
-class KeptPlan:
-    """The plan as the store keeps it: a log of its versions. The last version is followed."""
+class StoredPlan:
+    """The plan in the store: a log of its versions, of which the last is followed."""
 
     def __init__(self, world: WorldActions, planner: Planner):
         self._world, self._planner = world, planner
         self._tools = world.environment.contracts
 
-    def take_up(self, *, compares_makers: bool) -> None:
-        """Begin with the stored plan, or make the first one.
+    def start(self, *, compares_makers: bool) -> None:
+        """Start with the stored plan, or make the first plan.
 
         Args:
             compares_makers: Whether to plan again if the stored plan has another planner or other tools.
         """
         if not self._versions:
-            self._lay_out("the work begins")
-        elif compares_makers and (reason := self._exchange_since(self._versions[-1])):
-            self._lay_out(reason)
+            self._make_plan("the work begins")
+        elif compares_makers and (reason := self._changed_makers(self._versions[-1])):
+            self._make_plan(reason)
 
     def first_of(self, ready: Sequence[ProcedureStep]) -> ProcedureStep:
         order = [planned["step"] for planned in self._versions[-1]["steps"]]
@@ -109,7 +110,7 @@ class KeptPlan:
     def _versions(self) -> list[Any]:
         return self._world.store.log(PLANS)
 
-    def _lay_out(self, reason: str) -> None:
+    def _make_plan(self, reason: str) -> None:
         steps = [
             {"step": step.name, "criteria": [*([ACCEPTED] if step.judgment else []), IN_TIME, EFFECTS]}
             for step in self._planner.order(self._world.procedure)
@@ -117,8 +118,8 @@ class KeptPlan:
         made_by = {"planner": self._planner.version, "tools": self._tools}
         self._write({**made_by, "steps": steps, "reason": reason, "again": ""})
 
-    def _exchange_since(self, kept: Any) -> str:
-        """Return how this process's planner or tools differ from the plan's, or ""."""
+    def _changed_makers(self, kept: Any) -> str:
+        """Return how this process's planner or tools differ from the plan's; "" if they do not."""
         if kept["planner"] != self._planner.version:
             return f"the planner was exchanged: {kept['planner']} by {self._planner.version}"
         return "the tools were exchanged" if kept["tools"] != self._tools else ""

@@ -18,14 +18,14 @@ GOES = 2
 
 
 async def plan_execute_evaluate(task: Task, workbench: Workbench, form: Form = BARE) -> None:
-    office = ProcedureRunner(task, workbench, form, keeps="steps")
-    async for plan in office.rounds():
-        await office.settle(plan[0], await _execute(office, plan[0]))
+    runner = ProcedureRunner(task, workbench, form, keeps="steps")
+    async for plan in runner.rounds():
+        await runner.settle(plan[0], await _execute(runner, plan[0]))
 
 
-async def _execute(office: ProcedureRunner, step: ProcedureStep) -> str:
+async def _execute(runner: ProcedureRunner, step: ProcedureStep) -> str:
     for _ in range(GOES):
-        why = await office.attempt(step)
-        if why not in ("", "failed") or not (why or office.wanting(step)):
+        why = await runner.attempt(step)
+        if why not in ("", "failed") or not (why or runner.has_unknown_effect(step)):
             break
     return why

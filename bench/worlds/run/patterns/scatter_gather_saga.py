@@ -15,6 +15,6 @@ from bench.worlds.run.patterns.parts.together import together
 
 
 async def scatter_gather_saga(task: Task, workbench: Workbench, form: Form = BARE) -> None:
-    office = ProcedureRunner(task, workbench, form, compensates=True)
-    async for ready in office.rounds():
-        await together(office.work(step) for step in ready)
+    runner = ProcedureRunner(task, workbench, form, compensates=True)
+    async for ready in runner.rounds():
+        await together(runner.work(step) for step in ready)

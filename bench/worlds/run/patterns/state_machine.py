@@ -17,6 +17,6 @@ from bench.worlds.run.patterns.parts.transition import advance
 
 
 async def state_machine(task: Task, workbench: Workbench, form: Form = BARE) -> None:
-    office, row = ProcedureRunner(task, workbench, form, keeps="steps"), DurableRow(workbench.world.store)
-    async for ready in office.rounds():
-        await advance(office, row, ready[0], office.attempt, claims=form.remedies)
+    runner, row = ProcedureRunner(task, workbench, form, keeps="steps"), DurableRow(workbench.world.store)
+    async for ready in runner.rounds():
+        await advance(runner, row, ready[0], runner.attempt, claims=form.remedies)

@@ -17,15 +17,17 @@ RESTARTS = 2
 
 
 async def supervisor_gate(task: Task, workbench: Workbench, form: Form = BARE) -> None:
-    office = ProcedureRunner(task, workbench, form, gate="stamps")
-    async for ready in office.rounds():
-        await office.settle(ready[0], await supervise(office, ready[0], workbench))
+    runner = ProcedureRunner(task, workbench, form, gate="stamps")
+    async for ready in runner.rounds():
+        await runner.settle(ready[0], await supervise(runner, ready[0], workbench))
 
 
-async def supervise(office: ProcedureRunner, step: ProcedureStep, workbench: Workbench) -> str:
+async def supervise(runner: ProcedureRunner, step: ProcedureStep, workbench: Workbench) -> str:
+    """Attempt a step, and restart it after a doubled wait each time that it fails. Return why it failed at last; "" if it did
+    not."""
     for restart in range(RESTARTS + 1):
         if restart:
             await workbench.world.wait(minutes=5 * 2**restart)
-        if (why := await office.attempt(step)) != "failed":
+        if (why := await runner.attempt(step)) != "failed":
             break
     return why

@@ -24,20 +24,20 @@ LEASE = 15
 
 
 async def work_queue(task: Task, workbench: Workbench, form: Form = BARE) -> None:
-    office = ProcedureRunner(task, workbench, form, keeps="steps")
-    queue = WorkQueue(office, workbench.world, leases=form.remedies)
-    async for ready in office.rounds():
+    runner = ProcedureRunner(task, workbench, form, keeps="steps")
+    queue = WorkQueue(runner, workbench.world, leases=form.remedies)
+    async for ready in runner.rounds():
         if free := [step for step in ready if queue.is_free(step)]:
             await together(queue.take(step) for step in free)
-        elif not await office.wait(queue.next_end(ready)):
+        elif not await runner.wait(queue.next_end(ready)):
             return
 
 
 class WorkQueue:
-    """The claims of steps. `leases`: a claim is a compare-and-swap, and ends."""
+    """The claims of steps by workers. With `leases`, a claim is a compare-and-swap, and ends."""
 
-    def __init__(self, office: ProcedureRunner, world: WorldActions, *, leases: bool):
-        self._office, self._world, self._leases = office, world, leases
+    def __init__(self, runner: ProcedureRunner, world: WorldActions, *, leases: bool):
+        self._runner, self._world, self._leases = runner, world, leases
         self._row = DurableRow(world.store)
 
     def is_free(self, step: ProcedureStep) -> bool:
@@ -45,18 +45,18 @@ class WorkQueue:
         return end is None or (self._leases and end <= self._world.now)
 
     def next_end(self, steps: Sequence[ProcedureStep]) -> Moment | None:
-        """Return when the first of these steps is free again. None if no claim ever ends."""
+        """Return when the first of these steps is free again; None if no claim ever ends."""
         return min((end for step in steps if (end := self._end(step))), default=None) if self._leases else None
 
     def _end(self, step: ProcedureStep) -> Moment | None:
-        """Return when the claim of a step ends. None if nobody has claimed it."""
+        """Return when the claim of a step ends; None if no worker has claimed it."""
         claim = self._row.state(step.name)
         return None if claim == "open" else Moment.of(int(claim))
 
     async def take(self, step: ProcedureStep) -> None:
         """Let the workers that read the step as free claim it and do it. A worker that dies leaves it claimed."""
-        befalls = await self._world.claim(step)
+        fate = await self._world.claim(step)
         seen, until = self._row.version, str(self._world.now.after(minutes=LEASE).total)
-        for _ in range(2 if befalls == "is shared" else 1):
-            if self._row.swap(step.name, until, seen if self._leases else self._row.version) and befalls != "dies":
-                await self._office.work(step)
+        for _ in range(2 if fate == "is shared" else 1):
+            if self._row.swap(step.name, until, seen if self._leases else self._row.version) and fate != "dies":
+                await self._runner.work(step)

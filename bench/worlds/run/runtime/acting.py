@@ -1,4 +1,4 @@
-"""What an agent does to its world, call by call. Due faults strike here, and each step leaves an event."""
+"""The agent's actions in its world, call by call. Due faults strike here, and each action leaves an event."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from bench.record.world_events import (
 from bench.run.models.base import Reply
 from bench.run.trial.clock import TrialClock, in_seconds
 from bench.run.trial.effects import EFFECTS, effect_at
-from bench.run.trial.faults import Due, Fault, FaultSchedule, OpenReceipt
+from bench.run.trial.faults import DueFault, Fault, FaultSchedule, OpenReceipt
 from bench.run.trial.log import TrialLog
 from bench.worlds.run.environment import Acted, Arrival, Moment, PolicyVerdict, Scheduled, World
 from bench.worlds.run.environment.calling import RefusalCode
@@ -63,7 +63,7 @@ STEP_IN_HAND = ContextVar("step_in_hand", default="")
 
 
 @dataclass(frozen=True)
-class HeardReports:
+class ReceivedReports:
     """The reports that arrive from a worker: `first` is the worker's own. If a fault struck, `contrary` contradicts it."""
 
     first: StepReport
@@ -74,9 +74,9 @@ class HeardReports:
     def last(self) -> StepReport:
         return self.contrary or self.first
 
-    def settled_by(self, is_done: Callable[[], bool]) -> StepReport:
-        """Return the one report, or of two that contradict each other the report that agrees with `is_done()`, which says
-        whether the step is done. The contradiction then counts as detected."""
+    def report_that_agrees(self, is_done: Callable[[], bool]) -> StepReport:
+        """Return the only report, or, of two reports that contradict each other, the report that agrees with `is_done()`, which
+        says whether the step is done. The contradiction then counts as detected."""
         if self.receipt is None:
             return self.first
         self.receipt.detect()
@@ -84,7 +84,7 @@ class HeardReports:
 
 
 class Acting:
-    """What one trial's agent does to its world, over all its lives. `calls` counts the tool calls that left an event.
+    """The actions of one trial's agent in its world, over all its processes. `calls` counts the tool calls that left an event.
 
     If the lives are real processes, `process`, `store` and `tries` belong to one of them and outlive it.
     """
@@ -108,11 +108,11 @@ class Acting:
         self._tries: Counter[Try] = Counter() if tries is None else tries
         self._steps = self._replies = self._told = self._recorded = 0
         self.plan_version = 0
-        self._behind = {"": frozenset([AGENT_ASKS.name]), **judgments_behind(world.environment.procedure)}
+        self._judgments_behind = {"": frozenset([AGENT_ASKS.name]), **judgments_behind(world.environment.procedure)}
         self._asked: dict[str, int] = {}
         self._events_read = 0
         STEP_IN_HAND.set("")
-        world.told_by(self._tell)
+        world.set_notice_times(self._notice_times)
         world.manners = self._manner_of
         environment = world.environment
         policy = environment.policy.version if environment.policy else ""
@@ -127,24 +127,24 @@ class Acting:
         role: str = AGENT,
         deadline: int | None = None,
     ) -> Acted:
-        """Call a tool. Raise Crashed if the agent dies of it, GaveUp if it has called too often."""
+        """Call a tool. Raises Crashed if the agent is killed at this call, and GaveUp if it has called too often."""
         known = self.world.environment.by_name.get(tool)
         writes = bool(known and known.writes)
         await self._step(effect=writes)
-        call = _CallInHand(self.world, tool, arguments, key, expect, role, writes, deadline)
+        call = _ToolCallInProgress(self.world, tool, arguments, key, expect, role, writes, deadline)
         self._tries[tool, call.effect] += 1
         due = self._due(call)
         if due is None:
-            return self._told_of(call, call.first())
+            return self._log_result(call, call.first())
         receipt = self._schedule.plan(due, None)
         effect = EFFECTS[due.fault.effect, due.fault.point]
         if isinstance(effect, ToolEffect):
             return self._strike_call(call, receipt, effect)
         assert isinstance(effect, ProcessEffect)
-        return self._dying(call, receipt, effect)
+        return self._call_and_die(call, receipt, effect)
 
-    def _due(self, call: _CallInHand) -> Due | None:
-        """Return the fault that this try of the call's effect carries, or None."""
+    def _due(self, call: _ToolCallInProgress) -> DueFault | None:
+        """Return the fault that this try of the call's effect carries; None if no fault is due."""
         if not call.effect:
             return None
         on = ("any", "write" if call.writes else "read")
@@ -153,31 +153,31 @@ class Acting:
             ("tool", "process"), call.tool, call.effect, try_, lambda fault: EFFECTS[fault.effect, fault.point].on in on
         )
 
-    def _strike_call(self, call: _CallInHand, receipt: OpenReceipt, effect: ToolEffect) -> Acted:
+    def _strike_call(self, call: _ToolCallInProgress, receipt: OpenReceipt, effect: ToolEffect) -> Acted:
         answer = effect.strike(call, receipt.due.fault.minutes)
         if answer is None:
             receipt.enter("not_applicable", f"{call.tool} could not carry it")
-            return self._told_of(call, call.first())
+            return self._log_result(call, call.first())
         receipt.enter("delivered", call.effect)
         if answer.outcome == "failed" or (answer.outcome == "refused" and not answer.entry):
             receipt.detect()  # the world's own refusal has an entry, and is not the fault's
-        return self._told_of(call, answer)
+        return self._log_result(call, answer)
 
-    def _dying(self, call: _CallInHand, receipt: OpenReceipt, effect: ProcessEffect) -> Acted:
-        """Make a call at which the agent dies, now or soon. Raise Crashed if it dies now."""
+    def _call_and_die(self, call: _ToolCallInProgress, receipt: OpenReceipt, effect: ProcessEffect) -> Acted:
+        """Make a call at which the agent's process is killed, now or soon. Raises Crashed if it is killed now."""
         if self.process.body.asker:
-            self._write_down()  # its other processes keep what they were told
+            self._record_results()  # its other processes keep what they were told
         if effect.dies == "before":
             self.process.die(receipt)
         acted = call.first()
         if not acted.ok:
             receipt.enter("not_applicable", f"{call.tool} was {acted.outcome}")
-            return self._told_of(call, acted)
+            return self._log_result(call, acted)
         if effect.dies == "unacknowledged":
-            self._emit_call(call, call.unanswered("the agent died"))
+            self._emit_call(call, call.without_result("the agent died"))
             self.process.die(receipt)
         self.process.arm("recorded" if effect.dies == "recorded" else "unrecorded", receipt)
-        return self._told_of(call, acted)
+        return self._log_result(call, acted)
 
     async def wait(self, until: Moment) -> tuple[Arrival, ...]:
         await self._step()
@@ -193,8 +193,8 @@ class Acting:
         return self._arrivals(self.world.catch_up())
 
     async def ask(self, kind: str, about: str, question: Mapping[str, Any], key: str | None, shown: str = "") -> str:
-        """Ask a person and return the ticket. Raise KeyError if there is no such person, Crashed if the agent dies after
-        asking."""
+        """Ask a person and return the ticket. Raises KeyError if there is no such person, and Crashed if the agent is killed
+        after asking."""
         await self._step(effect=True)
         ticket = self.world.ask(kind, about, question, key)
         self.log.emit(PersonAsked(kind, about, ticket, self.world.life, *self.world.now, shown=shown, **self._in_step()))
@@ -222,8 +222,8 @@ class Acting:
         self._schedule.plan(due, None).enter("delivered", step)
         return effect_at(due.fault.effect, "process", ClaimEffect).befalls
 
-    def report(self, step: str, report: StepReport) -> HeardReports:
-        """Return what arrives of a worker's report, by the fault that is due."""
+    def report(self, step: str, report: StepReport) -> ReceivedReports:
+        """Return the reports that arrive of a worker's report, by the fault that is due."""
         self._tries["report", step] += 1
         due = self._schedule.due_in_world(
             ("process",),
@@ -233,14 +233,14 @@ class Acting:
             lambda fault: isinstance(EFFECTS[fault.effect, fault.point], ReportEffect),
         )
         if due is None:
-            return HeardReports(report)
+            return ReceivedReports(report)
         receipt = self._schedule.plan(due, None)
         second = effect_at(due.fault.effect, "process", ReportEffect).strike(report)
         if second is None or second == report:
             receipt.enter("not_applicable", f"the report on {step} reads the same")
-            return HeardReports(report)
+            return ReceivedReports(report)
         receipt.enter("delivered", f"{step}: {report}; then: {second}")
-        return HeardReports(report, second, receipt)
+        return ReceivedReports(report, second, receipt)
 
     def _manner_of(self, ticket: str) -> Manner:
         """Return the manner in which a question is answered, by the fault that is due."""
@@ -252,11 +252,12 @@ class Acting:
         self._schedule.plan(due, None).enter("delivered", ticket)
         return effect_at(due.fault.effect, "event", AnswerEffect).manner
 
-    def decided(self, kind: str, ticket: str, answer: str) -> None:
-        """Note that the asker no longer waits for a person."""
+    def log_decision(self, kind: str, ticket: str, answer: str) -> None:
+        """Log that the agent no longer waits for a person's answer."""
         self.log.emit(PersonDecided(kind, ticket, answer, self.world.life, *self.world.now, **self._in_step()))
 
-    def stepped(self, step: str, stage: Literal["began", "ended"], why: str) -> None:
+    def log_step(self, step: str, stage: Literal["began", "ended"], why: str) -> None:
+        """Log that a step of the procedure began or ended."""
         STEP_IN_HAND.set(step)
         self.log.emit(Stepped(step, stage, why, self.world.life, *self.world.now, **self._origin()))
         if stage == "ended":
@@ -266,32 +267,33 @@ class Acting:
         return self.world.verdict(tool, arguments)
 
     def end(self) -> None:
-        """End the agent's work: it knows what it was told. Let the world go on to its last moment, and keep it."""
+        """End the agent's work: record that the agent knows the results that it got. Let the world continue to its last moment,
+        and log its end."""
         self.world.record()
-        self.world.told_by(at_once)  # no agent is left whom a faulty notice could mislead
+        self.world.set_notice_times(at_once)  # no agent is left whom a faulty notice could mislead
         self.world.end()
         journal, tables = self.world.damage()
-        kept = self.log.store_text(self.world.dump())
+        kept = self.log.keep_text(self.world.dump())
         damage, recount = asdict(journal), asdict(tables)
         self.log.emit(WorldEnded(self.world.digest(), kept, *self.world.now, self.world.life, damage, recount))
 
     # For an operating system's process: its notes cannot be seen, but its requests can.
 
-    def heard(self) -> None:
-        """Note that the agent makes a request of any kind: it had time to write down what it was told before. Raise Crashed if
-        it dies after writing that down."""
+    def note_request(self) -> None:
+        """Note that the agent sends a request of any kind: it had time to record the results that it got before. Raises Crashed
+        if the agent is to be killed after recording them."""
         self.process.step()
-        self._write_down()
-        self.process.recorded()
+        self._record_results()
+        self.process.note_write()
 
-    def left(self) -> None:
-        """Note that the agent has ended by itself, and knows what it was told."""
-        self._write_down()
+    def note_exit(self) -> None:
+        """Note that the agent has ended by itself, and knows the results that it got."""
+        self._record_results()
         self.process.disarm("the process had ended by itself")
 
     def mid_reply(self, reply: Reply, call: int) -> DiesInMidReply | None:
-        """Return the agent's death in the middle of this model reply, or None. The draw depends on the reply's number in this
-        trial."""
+        """Return the agent's death in the middle of this model reply; None if it does not die there. The random draw depends on
+        the reply's number in this trial."""
         self._replies += 1
         number = self._replies
         due = self._schedule.due_in_world(
@@ -301,7 +303,7 @@ class Acting:
             return None
         return DiesInMidReply(self.process, self._schedule.plan(due, call), reply)
 
-    def _write_down(self) -> None:
+    def _record_results(self) -> None:
         if self._told > self._recorded:
             self.world.record(self._recorded)
             self._recorded = self._told
@@ -314,13 +316,14 @@ class Acting:
         if self._steps % BREATH == 0:
             await asyncio.sleep(0)
 
-    def _told_of(self, call: _CallInHand, acted: Acted) -> Acted:
+    def _log_result(self, call: _ToolCallInProgress, acted: Acted) -> Acted:
+        """Log the result of a call for the agent, and return it."""
         self.world.acknowledge(acted.entry)
         self._told = max(self._told, acted.entry)
         self._emit_call(call, acted)
         return acted
 
-    def _emit_call(self, call: _CallInHand, acted: Acted) -> None:
+    def _emit_call(self, call: _ToolCallInProgress, acted: Acted) -> None:
         known = self.world.environment.by_name.get(call.tool)
         entry = self.world.entry(acted.entry)
         given = call.arguments.model_dump(mode="json") if isinstance(call.arguments, BaseModel) else dict(call.arguments)
@@ -334,8 +337,8 @@ class Acting:
                 try_=max(1, self._tries[call.tool, acted.effect]),
                 key=call.key,
                 entry=acted.entry,
-                arguments=self.log.store_text(dump(given)),
-                result=None if result is None else self.log.store_text(dump(result)),
+                arguments=self.log.keep_text(dump(given)),
+                result=None if result is None else self.log.keep_text(dump(result)),
                 outcome=acted.outcome,
                 reason=acted.reason,
                 decision=entry.decision if entry else "",
@@ -357,22 +360,22 @@ class Acting:
         return {"step": STEP_IN_HAND.get(), **self._origin()}
 
     def _origin(self) -> dict[str, Any]:
-        """Return which request and plan version an event of the present step came from."""
+        """Return the request and the plan version from which an event of the present step came."""
         for event in self.log.events[self._events_read :]:
             if isinstance(event, Called):
                 self._asked.update(dict.fromkeys(event.subtasks, event.call))
         self._events_read = len(self.log.events)
-        asked = [self._asked[judgment] for judgment in self._behind[STEP_IN_HAND.get()] if judgment in self._asked]
+        asked = [self._asked[judgment] for judgment in self._judgments_behind[STEP_IN_HAND.get()] if judgment in self._asked]
         return {"request": max(asked, default=None), "plan_version": self.plan_version}
 
     def _arrivals(self, arrivals: Sequence[Arrival]) -> tuple[Arrival, ...]:
         for arrival in arrivals:
-            payload = self.log.store_text(dump(dict(arrival.payload)))
+            payload = self.log.keep_text(dump(dict(arrival.payload)))
             self.log.emit(Arrived(arrival.number, arrival.name, arrival.kind, payload, self.world.life, *arrival.at))
         return tuple(arrivals)
 
-    def _tell(self, event: Scheduled, following: Moment | None) -> Sequence[NoticeTime]:
-        """Return when the agent hears of an event, by the fault that is due. A fault of every event does not strike people's
+    def _notice_times(self, event: Scheduled, following: Moment | None) -> Sequence[NoticeTime]:
+        """Return when the agent is told of an event, by the fault that is due. A fault of every event does not strike people's
         answers."""
 
         def fits(fault: Fault) -> bool:
@@ -393,16 +396,16 @@ class Acting:
 
     def _store_text(self, name: str, text: str) -> None:
         self.world.record()
-        self.log.emit(Stored(name, self.log.store_text(text), self.world.life, **self._in_step()))
+        self.log.emit(Stored(name, self.log.keep_text(text), self.world.life, **self._in_step()))
 
     def _die(self, point: str) -> None:
         self.last_crash = self.log.emit(ProcessDied(point, self.world.life, *self.world.now, **self._in_step()))
         STEP_IN_HAND.set("")
-        self.world.died(point)
+        self.world.note_crash(point)
 
 
-class _CallInHand:
-    """One call, as an effect handles it (`bench.worlds.run.runtime.effects.StruckToolCall`)."""
+class _ToolCallInProgress:
+    """One tool call, as a fault effect handles it (`bench.worlds.run.runtime.effects.StruckToolCall`)."""
 
     def __init__(
         self,
@@ -423,7 +426,7 @@ class _CallInHand:
 
     def first(self) -> Acted:
         if self._first is None:
-            self._first = self.unanswered("given up at its deadline") if self._is_given_up else self._make()
+            self._first = self.without_result("given up at its deadline") if self._is_given_up else self._make()
         return self._first
 
     def again(self) -> Acted:
@@ -432,10 +435,10 @@ class _CallInHand:
     def past(self) -> Acted | None:
         return self._world.past(self.tool, self.arguments)
 
-    def unanswered(self, reason: str, code: RefusalCode = "unanswered") -> Acted:
+    def without_result(self, reason: str, code: RefusalCode = "unanswered") -> Acted:
         return Acted(self.tool, self.effect, "failed", reason=reason, code=code)
 
-    def turned_away(self, minutes: int) -> Acted:
+    def refused_until(self, minutes: int) -> Acted:
         again = self._world.now.after(minutes=minutes)
         why = f"throttled: no call of {self.tool} is taken now; wait until {again}"
         return Acted(self.tool, self.effect, "refused", reason=why, code="throttled", again=again)

@@ -1,4 +1,4 @@
-"""What an architecture can do in its world, and what it keeps over a crash: `workbench.world`.
+"""The actions of an architecture in its world, and the values that it keeps over a crash: `workbench.world`.
 
 act          call a tool, optionally with an idempotency key and expected versions
 wait         let world time pass
@@ -22,7 +22,7 @@ from bench.worlds.run.environment import Acted, Arrival, Environment, Moment, Po
 from bench.worlds.run.environment.people import ANSWER, MODEL
 from bench.worlds.run.environment.preview import Preview
 from bench.worlds.run.environment.world import ToolArguments
-from bench.worlds.run.runtime.acting import Acting, HeardReports
+from bench.worlds.run.runtime.acting import Acting, ReceivedReports
 from bench.worlds.run.runtime.agent_session import AgentSession, session_of
 from bench.worlds.run.runtime.effects import ClaimFate, StepReport
 from bench.worlds.run.runtime.lasting import Lasting
@@ -44,7 +44,7 @@ class Decision:
 
 
 class WorldActions:
-    """What an architecture can do in its world: `workbench.world`.
+    """The actions of an architecture in its world: `workbench.world`.
 
     acting      carries out what is done, with faults, and logs it
     lasting     holds what outlives a process of the agent
@@ -147,7 +147,7 @@ class WorldActions:
         return self.acting.world.arrivals(after)
 
     async def ask(self, kind: str, about: str, question: Mapping[str, Any], key: str | None = None, *, shown: str = "") -> str:
-        """Ask a person and go on.
+        """Ask a person without waiting for the answer.
 
         Args:
             kind: The person, one of `people`.
@@ -201,11 +201,11 @@ class WorldActions:
         return self._record_decision(kind, Decision("late", ticket))
 
     def _record_decision(self, kind: str, decision: Decision) -> Decision:
-        self.acting.decided(kind, decision.ticket, decision.answer)
+        self.acting.log_decision(kind, decision.ticket, decision.answer)
         return decision
 
     async def claim(self, step: ProcedureStep) -> ClaimFate:
-        """Say that one of several workers is about to claim a step.
+        """Declare that one of several workers is about to claim a step.
 
         Args:
             step: A step of `procedure`.
@@ -215,8 +215,8 @@ class WorldActions:
         """
         return await self.acting.claim(step.name)
 
-    def report(self, step: ProcedureStep, report: StepReport) -> HeardReports:
-        """Send a worker's report on a step to whoever sent the worker.
+    def report(self, step: ProcedureStep, report: StepReport) -> ReceivedReports:
+        """Send a worker's report on a step to the sender of the worker.
 
         Args:
             step: A step of `procedure`.
@@ -228,24 +228,24 @@ class WorldActions:
         return self.acting.report(step.name, report)
 
     def begin_step(self, step: ProcedureStep) -> None:
-        """Say, for the record, that a step of the procedure is attempted.
+        """Record that a step of the procedure is attempted.
 
         Args:
             step: A step of `procedure`.
         """
-        self.acting.stepped(step.name, "began", "")
+        self.acting.log_step(step.name, "began", "")
 
     def end_step(self, step: ProcedureStep, why: str) -> None:
-        """Say, for the record, that a step has ended.
+        """Record that a step has ended.
 
         Args:
             step: A step of `procedure`.
             why: Why it failed, or "".
         """
-        self.acting.stepped(step.name, "ended", why)
+        self.acting.log_step(step.name, "ended", why)
 
     def follow_plan(self, version: int) -> None:
-        """Say, for the record, which version of a plan is followed from here on.
+        """Record which version of a plan is followed from now on.
 
         Args:
             version: Its number, from 1.
@@ -253,7 +253,7 @@ class WorldActions:
         self.acting.plan_version = version
 
     def verdict(self, tool: str, arguments: ToolArguments) -> PolicyVerdict:
-        """Return what the policy and the kill switch say about a call that is not made yet.
+        """Return the verdict of the policy and the kill switch on a call that is not made yet.
 
         Only a gate needs to ask this.
 
@@ -280,7 +280,7 @@ class WorldActions:
 
     @property
     def policy_version(self) -> str:
-        """Return the version of the policy in force, or ""."""
+        """Return the version of the policy in force; "" without a policy."""
         policy = self.environment.policy
         return policy.version if policy else ""
 
@@ -323,7 +323,7 @@ class WorldActions:
 
     @asynccontextmanager
     async def outside_agent(self, server: Server | None = None) -> AsyncIterator[AgentSession]:
-        """Open the model's endpoint for an agent in a separate process, for all its lives.
+        """Open the model's endpoint for an agent in a separate process, for all its restarts.
 
         Open it once, and keep it open over crashes. `session.base_url()` and `session.api_key` are for the agent. Its requests
         belong to the pseudo-subtask `agent`, which is not verified. At the end its last reply and the calls that lead to it are
@@ -340,7 +340,7 @@ class WorldActions:
             CallFailed: The agent ended with an exception after its last call had failed.
         """
         session = self.agent = session_of(self._trial)
-        async with session.served(server):
+        async with session.serve(server):
             yield session
         if proposal := session.output():
             self._trial.write(proposal, verified=False)

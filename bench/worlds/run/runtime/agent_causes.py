@@ -1,4 +1,4 @@
-"""Why an agent in a separate process makes a call, over all its lives.
+"""Why an agent in a separate process makes a call, over all its restarts.
 
 first    its first call
 retry    the next call after a paid reply was lost
@@ -22,7 +22,8 @@ from bench.run.trial.log import TrialLog
 
 
 class AgentCauses:
-    """`causes` makes the purpose of a request. The number of calls has no bound here."""
+    """The account of the calls of an agent in a separate process. `causes` makes the purpose of a request. The number of calls
+    has no limit here."""
 
     def __init__(self, causes: Causes, log: TrialLog):
         self._causes, self._log = causes, log
@@ -33,7 +34,7 @@ class AgentCauses:
         self._crash = 0
         self._loss: int | None = None
 
-    def next(self, name: str, question: Hashable) -> CallPurpose:
+    def next_purpose(self, name: str, question: Hashable) -> CallPurpose:
         """Return the purpose of the next call, which asks this question."""
         cause, caused_by = self._cause(question)
         if not self._asked[question]:
@@ -42,8 +43,8 @@ class AgentCauses:
         self._asked[question] += 1
         self._loss = None
         inferred = cause in ("step", "sample")
-        ask = self._causes.ask(name, self._attempt_of[question], self._asked[question], cause, caused_by)
-        return replace(ask, inferred=inferred)
+        purpose = self._causes.known_purpose(name, self._attempt_of[question], self._asked[question], cause, caused_by)
+        return replace(purpose, inferred=inferred)
 
     def _cause(self, question: Hashable) -> tuple[Cause, int | None]:
         if not self.attempts:
@@ -54,15 +55,17 @@ class AgentCauses:
             return "rerun", self._crash
         return ("sample" if self._asked[question] else "step"), None
 
-    def lost(self, event: int) -> None:
+    def note_loss(self, event: int) -> None:
+        """Note that the event of this number lost a paid reply."""
         self._loss = event
 
-    def recovered(self, event: int) -> None:
-        """Note that the reply has come after all."""
+    def note_late_reply(self, event: int) -> None:
+        """Note that the reply that this event lost has arrived."""
         if self._loss == event:
             self._loss = None
 
-    def crashed(self, event: int) -> None:
+    def note_crash(self, event: int) -> None:
+        """Note that the agent's process died at this event."""
         self._asked_before |= self._asked
         self._asked.clear()
         self._crash, self._loss = event, None

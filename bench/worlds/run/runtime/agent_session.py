@@ -1,5 +1,5 @@
 """A session at the measuring endpoint for an agent in a separate process, in a world. The process can be killed and started
-again: the session goes on, and knows what was asked in which life."""
+again: the session continues, and knows which process asked what."""
 
 from __future__ import annotations
 
@@ -34,94 +34,98 @@ TextAndCalls = tuple[str, tuple[tuple[str, str], ...]]
 
 
 @dataclass(frozen=True)
-class _Answered:
-    """A call that was answered, with its life and its question."""
+class _AnsweredCall:
+    """A call that was answered, with the number of the agent's process and the messages of the call."""
 
     life: int
     messages: tuple[Message, ...]
-    ask: CallPurpose
+    purpose: CallPurpose
     received: Received
 
 
 class AgentSession(EndpointSession):
-    """`life` counts the agent's processes, from 1."""
+    """The session of an agent in a separate process. `life` is the number of the agent's process, from 1."""
 
     def __init__(self, trial: Trial):
         super().__init__((AGENT,), trial, limit="none", judged=False)
         self._agent_causes = AgentCauses(trial.causes, trial.log)
-        self._answered_calls: list[_Answered] = []
+        self._answered_calls: list[_AnsweredCall] = []
         self.life = 1
 
-    def crashed(self, event: int) -> None:
+    def drop_process_state(self, event: int) -> None:
         """Note that the process, or one of several, died at this event. Its failed requests are forgotten."""
-        self._trial.crashed(event)
+        self._trial.drop_process_state(event)
         self.life += 1
         self._failed.clear()
         self._failure = None
-        self._agent_causes.crashed(event)
+        self._agent_causes.note_crash(event)
 
     def output(self) -> Proposal | None:
-        """Return the last reply with the calls that led to it, or None if no call was answered.
+        """Return the last reply with the calls that led to it; None if no call was answered.
 
         A call of an earlier life counts if a call of the last life still carried its reply among its messages.
         """
         if not self._answered_calls:
             return None
         last = self._answered_calls[-1]
-        carried = {
+        still_present = {
             written
             for answered in self._answered_calls
             if answered.life == self.life
-            for written in _said_in(answered.messages)
+            for written in _replies_in(answered.messages)
         }
-        on = [answered for answered in self._answered_calls if answered is last or self._counts(answered, carried)]
+        contributing = [
+            answered for answered in self._answered_calls if answered is last or self._counts(answered, still_present)
+        ]
         text = last.received.text
         return Proposal(
             subtasks=(AGENT,),
-            attempt=last.ask.context.attempt,
-            calls=tuple(answered.received.call for answered in on),
+            attempt=last.purpose.context.attempt,
+            calls=tuple(answered.received.call for answered in contributing),
             text=text,
             parts={AGENT.name: ReplyPart(text, Unreadable("not_json", "nobody asked for a form", is_prose=True))},
             made_from=(),
-            receipts=tuple(receipt for answered in on for receipt in answered.received.receipts),
+            receipts=tuple(receipt for answered in contributing for receipt in answered.received.receipts),
         )
 
     def attempts(self) -> dict[str, int]:
         return {AGENT.name: self._agent_causes.attempts}
 
-    def _counts(self, answered: _Answered, carried: set[TextAndCalls]) -> bool:
-        is_sole = answered.life == self.life and answered.ask.context.sample == 1
-        return is_sole or _words_of(answered.received.text, answered.received.tool_calls) in carried
+    def _counts(self, answered: _AnsweredCall, carried: set[TextAndCalls]) -> bool:
+        is_sole = answered.life == self.life and answered.purpose.context.sample == 1
+        return is_sole or _comparable(answered.received.text, answered.received.tool_calls) in carried
 
     def _ask(self, question: RequestKey, subtasks: tuple[Subtask, ...]) -> CallPurpose:
         del subtasks
-        return self._agent_causes.next(AGENT.name, question)
+        return self._agent_causes.next_purpose(AGENT.name, question)
 
-    def _keep(self, question: RequestKey, subtasks: tuple[Subtask, ...], ask: CallPurpose, received: Received) -> None:
-        super()._keep(question, subtasks, ask, received)
-        self._answered_calls.append(_Answered(self.life, question[1], ask, received))
+    def _keep(self, question: RequestKey, subtasks: tuple[Subtask, ...], purpose: CallPurpose, received: Received) -> None:
+        super()._keep(question, subtasks, purpose, received)
+        self._answered_calls.append(_AnsweredCall(self.life, question[1], purpose, received))
 
-    def _note_lost(self, ask: CallPurpose, event: int) -> None:
-        del ask
-        self._agent_causes.lost(event)
+    def _note_lost(self, purpose: CallPurpose, event: int) -> None:
+        del purpose
+        self._agent_causes.note_loss(event)
 
     def _note_recovered(self, event: int) -> None:
-        self._agent_causes.recovered(event)
+        self._agent_causes.note_late_reply(event)
 
 
 def session_of(trial: Trial) -> AgentSession:
+    """Return the session of a trial's agent in a separate process."""
     trial.add(AGENT, UNASKED)
     trial.injection.wordy.add(AGENT.name)
     return AgentSession(trial)
 
 
-def _said_in(messages: tuple[Message, ...]) -> set[TextAndCalls]:
-    """Return all that the assistant has said in a conversation."""
-    return {_words_of(message.content, message.tool_calls) for message in messages if message.role == "assistant"}
+def _replies_in(messages: tuple[Message, ...]) -> set[TextAndCalls]:
+    """Return the texts and tool calls of the assistant in a conversation."""
+    return {_comparable(message.content, message.tool_calls) for message in messages if message.role == "assistant"}
 
 
-def _words_of(text: str, calls: Iterable[ToolCall]) -> TextAndCalls:
-    """Return what identifies a reply even if a framework rewrites it: ids and the spacing of JSON are left out."""
+def _comparable(text: str, calls: Iterable[ToolCall]) -> TextAndCalls:
+    """Return the part of a reply that stays the same if a framework rewrites the reply: ids and the spacing of JSON are left
+    out."""
     return text.strip(), tuple((call.name, _plain(call.arguments)) for call in calls)
 
 

@@ -1,4 +1,4 @@
-"""What a fault can do in a world, as the runtime knows it. Our effects stand in `bench.worlds.run.effects`.
+"""The types of fault effects in a world. The effects themselves are in `bench.worlds.run.effects`.
 
 An effect at `tool` wraps a call: it makes the call once, twice or not at all, and returns what the agent is told, or None if
 the call cannot carry it. An effect at `event` says when the agent is told of an event, or in which manner a person answers. At
@@ -21,7 +21,7 @@ from bench.worlds.run.environment.schedule import NoticeTime
 
 
 class StruckToolCall(Protocol):
-    """One call of a tool, as an effect handles it. `writes`: the tool changes the world."""
+    """One tool call, as a fault effect handles it. `writes` says that the tool changes the world."""
 
     writes: bool
 
@@ -33,21 +33,21 @@ class StruckToolCall(Protocol):
         """
 
     def again(self) -> Acted:
-        """Let the same request arrive at the tool once more.
+        """Deliver the same request to the tool once more.
 
         Returns:
             What the tool did this time.
         """
 
     def past(self) -> Acted | None:
-        """Return what the call would have shown before the last change.
+        """Return the result that the call would have had before the last change.
 
         Returns:
             The older result; None if there was no change.
         """
 
-    def unanswered(self, reason: str, code: RefusalCode = "unanswered") -> Acted:
-        """Return what the agent is told if no result comes.
+    def without_result(self, reason: str, code: RefusalCode = "unanswered") -> Acted:
+        """Return the call as failed, without a result.
 
         Args:
             reason: Why, in one line.
@@ -57,8 +57,10 @@ class StruckToolCall(Protocol):
             A failed call.
         """
 
-    def turned_away(self, minutes: int) -> Acted:
-        """Return what the agent is told if the tool takes no call yet. Nothing happened, and the agent knows this.
+    def refused_until(self, minutes: int) -> Acted:
+        """Return the call as refused because the tool accepts no calls yet.
+
+        Nothing happened, and the agent knows this.
 
         Args:
             minutes: Minutes of world time after which a call is taken.
@@ -75,7 +77,7 @@ class StruckToolCall(Protocol):
         """
 
     def change_elsewhere(self) -> bool:
-        """Let somebody else save what the call is about, unnoticed.
+        """Let another writer change what the call is about, unnoticed by the agent.
 
         Returns:
             False if it is about nothing that has a version.
@@ -93,7 +95,7 @@ ClaimFate = Literal["", "dies", "is shared"]
 
 @dataclass(frozen=True)
 class StepReport:
-    """What a worker reports of a step.
+    """A worker's report on a step.
 
     why       why the step failed, or ""
     wanting   whether one of its effects is not known to have happened
@@ -104,7 +106,7 @@ class StepReport:
 
     @property
     def is_done(self) -> bool:
-        """Return whether it says that all of the step is done."""
+        """Return whether the report says that all of the step is done."""
         return not self.why and not self.wanting
 
     def __str__(self) -> str:
@@ -136,7 +138,7 @@ class ToolEffect(Effect):
 
 @dataclass(frozen=True)
 class NoticeEffect(Effect):
-    """An effect on when the agent is told of an event.
+    """An effect on the time when the agent is told of an event.
 
     strike   (when the event happened, when the next does, minutes) -> the times when the agent is told; None if the event
              cannot carry the effect
@@ -164,7 +166,7 @@ class AnswerEffect(Effect):
 
 @dataclass(frozen=True)
 class ProcessEffect(Effect):
-    """The agent's death. `on` is "" if it strikes neither a tool call nor a question.
+    """The death of the agent's process. `on` is "" if it strikes neither a tool call nor a question.
 
     dies   the point of an effect, after a question, or in the middle of a reply
     """
@@ -186,7 +188,7 @@ class ClaimEffect(Effect):
 
 @dataclass(frozen=True)
 class ReportEffect(Effect):
-    """An effect on the report of a worker who has claimed a step, on its way to whoever sent the worker.
+    """An effect on the report of a worker who has claimed a step, on its way to the sender of the worker.
 
     strike   the worker's report -> the report that arrives after it; None, or the same report, if it cannot carry the effect
     """

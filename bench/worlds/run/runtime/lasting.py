@@ -1,4 +1,4 @@
-"""What outlives a process of the agent and ends with its trial: its session, its endpoints."""
+"""Resources that outlive a process of the agent and end with its trial: its session, its endpoints."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ Kept = TypeVar("Kept")
 
 
 class Lasting(AsyncExitStack):
-    """Holds what spans all lives of one trial's agent."""
+    """A context for resources that all processes of one trial's agent share."""
 
     def __init__(self) -> None:
         super().__init__()
         self._kept: dict[str, Any] = {}
 
     async def get(self, name: str, make: Callable[[], AbstractAsyncContextManager[Kept]]) -> Kept:
-        """Return what is kept under this name. The first life that asks opens it, later lives share it, and the trial's end
-        closes it."""
+        """Return the resource with this name. The first process that asks opens it, later processes share it, and the trial's
+        end closes it."""
         if name not in self._kept:
             self._kept[name] = await self.enter_async_context(make())
-        kept: Kept = self._kept[name]
-        return kept
+        resource: Kept = self._kept[name]
+        return resource

@@ -1,4 +1,4 @@
-"""A trial in a world: the architecture works over all its lives, then the world's end is recorded."""
+"""A trial in a world: the architecture works over all its restarts, then the world's end is recorded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_LIVES = 50
 """Most processes of one trial's agent. Each but the first follows a crash."""
 
 
-class InWorld(Surroundings):
+class WorldSurroundings(Surroundings):
     """A world in which a trial's architecture acts. The trial closes `world`."""
 
     def __init__(self, world: World, trial: Trial, **acting: Any):
@@ -33,9 +33,9 @@ class InWorld(Surroundings):
     def broken_off(self, reply: Reply, call: int) -> CallFailed | None:
         return self.acting.mid_reply(reply, call)
 
-    async def live(self, trial: Trial, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Start the architecture, and start it again on the same world and store each time that it dies. Raise GaveUp if it
-        dies too often, and any other error that ends a life."""
+    async def run_architecture(self, trial: Trial, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Start the architecture, and start it again on the same world and store each time that its process dies. Raises GaveUp
+        if it dies too often, and any other error that ends a process."""
         async with self.actions.lasting:
             for _ in range(MOST_LIVES):
                 failed: BaseException | None = None
@@ -43,17 +43,17 @@ class InWorld(Surroundings):
                     await trial.clock.run(work())
                 except (Exception, Crashed, BaseExceptionGroup) as error:
                     failed = error
-                if not self.acting.process.ended():
+                if not self.acting.process.note_end():
                     if failed:
                         raise failed
                     return
-                (self.actions.agent or trial).crashed(self.acting.last_crash)
+                (self.actions.agent or trial).drop_process_state(self.acting.last_crash)
                 self.acting.process.restart()
             raise GaveUp(("the agent",), f"died {MOST_LIVES} times")
 
     def end(self, trial: Trial, stopped: bool) -> Any:
-        """Let the world come to its end. Return its content for the grader, or None if the trial was stopped."""
-        trial.decisions()
+        """Let the world come to its end. Return its content for the grader; None if the trial was stopped."""
+        trial.log_decisions()
         self.acting.end()
         return None if stopped else self.world.snapshot().content
 
@@ -61,11 +61,12 @@ class InWorld(Surroundings):
         self.world.close()
 
 
-def kept(events: Iterable[object]) -> str:
-    """Return the digest of the text that keeps the world, or "" if it never ended."""
+def world_digest(events: Iterable[object]) -> str:
+    """Return the digest of the text that contains the world; "" if the world never ended."""
     return next((event.kept for event in events if isinstance(event, WorldEnded)), "")
 
 
-def around(trial: Trial, environment: Any) -> InWorld:
+def around(trial: Trial, environment: Any) -> WorldSurroundings:
+    """Make the world of a trial."""
     keeps_past = any(isinstance(effect, ToolEffect) and effect.needs_past for effect in trial.schedule.effects)
-    return InWorld(World(environment, drawn_from=trial.key.drawn_from, keeps_past=keeps_past), trial)
+    return WorldSurroundings(World(environment, drawn_from=trial.key.drawn_from, keeps_past=keeps_past), trial)

@@ -24,18 +24,19 @@ class Crashed(BaseException):
 
 
 class AgentBody:
-    """The running part of an agent. For an agent that is code in this process it does nothing."""
+    """The running part of an agent. For an agent that is code in this process the methods do nothing."""
 
     @property
     def asker(self) -> int:
-        """Return the process that makes the present request, if it is to die without the agent's other processes; else 0."""
+        """Return the id of the process that sends the present request, if it is to die without the agent's other processes;
+        else 0."""
         return 0
 
     def freeze(self) -> None:
-        """Stop what is to die until it is killed."""
+        """Stop the process that is to die until it is killed."""
 
     def kill(self) -> None:
-        """Kill what is to die."""
+        """Kill the process that is to die."""
 
 
 class Process:
@@ -52,29 +53,29 @@ class Process:
         self._dead_of: tuple[OpenReceipt, ...] = ()
 
     def step(self, effect: bool = False) -> None:
-        """Go on; `effect`: to change the world. Raise Crashed if the process is to die before that."""
+        """Continue the process; with `effect`, to change the world. Raises Crashed if the process is to die before that."""
         if not self.is_dead:
             self._detect()  # another process of the agent has died: it goes on without that
         self._die_if(lambda when: when == "unrecorded" or effect)
 
-    def recorded(self) -> None:
-        """Note that the agent has written to its store. Raise Crashed if it is to die after that."""
+    def note_write(self) -> None:
+        """Note that the agent has written to its store. Raises Crashed if it is to die after that."""
         self._die_if(lambda _: True)
 
-    def ended(self) -> bool:
+    def note_end(self) -> bool:
         """Note that the agent's code has ended in some way. Return whether it died."""
         with suppress(Crashed):
             self._die_if(lambda _: True)
         return self.is_dead
 
     def arm(self, when: When, receipt: OpenReceipt) -> None:
-        """Let the process die before, or after, it records what it was just told."""
+        """Arm a death: the process is to die before, or after, it records the result that it just got."""
         self._armed.append((self.body.asker, when, receipt))
 
     @contextmanager
-    def telling(self) -> Iterator[None]:
-        """Freeze the process while an answer is sent to it, if it is to die before it records that answer. Raise Crashed at the
-        end then."""
+    def sending_answer(self) -> Iterator[None]:
+        """Freeze the process while an answer is sent to it, if it is to die before it records that answer. Then raise Crashed
+        at the end."""
         if any((asker, when) == (self.body.asker, "unrecorded") for asker, when, _ in self._armed):
             self.body.freeze()
         yield
@@ -98,7 +99,7 @@ class Process:
         raise Crashed
 
     def restart(self) -> None:
-        """Detect the deaths: whoever starts the process again has noticed them."""
+        """Mark the deaths as detected: whoever restarts the process has noticed them."""
         self._detect()
         self.is_dead = False
 
@@ -124,12 +125,12 @@ class DiesInMidReply(AskerDies):
         self._process, self._receipt = process, receipt
 
     def die(self) -> NoReturn:
-        """Die after the half arrived. Raise Crashed."""
+        """Kill the process after half of the reply has arrived. Raises Crashed."""
         self._process.die(self._receipt)
 
 
 class Store:
-    """What an architecture keeps over a crash: values by name, and logs to append to. Everything is JSON.
+    """Values by name, and logs, that an architecture keeps over a crash. Everything is JSON.
 
     A write is complete or does not happen. `on_write` is called for each.
     """
@@ -143,14 +144,14 @@ class Store:
         return json.loads(self._values[name]) if name in self._values else default
 
     def put(self, name: str, value: Json) -> None:
-        """Store a value. Raise TypeError if it is no JSON."""
+        """Store a value. Raises TypeError if it is no JSON."""
         text = json.dumps(value)
         self._process.step()
         self._values[name] = text
         self._write(name, text)
 
     def append(self, log: str, value: Json) -> None:
-        """Append to a log. Raise TypeError if the value is no JSON."""
+        """Append a value to a log. Raises TypeError if it is no JSON."""
         text = json.dumps(value)
         self._process.step()
         self._logs.setdefault(log, []).append(text)
@@ -164,4 +165,4 @@ class Store:
 
     def _write(self, name: str, text: str) -> None:
         self._on_write(name, text)
-        self._process.recorded()
+        self._process.note_write()

@@ -1,4 +1,4 @@
-"""The tool calls of a conversation with their answers: all that an agent without other memory knows."""
+"""The tool calls of a conversation with their answers: the only knowledge of an agent without other memory."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ NOTHING_TOLD = "unanswered"
 
 @dataclass(frozen=True)
 class ToolResult:
-    """The result of a call. `value` is the bare result or as the world's server wraps it. `code` says why there is none, or
-    ""."""
+    """The result of a call. `value` is the bare result or the result as the world's server wraps it. `code` says why there is
+    none; "" if there is one."""
 
     value: Any = None
     code: str = ""
 
 
 class Conversation:
-    """Gives out answers in the order in which they came. `names` maps a world's tools to the names under which they are
-    offered."""
+    """Returns the answers in a conversation in the order in which they came. `names` maps a world's tools to the names under
+    which they are offered."""
 
     def __init__(self, messages: Iterable[Message], names: Mapping[str, str]):
         self._answers: dict[str, deque[ToolResult]] = {}
@@ -37,17 +37,16 @@ class Conversation:
                 open_calls[made.id] = _call(by_offer.get(made.name, made.name), made.arguments)
             call = open_calls.pop(message.tool_call_id, None) if message.role == "tool" else None
             if call:
-                self._answers.setdefault(_key(call), deque()).append(told_in(message.content))
+                self._answers.setdefault(_key(call), deque()).append(parse_result(message.content))
 
     def next_answer(self, call: Call) -> ToolResult | None:
-        """Return the next answer to this call. None if the call was not made again."""
+        """Return the next answer to this call; None if the call was not made again."""
         answers = self._answers.get(_key(call))
         return answers.popleft() if answers else None
 
 
-def offered(tools: Sequence[Mapping[str, Any]], wanted: Iterable[str]) -> dict[str, str]:
-    """Return tool of a world -> the name under which it is offered. A framework can put a server's name before a tool's
-    name."""
+def names_offered(tools: Sequence[Mapping[str, Any]], wanted: Iterable[str]) -> dict[str, str]:
+    """Return the name under which each tool of a world is offered. A framework can put a server's name before a tool's name."""
     names = [tool["function"]["name"] for tool in tools]
     values = {}
     for tool in wanted:
@@ -57,8 +56,8 @@ def offered(tools: Sequence[Mapping[str, Any]], wanted: Iterable[str]) -> dict[s
     return values
 
 
-def told_in(content: str) -> ToolResult:
-    """Read a tool's result: JSON, a Python literal, or an error text."""
+def parse_result(content: str) -> ToolResult:
+    """Parse a tool's result: JSON, a Python literal, or an error text."""
     value = _unpack(_read(content))
     if value is _UNREADABLE:
         return ToolResult(code=NOTHING_TOLD)
@@ -69,7 +68,7 @@ def told_in(content: str) -> ToolResult:
 
 
 def result_of(value: Any) -> Any:
-    """Return the result without what the world's server puts around it."""
+    """Return the result without the object in which the world's server wraps it."""
     is_wrapped = isinstance(value, dict) and "result" in value and value.keys() <= {"result", "versions"}
     return value["result"] if is_wrapped else value
 
@@ -91,7 +90,7 @@ def _read(text: str) -> Any:
 
 
 def _unpack(value: Any) -> Any:
-    """Read the text of one or several parts, as MCP's results have them."""
+    """Parse the text of one or several parts, as MCP's results have them."""
     parts = value if isinstance(value, list) and value else [value]
     if all(isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str) for part in parts):
         return _read("".join(part["text"] for part in parts))

@@ -1,5 +1,5 @@
-"""The right course of a procedure: the calls of somebody who follows it step by step and knows the policy. A simulated model
-takes it, call by call, in the world that its conversation shows.
+"""The right course of a procedure: the calls of an agent that follows it step by step and knows the policy. A simulated model
+makes these calls, one after another, in the world that its conversation shows.
 
 Steps of a saga stand or fall together: if one fails, their effects are taken back in reverse order.
 
@@ -44,21 +44,21 @@ class ProcedureCourse:
     _settled: set[str] = field(default_factory=set)
     _fallen: set[str] = field(default_factory=set)
     _standing: list[_Done] = field(default_factory=list)
-    _came_to_nothing: bool = False
+    _has_failed: bool = False
     _last: int = 0
     _looked: Moment = field(init=False)
 
     def take(self) -> None:
-        """Take the course to its end. Raise NotYet at the first call that was not made."""
+        """Follow the course to its end. Raises NotYet at the first call that was not made."""
         self.world.learn_time()
         self._looked = self.world.now
         steps = self.environment.procedure
         while True:
-            self._look()
+            self._read_notices()
             if step := next((step for step in steps if self._may_begin(step)), None):
                 self._settled.add(step.name)
                 if why := self._attempt(step):
-                    self._came_to_nothing = True
+                    self._has_failed = True
                     self._give_up(step, why)
                 continue
             starts = [each.starts for each in steps if each.starts and each.name not in self._settled]
@@ -71,15 +71,15 @@ class ProcedureCourse:
         event = self.world.next_event(self._last, until)
         if event is None or event.at >= self.world.now:
             self._looked = self.world.now
-        return self._hear(event)
+        return self._note_event(event)
 
-    def _look(self) -> None:
-        """Read all that came while time passed."""
+    def _read_notices(self) -> None:
+        """Read all notices that came while time passed."""
         while self._looked < self.world.now:
-            if not self._hear(self.world.next_event(self._last, self.world.now)):
+            if not self._note_event(self.world.next_event(self._last, self.world.now)):
                 self._looked = self.world.now
 
-    def _hear(self, event: Arrival | None) -> Arrival | None:
+    def _note_event(self, event: Arrival | None) -> Arrival | None:
         if event:
             self._last = event.number
             self._facts = replace(self._facts, events={event.kind: event.payload, **self._facts.events})
@@ -91,11 +91,12 @@ class ProcedureCourse:
         return step.name not in self._settled and has_come and in_time and self._settled.issuperset(step.after)
 
     def _attempt(self, step: ProcedureStep) -> str:
-        """Read, judge and act. Return why the step failed, or "". A step that needs a failed step's facts fails too."""
+        """Read, judge and act. Return why the step failed; "" if it did not. A step that needs a failed step's facts fails
+        too."""
         try:
             return self._try_step(step)
         except NotKnown:
-            if not self._came_to_nothing:
+            if not self._has_failed:
                 raise
             return "failed"
 
@@ -108,7 +109,7 @@ class ProcedureCourse:
             return "late"
         if not self._read(step):
             return "failed"
-        self._look()
+        self._read_notices()
         if step.judgment:
             decided = self.judge(step.judgment, self._documents(step))
             if isinstance(decided, str):
@@ -154,7 +155,7 @@ class ProcedureCourse:
         return self.environment.undoes.get(call.tool) == done.call.tool and done.effect == effect
 
     def _gate(self, step: ProcedureStep, call: Call) -> str:
-        """Return why a call must not be made, or ""."""
+        """Return why a call must not be made; "" if it may be made."""
         verdict = self.world.verdict(call.tool, call.arguments)
         if verdict.decision != "person":
             is_denied = verdict.decision == "deny" and (self.knows_policy or verdict.rule == KILL_SWITCH)
@@ -186,5 +187,5 @@ class ProcedureCourse:
 
 
 def tools_of(environment: Environment) -> Sequence[str]:
-    """Return the tools that a course can use: the world's, and those that every world offers."""
+    """Return the names of the tools that a course can use: the world's tools, and those that every world offers."""
     return (*environment.by_name, "wait", "next_event", *(["ask_person"] if environment.people else []))

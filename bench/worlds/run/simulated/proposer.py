@@ -1,4 +1,4 @@
-"""A proposer that calls tools: a pure function of a pack's world, the messages, and the tools that are offered.
+"""A simulated proposer that calls tools: a pure function of a pack's world, the messages, and the tools that are offered.
 
 It takes the pack's procedure, or its reference course if it has none, and knows nothing but this conversation: it looks up
 which calls were made and answered, and proposes the first calls that were not made. When nothing is left, it says that it is
@@ -15,7 +15,7 @@ from typing import Any
 from bench.record.messages import Message
 from bench.scenario import Task
 from bench.worlds.run.environment import Call, Environment
-from bench.worlds.run.simulated.conversation import Conversation, offered
+from bench.worlds.run.simulated.conversation import Conversation, names_offered
 from bench.worlds.run.simulated.course import Judge, ProcedureCourse, tools_of
 from bench.worlds.run.simulated.world import NotYet, RememberedWorld
 
@@ -25,8 +25,8 @@ STUCK = "I cannot go on: what I was told does not let me do what is left."
 
 @dataclass(frozen=True)
 class Proposed:
-    """Calls, with the names under which the tools are offered; or, without calls, a last text. `names` are the names of the
-    world's tools."""
+    """The proposed calls, with the names under which the tools are offered; or, without calls, a last text. `names` are the
+    names of the world's tools."""
 
     calls: tuple[Call, ...] = ()
     text: str = ""
@@ -42,8 +42,8 @@ def next_calls(
     judge: Judge | None = None,
 ) -> Proposed:
     """Return the next calls, several if they can be made `together`. `judge` makes the procedure's judgments instead of the
-    pack; it must answer the same question always the same way."""
-    names = offered(tools, tools_of(environment))
+    pack; it must always answer the same question the same way."""
+    names = names_offered(tools, tools_of(environment))
     named = frozenset(names.values())
     with closing(RememberedWorld(environment, Conversation(messages, names))) as world:
         try:
@@ -53,16 +53,17 @@ def next_calls(
                 return Proposed(text=f"I cannot go on: there is no tool '{missing[0]}'.", names=named)
             calls = next_.calls if together else next_.calls[:1]
             return Proposed(tuple(Call(names[call.tool], call.arguments) for call in calls), names=named)
-        except _Lost:
+        except _ReferenceFailed:
             return Proposed(text=STUCK, names=named)
     return Proposed(text=DONE, names=named)
 
 
-class _Lost(Exception):
+class _ReferenceFailed(Exception):
     """A reference course went wrong: it knows only the case in which all goes well."""
 
 
 def _take_course(environment: Environment, task: Task, world: RememberedWorld, judge: Judge | None) -> None:
+    """Follow the pack's procedure, or its reference course."""
     if environment.procedure and (right := environment.right):
         rightly = judge or (lambda subtask, shown: right(subtask, {**task.documents, **shown}))
         ProcedureCourse(task, environment, world, rightly, knows_policy=judge is None).take()
@@ -73,4 +74,4 @@ def _take_course(environment: Environment, task: Task, world: RememberedWorld, j
     except NotYet:
         raise
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise _Lost from error
+        raise _ReferenceFailed from error

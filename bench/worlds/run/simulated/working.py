@@ -1,4 +1,4 @@
-"""A simulated model at work in a pack's world: its next tool calls, and its judgments, drawn from a bank if it has one."""
+"""A simulated model that works in a pack's world: its next tool calls, and its judgments, drawn from a bank if it has one."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from bench.common.digests import case_of
 from bench.common.seeding import draw_for
 from bench.run.models.bank import Bank
 from bench.run.models.base import Reply, Request
-from bench.run.models.simulated_replies import calling, within
+from bench.run.models.simulated_replies import cut_reply, reply_with_calls
 from bench.scenario import Call, Json, Scenario
 from bench.worlds.run.environment import Environment
 from bench.worlds.run.simulated.course import Judge
 from bench.worlds.run.simulated.proposer import next_calls
 
 
-def working(
+def next_reply(
     scenario: Scenario,
     request: Request,
     draw: Random,
@@ -26,7 +26,7 @@ def working(
     bank: Bank | None,
     forced: Callable[[Mapping[str, Any]], Call],
 ) -> Reply:
-    """Return the next calls of a conversation's work. A required argument of the first call can be forgotten.
+    """Return the next tool calls in a conversation. A required argument of the first call can be forgotten.
 
     Args:
         failure_rate: The chance that an argument is forgotten.
@@ -40,13 +40,13 @@ def working(
     if not next_.calls:
         others = [tool for tool in options["tools"] if tool["function"]["name"] not in next_.names]
         if others and options.get("tool_choice") == "required":  # a framework's tool by which an agent says that it is done
-            return calling([forced({**options, "tools": others})], request)
-        return within(Reply(next_.text), options)
+            return reply_with_calls([forced({**options, "tools": others})], request)
+        return cut_reply(Reply(next_.text), options)
     calls = list(next_.calls)
     if draw.random() < failure_rate and calls[0].arguments:
         forgotten = draw.choice(list(calls[0].arguments))
         calls[0] = Call(calls[0].tool, {name: value for name, value in calls[0].arguments.items() if name != forgotten})
-    return calling(calls, request)
+    return reply_with_calls(calls, request)
 
 
 def _drawn_judgments(scenario: Scenario, environment: Environment, request: Request, bank: Bank) -> Judge:

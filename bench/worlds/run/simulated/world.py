@@ -32,7 +32,8 @@ class NotYet(Exception):
 
 
 class RememberedWorld:
-    """Has what a course uses of a `bench.worlds.run.environment.World`. Every method raises NotYet.
+    """The methods of a `bench.worlds.run.environment.World` that a course uses, answered from a conversation. Every method
+    raises NotYet.
 
     It holds a private world with only the effects that the conversation shows, and asks it for the policy's verdict.
     """
@@ -46,7 +47,8 @@ class RememberedWorld:
         self._policy_world.close()
 
     def call(self, tool: str, arguments: ToolArguments, key: str | None = None, **_: Any) -> Acted:
-        """Return the call's result. The key is ignored: the system that makes the call sets it, the model only proposes it."""
+        """Return the call's result. The key is ignored: the system that makes the call sets it, the model only proposes the
+        call."""
         del key
         [acted] = self.call_all([Call(tool, _plain(arguments))])
         return acted
@@ -94,7 +96,7 @@ class RememberedWorld:
         return None
 
     def ask(self, kind: str, about: str, question: Mapping[str, Any], key: str | None = None) -> str:
-        """Ask and wait for the answer, as the tool does."""
+        """Ask a person and wait for the answer, as the tool does."""
         del key
         self.decision(kind, about, question)
         return f"{kind}: {about}"

@@ -35,7 +35,7 @@ def answer_in(name: str, reply: Reply, streams: bool) -> bytes:
     """Return an answer as a provider gives it."""
     dialect, asked = DIALECTS[name], Chat((), streams, include_usage=True)
     if not streams:
-        body = dialect.whole([reply], 1, asked)
+        body = dialect.body([reply], 1, asked)
         return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
     chunks = b"".join(b"%x\r\n%b\r\n" % (len(event), event) for event in dialect.stream([reply], 1, asked))
     return b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"

@@ -11,8 +11,8 @@ from bench.run.experiment.trial import TrialResult
 from bench.worlds.read.analysis.workflow import (
     StepTaken,
     completion_minutes,
+    count_refused,
     minutes_at_work,
-    refused_for,
     steps_of,
     tool_retries,
 )
@@ -78,8 +78,8 @@ def test_a_call_after_a_failed_one_is_a_retry_and_a_first_call_is_none() -> None
 def test_a_step_calls_in_its_role_and_what_the_role_may_not_call_is_refused_and_counted() -> None:
     result = worked("state_machine", world=in_role(environment(ONE), "clerk", Role(denies=("pay",))))
     assert "pay" not in effects(result)
-    assert refused_for(result.record.events, "forbidden") == 1
-    assert refused_for(worked("state_machine").record.events, "forbidden") == 0
+    assert count_refused(result.record.events, "forbidden") == 1
+    assert count_refused(worked("state_machine").record.events, "forbidden") == 0
 
 
 def test_with_remedies_what_a_day_refuses_is_done_the_day_after_and_a_bare_one_gives_it_up() -> None:
@@ -88,7 +88,7 @@ def test_with_remedies_what_a_day_refuses_is_done_the_day_after_and_a_bare_one_g
     tight = replace(environment(ONE), quotas=(Quota(4, per="day"),), throttle=0)
     kept, bare = worked("state_machine", world=tight), worked("state_machine", BARE, world=tight)
     assert (harm(kept), kept.record.outcome) == ({}, "solved")
-    assert refused_for(kept.record.events, "throttled") > 0
+    assert count_refused(kept.record.events, "throttled") > 0
     assert bare.record.outcome == "wrong"
 
 

@@ -19,7 +19,7 @@ from bench.read.report.tables import all_tables
 from bench.worlds.read.scorecard.build import scorecard_of
 from bench.worlds.read.scorecard.card import HarmRates, Scorecard, ScorecardRow
 from bench.worlds.read.scorecard.cells import ANY
-from bench.worlds.read.scorecard.tables import UNMEASURED, in_short, summary_table, tables
+from bench.worlds.read.scorecard.tables import UNMEASURED, in_short, overview, tables
 from bench.worlds.read.scorecard.words import findings, schedules, warnings
 
 
@@ -34,7 +34,7 @@ def cells(table: Table, row: int) -> Mapping[str, str]:
 
 
 def test_a_row_says_how_often_it_was_killed_what_came_right_and_what_was_damaged(card: Scorecard) -> None:
-    first, second = (cells(summary_table(card), row) for row in (0, 1))
+    first, second = (cells(overview(card), row) for row in (0, 1))
     assert (first["System"], first["Crashes"], first["Model"]) == ("agent", "8", "m (SIMULATED)")
     assert first["Right after a crash"].startswith("0/8 = 0.0% [0.0%, ")
     assert first["Damaged per 100 crashes"] == "200 (interval n/a)"
@@ -151,7 +151,7 @@ def test_what_was_not_measured_is_a_word_and_never_a_number(card: Scorecard) -> 
 def test_without_any_plan_that_kills_the_page_stands_and_says_so(tmp_path: Path) -> None:
     records = [lived(), lived("answers", by=(ACK,), damage={"doubled": 1})]
     result = scorecard_of([run_of(tmp_path, records)])
-    assert cells(summary_table(result), 0)["Right after a crash"] == UNMEASURED
+    assert cells(overview(result), 0)["Right after a crash"] == UNMEASURED
     assert all(markdown(table) for table in tables(result))
 
 
@@ -171,9 +171,9 @@ def test_a_hostile_name_stays_a_text_in_every_table(card: Scorecard, text: str) 
 
 
 def test_what_is_simulated_and_which_faults_were_met_is_told(card: Scorecard) -> None:
-    assert warnings(card) and "m (SIMULATED)" in markdown(summary_table(card))
+    assert warnings(card) and "m (SIMULATED)" in markdown(overview(card))
     [schedule] = schedules(card)
-    assert card.worlds[0].schedule in schedule and schedule in summary_table(card).notes
+    assert card.worlds[0].schedule in schedule and schedule in overview(card).notes
 
 
 def test_a_report_of_killed_systems_has_the_tables_in_a_section_of_their_own(tmp_path: Path) -> None:

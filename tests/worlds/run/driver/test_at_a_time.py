@@ -15,7 +15,7 @@ from bench.record.store import RunWriter
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.experiment.new_manifest import manifest_of
-from bench.run.experiment.preview import starts
+from bench.run.experiment.preview import expected_starts
 from bench.run.experiment.runner import run_matrix
 from bench.run.experiment.session import Session
 from bench.run.experiment.trial import TrialResult, run_trial
@@ -67,6 +67,6 @@ def test_it_is_said_ahead_how_often_a_command_is_started() -> None:
     values = {"name": "ahead", "scenarios": ["contract_renewal"], "instances": 2, "repetitions": 1, "seed": 7, **plans}
     parts = {"architectures": ["mine"], "architecture": {"mine": {"command": ["python", "clerk.py"], "folder": str(AGENTS)}}}
     models = {"models": ["m"], "model": {"m": {"kind": "simulated"}}}
-    often = starts(build_matrix(Config.model_validate({**values, **parts, **models}), ROOTS, "code"))
+    often = expected_starts(build_matrix(Config.model_validate({**values, **parts, **models}), ROOTS, "code"))
     assert often and often > 2
-    assert starts(MATRIX) is None, "its world has no procedure"
+    assert expected_starts(MATRIX) is None, "its world has no procedure"

@@ -79,7 +79,7 @@ def test_an_effect_is_orphaned_unless_the_agent_recorded_that_it_happened() -> N
     done = shop.call("refund", {"order": 1, "amount": 40}, "key")
     assert shop.damage()[0].orphaned == 1
     shop.acknowledge(done.entry)
-    shop.died("unrecorded")
+    shop.note_crash("unrecorded")
     shop.record()
     assert shop.damage()[0].orphaned == 1, "what a dead process had been told is lost"
 
@@ -88,7 +88,7 @@ def test_an_effect_is_orphaned_unless_the_agent_recorded_that_it_happened() -> N
 def test_an_orphan_is_found_again_by(how: str) -> None:
     shop = world()
     shop.call("refund", {"order": 1, "amount": 40}, "key")
-    shop.died("unacknowledged")
+    shop.note_crash("unacknowledged")
     read = how.startswith("a read")
     answer = shop.call("read_order", {"order": 1}) if read else shop.call("refund", {"order": 1, "amount": 40}, "key")
     shop.acknowledge(answer.entry)

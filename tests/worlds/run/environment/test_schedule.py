@@ -72,7 +72,7 @@ def test_an_event_that_breaks_off_has_not_happened() -> None:
 
 def test_a_held_notice_comes_behind_what_is_due_then() -> None:
     shop = world(events=THREE)
-    shop.told_by(
+    shop.set_notice_times(
         lambda event, following: (
             (NoticeTime(following, held=True),) if event.name == "first" and following else (NoticeTime(event.at),)
         )

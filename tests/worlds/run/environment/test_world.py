@@ -140,7 +140,7 @@ def test_a_world_in_a_file_is_there_for_the_next_process(tmp_path: Path) -> None
     first = World(ENVIRONMENT, path)
     first.call("refund", {"order": 1, "amount": 40}, "key")
     first.wait(days=1)
-    first.died("unacknowledged")
+    first.note_crash("unacknowledged")
     left = rows(first)
     first.close()
     second = World(ENVIRONMENT, path)
@@ -201,7 +201,7 @@ def test_a_trial_can_be_forked_at_any_step_and_is_there_as_it_was() -> None:
     steps = []
     shop.wait(days=1)
     ENVIRONMENT.reference(shop)
-    shop.died("recorded")
+    shop.note_crash("recorded")
     shop.call("refund", {"order": 3, "amount": 1})
     shop.wait(days=9)
     for step in range(len(shop.journal()) + 1):

@@ -68,7 +68,7 @@ def matrices(world: str) -> Iterator[tuple[Matrix, Scenario]]:
 
 def worked(pattern: str, form: Form, matrix: Matrix, scenario: Scenario) -> TrialResult:
     architecture = load_architecture(ARCHITECTURES[pattern], form=form)
-    whole = replace(matrix.worked_by(architecture), models={"m": Confused(scenario, form)})
+    whole = replace(matrix.with_architecture(architecture), models={"m": Confused(scenario, form)})
     return run(run_trial(whole.specs[0], whole, Slots(), GRADERS))
 
 

@@ -53,6 +53,6 @@ def test_a_step_that_fails_for_good_is_tried_again_and_handed_to_a_person() -> N
     st.sampled_from(["", "failed", "late", "denied", "rejected", UNANSWERED]), st.booleans(), st.integers(1, 5), st.booleans()
 )
 def test_a_rule_accepts_only_what_has_succeeded_and_ends(why: str, wanting: bool, tries: int, others: bool) -> None:
-    decision = decision_by_rule(why, wanting=wanting, tries=tries, others=others)
+    decision = decision_by_rule(why, has_unknown_effect=wanting, tries=tries, others=others)
     assert (decision == "accept") is (why == "" and not wanting)
     assert decision not in ("retry", "replan") or tries < TRIES

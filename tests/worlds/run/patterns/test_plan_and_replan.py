@@ -23,7 +23,7 @@ from bench.worlds.run.patterns.plan_and_replan import (
     IN_ORDER,
     IN_TIME,
     PLANS,
-    KeptPlan,
+    StoredPlan,
     missed_criterion,
     plan_and_replan,
 )
@@ -69,7 +69,7 @@ def test_what_a_person_denied_is_given_up_at_once() -> None:
     [("", False, ""), ("", True, EFFECTS), ("failed", False, EFFECTS), ("late", False, IN_TIME), ("rejected", True, ACCEPTED)],
 )
 def test_a_step_succeeds_by_its_criteria_and_not_by_its_own_word(why: str, wanting: bool, missed: str) -> None:
-    assert missed_criterion(why, wanting=wanting) == missed
+    assert missed_criterion(why, has_unknown_effect=wanting) == missed
 
 
 # An exchange in mid-flow
@@ -114,10 +114,10 @@ class LoggedWorld:
 def test_with_remedies_another_tool_makes_the_plan_anew_and_the_same_tools_do_not() -> None:
     world: Any = LoggedWorld(environment(ONE))
     for _ in range(2):
-        KeptPlan(world, IN_ORDER).take_up(compares_makers=True)
+        StoredPlan(world, IN_ORDER).start(compares_makers=True)
     assert len(world.written) == 1
     world.environment = replace(world.environment, tools=world.environment.tools[1:])
-    KeptPlan(world, IN_ORDER).take_up(compares_makers=True)
+    StoredPlan(world, IN_ORDER).start(compares_makers=True)
     assert [plan["reason"] for plan in world.written] == ["the work begins", "the tools were exchanged"]
     assert world.followed == [1, 2]
 

@@ -20,7 +20,7 @@ from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.run.environment import EventKind, Moment, Scheduled, World, final_world
 from bench.worlds.run.environment.final import content_of
-from bench.worlds.run.environment.in_packs import restored
+from bench.worlds.run.environment.in_packs import restore
 
 Work = Callable[[Workbench], Awaitable[None]]
 
@@ -177,7 +177,7 @@ def test_what_a_second_writer_saved_makes_an_effect_stale_and_is_refused_where_a
         result = lived(working(writes), [struck("second_writer")])
         assert (stages(result)["delivered"], harm(result).get("stale", 0)) == (1, int(not expects))
         kept = next(iter(of(result, WorldEnded))).kept
-        journal = restored(result.texts[kept]).journal
+        journal = restore(result.texts[kept]).journal
         again = World(ENVIRONMENT)
         again.replay(journal)
         assert again.version("order 1") == (3 if not expects else 2)

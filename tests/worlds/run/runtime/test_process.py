@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from bench.record.events import Faulted
-from bench.run.trial.faults import Due, Fault, OpenReceipt
+from bench.run.trial.faults import DueFault, Fault, OpenReceipt
 from bench.worlds.run.runtime.process import Crashed, Process, Store
 
 
@@ -19,7 +19,7 @@ class Parts:
         self.store = Store(self.process, lambda *_: None)
 
     def receipt(self, effect: str) -> OpenReceipt:
-        due = Due(Fault("process", effect), 0, "refund", 1, Random(0))
+        due = DueFault(Fault("process", effect), 0, "refund", 1, Random(0))
         return OpenReceipt(1, due, None, self.events.append)
 
     @property
@@ -77,9 +77,9 @@ def test_one_that_writes_nothing_down_dies_before_its_next_effect() -> None:
 def test_one_that_ends_first_has_died_all_the_same(when: str) -> None:
     parts = Parts()
     parts.process.arm(when, parts.receipt(when))  # type: ignore[arg-type]
-    assert parts.process.ended()
+    assert parts.process.note_end()
     parts.process.restart()
-    assert not parts.process.ended()
+    assert not parts.process.note_end()
     assert parts.stages == ["delivered", "detected"]
 
 

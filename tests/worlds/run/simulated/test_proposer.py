@@ -92,7 +92,7 @@ def test_a_conversation_that_is_kept_goes_on_where_it_was() -> None:
         messages = begin()
         for _ in range(6):
             act(messages, step(REFUNDS, messages, world), world)
-        world.died("recorded")
+        world.note_crash("recorded")
         worked(REFUNDS, world, list(messages))
         assert harm(world).get("doubled") is None
 
@@ -103,7 +103,7 @@ def test_a_conversation_that_is_lost_begins_anew_and_does_again_what_was_done() 
         first = step(REFUNDS, messages, world)
         for _ in range(6):
             act(messages, step(REFUNDS, messages, world), world)
-        world.died("recorded")
+        world.note_crash("recorded")
         assert step(REFUNDS, begin(), world) == first
         worked(REFUNDS, world, begin())
         assert harm(world)["doubled"] > 0

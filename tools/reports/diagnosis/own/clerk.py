@@ -12,7 +12,7 @@ from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.run.environment import Call, ProcedureStep
 from bench.worlds.run.patterns.parts.boundary import Boundary
-from bench.worlds.run.patterns.parts.calling import Calling
+from bench.worlds.run.patterns.parts.calling import ToolCaller
 from bench.worlds.run.patterns.parts.judging import Judging
 from bench.worlds.run.patterns.parts.memory import StepEffect
 from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
@@ -73,7 +73,7 @@ class Clerk(ProcedureRunner):
         super().__init__(task, workbench, FORM)
         own: Any = Boundary(Verifier(workbench), Signal(), Commit())  # type: ignore[arg-type]  # they have its methods
         self._boundary = self._world.exchanged(own)
-        self._calling = Calling(self._world, FORM, self.memory, self._boundary.commit)
+        self._calling = ToolCaller(self._world, FORM, self.memory, self._boundary.commit)
         self._judging = Judging(task, workbench, FORM, self.memory, self._calling, self._boundary)
 
     async def work(self, step: ProcedureStep) -> None:

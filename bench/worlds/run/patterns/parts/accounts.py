@@ -1,4 +1,4 @@
-"""What the log of events shows: which model made each decision, and which changes of the world the notices told of.
+"""Note irregularities in the log of events: decisions by another model, and changes of the world of which no notice told.
 
 Every thing of a world has a version, which each change raises. The watermark of a thing is the version up to which each change
 was told by a notice or made by the agent. A version above it contains a change that the agent never heard of.
@@ -31,19 +31,19 @@ from bench.worlds.run.runtime.actions import WorldActions
 IRREGULAR = "irregular"
 
 
-class Accounts:
+class IrregularityLog:
     def __init__(self, workbench: Workbench, memory: Memory):
         self._workbench, self._memory = workbench, memory
         self._world: WorldActions = workbench.world
         self._store = self._world.store
 
-    def begun(self) -> None:
-        """Note at a life's beginning which decisions another model made. They stand all the same."""
+    def note_other_models(self) -> None:
+        """Note, when a process starts, which decisions another model made. The decisions are kept."""
         for step, work in self._memory.works().items():
             if work.judged and work.by != self._workbench.model:
                 self._note("diverged", step=step, by=work.by, now=self._workbench.model)
 
-    def consumed(self, event: Arrival) -> None:
+    def note_irregular_notice(self, event: Arrival) -> None:
         """Note what is irregular about a notice that was read."""
         earlier = [arrival for arrival in self._world.arrivals() if arrival.number < event.number]
         if any((arrival.kind, arrival.name, arrival.payload) == (event.kind, event.name, event.payload) for arrival in earlier):
@@ -55,19 +55,20 @@ class Accounts:
             elif any(note["thing"] == thing and note["version"] >= version for note in self._notes_of("unheard")):
                 self._note("late", event=event.name, thing=thing, version=version)
 
-    def worked(self) -> None:
+    def note_unannounced_changes(self) -> None:
         """Note the changes without a notice that a step has read."""
-        for thing, version, changes in self._unheard():
+        for thing, version, changes in self._unannounced_changes():
             if not any((note["thing"], note["changes"]) == (thing, changes) for note in self._notes_of("unheard")):
                 self._note("unheard", thing=thing, version=version, changes=changes)
 
-    def ended(self) -> None:
+    def note_missed_notices(self) -> None:
         """Note the changes whose notice can no longer come."""
-        for thing, version, changes in self._unheard():
+        for thing, version, changes in self._unannounced_changes():
             self._note("missed", thing=thing, version=version, changes=changes)
 
-    def _unheard(self) -> Iterator[tuple[str, int, int]]:
-        """Yield each thing known in a version above its watermark, that version, and the number of its changes by others."""
+    def _unannounced_changes(self) -> Iterator[tuple[str, int, int]]:
+        """Yield each thing that is known in a version above its watermark, that version, and the number of its changes by
+        others."""
         arrivals = self._world.arrivals()
         known: dict[str, int] = {}
         for work in self._memory.works().values():
@@ -84,7 +85,8 @@ class Accounts:
                 yield thing, version, changes
 
     def _changes(self, effect: StepEffect, thing: str) -> int:
-        """Return how often this effect of the agent can have changed a thing: done, and perhaps undone."""
+        """Return how often this effect of the agent can have changed a thing: when it was done, and perhaps when it was
+        undone."""
         if effect.state == "refused" or thing not in self._about(effect.tool, effect.arguments):
             return 0
         return 2 if effect.state == "undone" else 1

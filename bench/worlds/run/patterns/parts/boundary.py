@@ -30,7 +30,7 @@ class ProposalVerifier:
         self._world: WorldActions = workbench.world
 
     def admit(self, proposal: Proposal, value: Any, effects: Callable[[], Iterable[Call]]) -> Rejected | None:
-        """Return why a proposal of one subtask is rejected. None if it has passed and is written.
+        """Return the rejection of a proposal of one subtask; None if the proposal has passed and is written.
 
         Args:
             value: Its output as JSON, or None if it has none.
@@ -50,7 +50,7 @@ class ProposalVerifier:
         return None
 
     def _against_policy(self, effects: Callable[[], Iterable[Call]]) -> str:
-        """Return why the policy denies one of these effects, or ""."""
+        """Return why the policy denies one of these effects; "" if it denies none."""
         for call in effects():
             if call.tool not in self._world.tools:
                 continue  # the world will refuse it
@@ -61,24 +61,25 @@ class ProposalVerifier:
 
 
 class RejectSignal:
-    """Tells the proposer, and the steps that follow, what became of a proposal."""
+    """The message about a rejection: to the proposer, and to the steps that follow."""
 
     def __init__(self, form: Form):
         self._tells = form.tells
 
-    def heard(self, rejected: Rejected) -> Rejected | None:
-        """Return the rejection as the proposer hears it. None if rejections read as success; nothing is asked again then."""
+    def for_proposer(self, rejected: Rejected) -> Rejected | None:
+        """Return the rejection in the form that the proposer gets; None if rejections read as success: then nothing is asked
+        again."""
         if self._tells == "as_success":
             return None
         return rejected if self._tells == "typed" else replace(rejected, detail=NOT_ACCEPTED)
 
-    def told(self, why: str) -> str:
-        """Return why a step failed, as it is reported: "" if rejections are reported as success."""
+    def reported_reason(self, why: str) -> str:
+        """Return the reported reason why a step failed; "" if rejections are reported as success."""
         return "" if self._tells == "as_success" else why
 
 
 class EffectCommit:
-    """Decides under which key, and on which versions, an effect is made."""
+    """Decides under which idempotency key, and on which versions, an effect is made."""
 
     def __init__(self, form: Form):
         self._form = form
@@ -88,13 +89,13 @@ class EffectCommit:
         """Return whether a step looks up its intended and done effects before it acts."""
         return self._form.keys
 
-    def key(self, effect: StepEffect) -> str | None:
+    def idempotency_key(self, effect: StepEffect) -> str | None:
         return effect.key if self._form.keys else None
 
     def undo_key(self, effect: StepEffect) -> str | None:
         return f"undo {effect.key}" if self._form.keys else None
 
-    def expected(self, effect: StepEffect) -> Mapping[str, int] | None:
+    def expected_versions(self, effect: StepEffect) -> Mapping[str, int] | None:
         return effect.versions if self._form.compares else None
 
 

@@ -1,5 +1,5 @@
-"""Makes calls. A failed call is retried, with a key and expected versions if the form says so. Intended and done effects are
-written down."""
+"""Make tool calls. A failed call is retried, with an idempotency key and expected versions if the form says so. Intended and
+done effects are recorded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LASTING_TRIES = 8
 """Tries with remedies. The wait before each doubles, from one minute."""
 
 
-class Calling:
+class ToolCaller:
     def __init__(self, world: WorldActions, form: Form, memory: Memory, commit: EffectCommit):
         self._world, self._form, self._memory, self._commit = world, form, memory, commit
         self._roles = {step.name: step.role for step in world.procedure}
@@ -32,29 +32,33 @@ class Calling:
         return await self._until_answered(call, None, None, step.role)
 
     async def effect(self, step: ProcedureStep, call: Call) -> Acted:
-        """Make an effect of a step. An effect that the step is known to have done is not made again. An effect that it only
+        """Make an effect of a step. An effect that the step is known to have done is not made again. An effect that was only
         intended is made under its earlier key."""
-        meant = self.meant(step.name, call)
-        if meant and meant.state == "done":
+        recorded = self.recorded_effect(step.name, call)
+        if recorded and recorded.state == "done":
             tool = self._world.tools[call.tool]
-            return Acted(call.tool, meant.effect, "replayed", tool.result.model_validate(meant.result))
-        if meant is None:
+            return Acted(call.tool, recorded.effect, "replayed", tool.result.model_validate(recorded.result))
+        if recorded is None:
             effect = self._world.effect_of(call.tool, call.arguments)
-            meant = self._memory.intend(step.name, call.tool, call.arguments, effect, self._expected_versions(step.name, call))
-        return await self._make(meant, step.role)
+            recorded = self._memory.intend(
+                step.name, call.tool, call.arguments, effect, self._expected_versions(step.name, call)
+            )
+        return await self._make(recorded, step.role)
 
     async def _make(self, effect: StepEffect, role: str) -> Acted:
         """Call the effect's tool under its key, and write down the result."""
         call = Call(effect.tool, effect.arguments)
-        acted = await self._until_answered(call, self._commit.key(effect), self._commit.expected(effect), role)
+        acted = await self._until_answered(
+            call, self._commit.idempotency_key(effect), self._commit.expected_versions(effect), role
+        )
         self._note(effect, acted)
         if acted.outcome == "failed":
             self._unanswered.add(effect.number)
         return acted
 
-    def meant(self, step: str, call: Call) -> StepEffect | None:
-        """Return the effect as this step wrote it down, intended or done. None without keys: a form without keys does not
-        look."""
+    def recorded_effect(self, step: str, call: Call) -> StepEffect | None:
+        """Return the effect as this step recorded it, intended or done. None without keys: a form without keys does not look it
+        up."""
         if not self._commit.remembers:
             return None
         of_step = (effect for effect in self._memory.effects(step) if effect.state in ("intended", "done"))
@@ -62,21 +66,21 @@ class Calling:
             (effect for effect in of_step if (effect.tool, effect.arguments) == (call.tool, dict(call.arguments))), None
         )
 
-    def _note(self, meant: StepEffect, acted: Acted) -> None:
+    def _note(self, recorded: StepEffect, acted: Acted) -> None:
         if acted.outcome == "failed":
             return  # it can have happened, so it stays intended
         if not acted.ok:
-            self._memory.note(replace(meant, state="refused"))
+            self._memory.note(replace(recorded, state="refused"))
             return
         result = acted.result.model_dump(mode="json")
-        self._memory.note(replace(meant, state="done", result=result))
-        work = self._memory.of(meant.step)
-        moved = acted.versions or {thing: version + 1 for thing, version in meant.versions.items()}
-        self._memory.keep(meant.step, versions={**work.versions, **moved})
+        self._memory.note(replace(recorded, state="done", result=result))
+        step_memory = self._memory.step_memory(recorded.step)
+        versions_now = acted.versions or {thing: version + 1 for thing, version in recorded.versions.items()}
+        self._memory.update(recorded.step, versions={**step_memory.versions, **versions_now})
 
     def _expected_versions(self, step: str, call: Call) -> Mapping[str, int]:
         """Return the versions of the things that this call is about, as the step has read them."""
-        seen = self._memory.of(step).versions
+        seen = self._memory.step_memory(step).versions
         try:
             tool = self._world.tools[call.tool]
             things = tool.about(tool.arguments.model_validate(call.arguments))
@@ -86,7 +90,7 @@ class Calling:
 
     async def _until_answered(self, call: Call, key: str | None, expect: Mapping[str, int] | None, role: str = AGENT) -> Acted:
         """Call until an answer comes. Return a `failed` call if none comes after all tries. With remedies, a throttled call is
-        tried again when the world says that it is taken."""
+        retried when the world says that calls are accepted again."""
         tool = self._world.tools.get(call.tool)
         deadline = None if tool is None or tool.writes else self._form.deadline  # a write that is given up can happen later
         for attempt in range(1, LASTING_TRIES if self._form.remedies else TRIES):
@@ -105,7 +109,7 @@ class Calling:
             await self._world.wait(minutes=2 ** (attempt - 1))
 
     async def undo(self, effect: StepEffect) -> bool:
-        """Undo an effect, and return whether the world is now without it. A refused undo counts as True.
+        """Undo an effect, and return whether it no longer exists. A refused undo counts as True.
 
         Some undo calls need the effect's result. If a crash lost the result, the effect's call is repeated under its key, which
         returns the result and has no second effect. Without keys, or if the call was already tried in vain, the effect is left.

@@ -1,28 +1,28 @@
-"""Compensation: the effects of a saga's steps are taken back in reverse order. Effects that cannot be are left for a person."""
+"""Compensation: the effects of a saga's steps are undone in reverse order. Effects that cannot be undone are left for a
+person."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 from bench.scenario import Json
-from bench.worlds.run.patterns.parts.calling import Calling
+from bench.worlds.run.patterns.parts.calling import ToolCaller
 from bench.worlds.run.patterns.parts.memory import Memory
 from bench.worlds.run.runtime.actions import WorldActions
 
 FOR_A_PERSON = "for a person"
 
 
-def leave_for_a_person(world: WorldActions, step: str, what: str, told: Json) -> None:
-    """Note what a person must know of a step, once over all crashes."""
+def leave_for_a_person(world: WorldActions, step: str, what: str, details: Json) -> None:
+    """Record what a person must know of a step, once over all crashes."""
     if not any(note["step"] == step and what in note for note in world.store.log(FOR_A_PERSON)):
-        world.store.append(FOR_A_PERSON, {"step": step, what: told})
+        world.store.append(FOR_A_PERSON, {"step": step, what: details})
 
 
-async def take_back(
-    steps: Collection[str], calling: Calling, memory: Memory, world: WorldActions, *, in_reverse: bool = True
+async def undo_effects(
+    steps: Collection[str], calling: ToolCaller, memory: Memory, world: WorldActions, *, in_reverse: bool = True
 ) -> None:
-    """Take back the effects of these steps. An effect that is only known to be intended can have happened, so it is taken back
-    too."""
+    """Undo the effects of these steps. An effect that is only known to be intended can have happened, so it is undone too."""
     for effect in memory.effects()[:: -1 if in_reverse else 1]:
         if effect.step not in steps or effect.state not in ("intended", "done") or not world.tools[effect.tool].undo:
             continue

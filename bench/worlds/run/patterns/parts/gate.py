@@ -1,4 +1,4 @@
-"""The gate before an effect. It asks the policy, audits the verdict with the policy's version, and asks a person if the policy
+"""The gate before an effect: it asks the policy, records the verdict with the policy's version, and asks a person if the policy
 says so. The person sees what the effect would change, and its risks."""
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ DAYS = 3
 Why = Literal["", "denied", "late"]
 
 
-async def passes(
+async def gate_objection(
     gate: GateRule,
     step: ProcedureStep,
     call: Call,
     question: Callable[[], Question],
     world: WorldActions,
     *,
-    meant: bool = False,
+    was_intended: bool = False,
 ) -> Why:
-    """Return why an effect must not be made, or "".
+    """Return why an effect must not be made; "" if it may be made.
 
-    `question` makes the question to a person. An effect that is already `meant` has passed once and can have happened: only the
-    kill switch stops it from being completed. A call of an unknown tool passes: the world refuses it.
+    `question` makes the question to a person. An effect that is already `was_intended` has passed once and can have happened:
+    only the kill switch stops it from being completed. A call of an unknown tool passes: the world refuses it.
     """
     tool = world.tools.get(call.tool)
     if gate == "open" or tool is None or not tool.writes:
@@ -46,13 +46,13 @@ async def passes(
     if keeps:
         entry = {"tool": call.tool, "decision": verdict.decision, "rule": verdict.rule, "policy": world.policy_version}
         world.store.append("audit", {"step": step.name, "at": world.now.total, **entry})
-    if meant:
+    if was_intended:
         return "denied" if verdict.rule == KILL_SWITCH else ""
     if not verdict.allows and verdict.decision != "person":
         return "denied"
     if gate == "stamps" or (verdict.allows and gate != "asks_of_all"):
         return ""
-    asked = _to_the_house(call, world) if verdict.allows else question()
+    asked = _reviewer_question(call, world) if verdict.allows else question()
     key = f"ask {asked.person}: {asked.about}" if keeps else None
     shown = world.preview(call.tool, call.arguments).text
     decision = await world.ask_person(asked.person, asked.about, asked.question, key, shown=shown, days=DAYS, of_people=keeps)
@@ -63,7 +63,7 @@ async def passes(
     return "" if gate == "asks" or world.verdict(call.tool, call.arguments).allows else "denied"
 
 
-def _to_the_house(call: Call, world: WorldActions) -> Question:
+def _reviewer_question(call: Call, world: WorldActions) -> Question:
     """Return the question to the built-in reviewer. Its subject includes the arguments."""
     arguments = dict(call.arguments)
     about = f"{world.effect_of(call.tool, arguments)} by {call.tool} {dump(arguments)}"

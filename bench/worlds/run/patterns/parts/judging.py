@@ -1,4 +1,4 @@
-"""A step's judgment: its state of the world is read, a model is asked, and its proposal is checked at the boundary."""
+"""A step's judgment: read the state of the world, ask a model, and check its proposal at the boundary."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bench.scenario import Subtask, Task
 from bench.worlds.run.environment import Call, Facts, ProcedureStep
 from bench.worlds.run.environment.procedure import NotKnown
 from bench.worlds.run.patterns.parts.boundary import Boundary
-from bench.worlds.run.patterns.parts.calling import Calling
+from bench.worlds.run.patterns.parts.calling import ToolCaller
 from bench.worlds.run.patterns.parts.memory import Memory
 from bench.worlds.run.runtime.actions import WorldActions
 
@@ -28,7 +28,7 @@ PINNED = "pinned "
 
 
 class Judging:
-    def __init__(self, task: Task, workbench: Workbench, form: Form, memory: Memory, calling: Calling, boundary: Boundary):
+    def __init__(self, task: Task, workbench: Workbench, form: Form, memory: Memory, calling: ToolCaller, boundary: Boundary):
         self._task, self._workbench, self._form = task, workbench, form
         self._world: WorldActions = workbench.world
         self._memory, self._calling, self._boundary = memory, calling, boundary
@@ -55,7 +55,7 @@ class Judging:
         return self.ask_pack(lambda facts: [replace(call, tool=str(call.tool)) for call in step.effects(facts)], step)
 
     async def read(self, step: ProcedureStep) -> str:
-        """Read what the step reads. Return why that failed, or ""."""
+        """Make the reads of a step. Return why a read failed; "" if none did."""
         read: dict[str, Any] = {}
         versions: dict[str, int] = {}
         for name, call in self.ask_pack(step.reads, step).items():
@@ -64,17 +64,17 @@ class Judging:
                 return "failed"
             read[name] = acted.result.model_dump(mode="json")
             versions.update(acted.versions or {})
-        before = self._memory.of(step.name)
+        before = self._memory.step_memory(step.name)
         same = before.judged and before.read == read
-        self._memory.keep(step.name, read=read, versions=versions, judged=same)
+        self._memory.update(step.name, read=read, versions=versions, judged=same)
         return ""
 
     async def decide(self, step: ProcedureStep) -> str:
-        """Ask the judgment of a step until an output is accepted. Return why none is, or "". A pinned decision is not asked
-        again."""
+        """Ask the judgment of a step until an output is accepted. Return why none is accepted; "" if one is. A pinned decision
+        is not asked for again."""
         subtask = self._task.subtask(step.judgment)
         if self._form.pins and (pin := self._pin_of(step, subtask)):
-            self._memory.keep(step.name, judged=True, decided=pin["decided"], by=pin["by"])
+            self._memory.update(step.name, judged=True, decided=pin["decided"], by=pin["by"])
             return ""
         repair: Rejected | None = None
         while True:
@@ -85,21 +85,21 @@ class Judging:
                     raise
                 return "rejected"
             value = self._value(proposal, subtask)
-            rejected = self._boundary.verifier.admit(proposal, value, partial(self._would_do, step, value))
+            rejected = self._boundary.verifier.admit(proposal, value, partial(self._calls_caused_by, step, value))
             if rejected is None:
                 by = self._workbench.model if self._form.remedies or self._form.pins else ""
                 if self._form.pins:
                     of = self._state_of(step, subtask)
                     self._world.store.put(PINNED + step.name, {"of": of, "decided": value, "by": by})
-                self._memory.keep(step.name, judged=True, decided=value, by=by)
+                self._memory.update(step.name, judged=True, decided=value, by=by)
                 return ""
-            repair = self._boundary.signal.heard(rejected)
+            repair = self._boundary.signal.for_proposer(rejected)
             if repair is None:
-                self._memory.keep(step.name, judged=value is not None, decided=value)
+                self._memory.update(step.name, judged=value is not None, decided=value)
                 return "taken as success"
 
     def _pin_of(self, step: ProcedureStep, subtask: Subtask) -> Any:
-        """Return the decision for the present state, with the model version that made it. None if there is none."""
+        """Return the decision for the present state, with the model version that made it; None if there is none."""
         pin: Any = self._world.store.get(PINNED + step.name)
         return pin if pin and pin["of"] == self._state_of(step, subtask) else None
 
@@ -107,13 +107,14 @@ class Judging:
         return digest_of(dump(dict(self._documents(step, subtask))))
 
     async def _propose_output(self, subtask: Subtask, repair: Rejected | None, documents: Mapping[str, Any]) -> Proposal:
-        """Return the proposal. With several children it is the last child's, or with remedies the first's, who has priority."""
+        """Return the model's proposal. With several children it is the last child's, or with remedies the first child's, who
+        has priority."""
         if not self._form.children:
             return await self._workbench.propose(subtask, repair=repair, documents=documents)
         by_child = await self._workbench.sample(subtask, count=self._form.children, repair=repair, documents=documents)
         return by_child[0 if self._form.remedies else -1]
 
-    def _would_do(self, step: ProcedureStep, value: Any) -> list[Call]:
+    def _calls_caused_by(self, step: ProcedureStep, value: Any) -> list[Call]:
         """Return the calls that this output would cause."""
         facts = self.facts(step)
         would = replace(facts, decided={**facts.decided, step.name: value})
@@ -127,7 +128,8 @@ class Judging:
         return self.ask_pack(lambda facts: {name: facts.read[name] for name in names}, step)
 
     def _value(self, proposal: Proposal, subtask: Subtask) -> Any:
-        """Return the output as JSON. None if it does not fit its schema; a boundary that lets misfits pass takes any object."""
+        """Return the output as JSON; None if it does not fit its schema. A boundary that lets misfits pass accepts any
+        object."""
         part = proposal.parts.get(subtask.name)
         raw = part.value if part else None
         try:

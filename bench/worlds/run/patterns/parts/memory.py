@@ -1,4 +1,4 @@
-"""What a pattern remembers: what each step read and decided, and whether each effect was intended, done or undone."""
+"""The memory of a pattern: what each step read and decided, and whether each effect was intended, done or undone."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ EffectState = Literal["intended", "done", "undone", "refused"]
 
 @dataclass(frozen=True)
 class StepMemory:
-    """One step: what it `read`, at which `versions`, what it `decided`, whether it is `done`, and `why` it failed. `begun`,
-    in minutes of world time, is kept if the step has a time box. `by` names the deciding model and is written with the
-    decision."""
+    """The memory of one step: what it `read`, at which `versions`, what it `decided`, whether it is `done`, and `why` it
+    failed. `begun`, in minutes of world time, is set if the step has a time box. `by` names the deciding model and is written
+    with the decision."""
 
     read: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, int] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class StepMemory:
 
 @dataclass(frozen=True)
 class StepEffect:
-    """One effect that a step intends. `number` counts the effects; `versions` are the versions that it expects."""
+    """An effect that a step intends. `number` counts the effects; `versions` are the versions that the effect expects."""
 
     number: int
     step: str
@@ -52,7 +52,8 @@ STEP, EFFECTS = "step ", "effects"
 
 
 class Memory:
-    """Starts from what the store holds. It writes before and after each effect, or at a step's end.
+    """The memory of all steps, which starts from the content of the store. It writes before and after each effect, or at a
+    step's end.
 
     undoes   undo tool -> the tool whose effect it takes back
     """
@@ -70,38 +71,39 @@ class Memory:
         for effect in (*at_ends, *store.log(EFFECTS)):
             self._place(StepEffect(**effect))
 
-    def of(self, step: str) -> StepMemory:
+    def step_memory(self, step: str) -> StepMemory:
         return self._works.get(step, NOTHING)
 
     def works(self) -> Mapping[str, StepMemory]:
         return self._works
 
-    def keep(self, step: str, **change: Any) -> StepMemory:
-        work = self._works[step] = replace(self.of(step), **change)
+    def update(self, step: str, **change: Any) -> StepMemory:
+        """Change the memory of a step, and store it if the pattern keeps it over a crash."""
+        work = self._works[step] = replace(self.step_memory(step), **change)
         if self._keeps == "work" or (self._keeps == "steps" and work.done):
             effects = [] if self._keeps == "work" else [vars(effect) for effect in self.effects(step)]
             self._store.put(STEP + step, {"work": vars(work), "effects": effects})
         return work
 
     def forget(self, step: str) -> None:
-        """Let a step be done anew, from its beginning."""
+        """Forget a step, so that it is done again from its beginning."""
         self._works[step] = NOTHING
 
-    def done(self, step: str) -> bool:
-        return self.of(step).done
+    def is_done(self, step: str) -> bool:
+        return self.step_memory(step).done
 
     def intend(
         self, step: str, tool: str, arguments: Mapping[str, Any], effect: str, versions: Mapping[str, int]
     ) -> StepEffect:
-        """Note an intended effect and return it. Its key is made from its business key: the same effect has the same key unless
-        it was undone before."""
+        """Record an intended effect and return it. Its idempotency key is made from its business key: the same effect has the
+        same key unless it was undone before."""
         before = sum((other.tool, other.effect, other.state) == (tool, effect, "undone") for other in self._effects.values())
         key = f"{tool}: {effect}" + (f" ({before + 1})" if before else "")
         number = len(self._effects) + 1
         return self.note(StepEffect(number, step, tool, dict(arguments), effect, key, dict(versions)))
 
     def note(self, effect: StepEffect) -> StepEffect:
-        """Note an effect's new state in one write. If it undoes another effect, that effect counts as undone."""
+        """Record an effect's new state in one write. If it undoes another effect, that effect counts as undone."""
         self._place(effect)
         if self._keeps == "work":
             self._store.append(EFFECTS, vars(effect))
@@ -115,16 +117,16 @@ class Memory:
                 self._effects[later.number] = replace(later, state="undone")
 
     def effects(self, step: str = "") -> list[StepEffect]:
-        """Return the effects of one step, or all, in order."""
+        """Return the effects of one step, or of all steps, in order."""
         return [effect for effect in self._effects.values() if step in ("", effect.step)]
 
     def facts(self, step: str, arrivals: Iterable[Arrival]) -> Facts:
-        """Return what is known while this step runs: the facts of all done steps and its own.
+        """Return the facts that are known while this step runs: the facts of all done steps and its own.
 
         If a fact is missing because a step failed, its lookup raises NotKnown, otherwise KeyError, like any bug.
         """
         known = {name: work for name, work in self._works.items() if work.done or name == step}
-        read = {name: value for work in known.values() for name, value in work.read.items()} | dict(self.of(step).read)
+        read = {name: value for work in known.values() for name, value in work.read.items()} | dict(self.step_memory(step).read)
         events: dict[str, Any] = {}
         for arrival in arrivals:
             events.setdefault(arrival.kind, arrival.payload)
@@ -139,9 +141,9 @@ class Memory:
         )
 
 
-def dependents(steps: Iterable[ProcedureStep], of: str) -> list[str]:
-    """Return this step, and all that come after it, directly or indirectly."""
-    ids = [of]
+def dependents(steps: Iterable[ProcedureStep], name: str) -> list[str]:
+    """Return the step `name`, and all steps after it, directly or indirectly."""
+    ids = [name]
     for step in steps:
         if set(step.after) & set(ids) and step.name not in ids:
             ids.append(step.name)

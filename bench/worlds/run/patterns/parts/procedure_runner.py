@@ -1,4 +1,4 @@
-"""Works through a procedure's steps, as the form and the pattern say. The pattern decides which step is done when."""
+"""Work through a procedure's steps, as the form and the pattern say. The pattern decides which step is done when."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from bench.scenario import Task
 from bench.worlds.run.environment import Call, Moment, ProcedureStep, Question
 from bench.worlds.run.environment.procedure import NotKnown
 from bench.worlds.run.patterns.parts.boundary import Boundary
-from bench.worlds.run.patterns.parts.calling import Calling
-from bench.worlds.run.patterns.parts.compensation import take_back
-from bench.worlds.run.patterns.parts.gate import GateRule, passes
+from bench.worlds.run.patterns.parts.calling import ToolCaller
+from bench.worlds.run.patterns.parts.compensation import undo_effects
+from bench.worlds.run.patterns.parts.gate import GateRule, gate_objection
 from bench.worlds.run.patterns.parts.judging import Judging
 from bench.worlds.run.patterns.parts.memory import Keeps, Memory, dependents
 from bench.worlds.run.runtime.actions import WorldActions
@@ -25,8 +25,8 @@ MOST_READS = 5
 
 
 class ProcedureRunner:
-    """keeps, gate, compensates: the pattern's bare behaviour. With remedies every pattern remembers its work, has a gate that
-    keeps asking, and takes a failed step's effects back in reverse order."""
+    """Runs the steps of a procedure. `keeps`, `gate` and `compensates` are the pattern's bare behaviour. With remedies every
+    pattern remembers its work, has a gate that keeps asking, and undoes a failed step's effects in reverse order."""
 
     def __init__(
         self,
@@ -49,10 +49,10 @@ class ProcedureRunner:
         self._compensates = form.remedies or compensates
         self.memory = Memory(self._world.store, "work" if form.remedies else keeps, self._world.undoes)
         self._boundary: Boundary = self._world.exchanged(Boundary.of(workbench, form))
-        self._calling = Calling(self._world, form, self.memory, self._boundary.commit)
+        self._calling = ToolCaller(self._world, form, self.memory, self._boundary.commit)
         self._judging = Judging(task, workbench, form, self.memory, self._calling, self._boundary)
         self.steps = self._world.procedure
-        self._heard = 0
+        self._last_notice = 0
 
     # What can be done now.
 
@@ -62,13 +62,13 @@ class ProcedureRunner:
         return [step for step in self._possible(come) if step.starts is None or step.starts <= self._world.now]
 
     def next_start(self) -> Moment | None:
-        """Return when the next step can begin that waits only for a moment. None if no step does."""
+        """Return when the next step can begin that waits only for a moment; None if no step does."""
         come = {arrival.kind for arrival in self._world.arrivals()}
         waiting = [step.starts for step in self._possible(come) if step.starts is not None]
         return min((moment for moment in waiting if moment > self._world.now), default=None)
 
     def _possible(self, come: set[str]) -> list[ProcedureStep]:
-        done = self.memory.done
+        done = self.memory.is_done
         return [
             step
             for step in self.steps
@@ -76,8 +76,8 @@ class ProcedureRunner:
         ]
 
     async def rounds(self) -> AsyncIterator[Sequence[ProcedureStep]]:
-        """Yield the ready steps again and again, waiting for the world in between, until nothing more can come."""
-        while not all(self.memory.done(step.name) for step in self.steps):
+        """Yield the ready steps again and again, and wait for the world in between, until nothing more can come."""
+        while not all(self.memory.is_done(step.name) for step in self.steps):
             await self.catch_up()
             if ready := self.ready():
                 yield ready
@@ -89,10 +89,10 @@ class ProcedureRunner:
         return self._form.catches_up and bool(await self._world.catch_up())
 
     async def wait(self, until: Moment | None = None) -> bool:
-        """Wait for the next notice, for the next step's moment, or until `until`. Return False if there is none of these."""
+        """Wait for the next notice, for the next step's moment, or until `until`. Return False if none of these can come."""
         start = min((moment for moment in (self.next_start(), until) if moment is not None), default=None)
-        event = await self._world.next_event(self._heard, start)
-        self._heard = event.number if event else self._heard
+        event = await self._world.next_event(self._last_notice, start)
+        self._last_notice = event.number if event else self._last_notice
         return event is not None or start is not None
 
     # One step.
@@ -101,44 +101,45 @@ class ProcedureRunner:
         await self.settle(step, await self.attempt(step))
 
     async def attempt(self, step: ProcedureStep) -> str:
-        """Read, judge and act. Return why the step failed, or "". A step that needs a failed step's facts fails too."""
+        """Read, judge and act. Return why the step failed; "" if it did not. A step that needs a failed step's facts fails
+        too."""
         try:
             return await self._attempt(step)
         except NotKnown:
-            return self._boundary.signal.told("failed")
+            return self._boundary.signal.reported_reason("failed")
 
     async def _attempt(self, step: ProcedureStep) -> str:
         self._world.begin_step(step)
-        if self._compensates and any(self.memory.of(peer).why for peer in self._peers(step)):
+        if self._compensates and any(self.memory.step_memory(peer).why for peer in self._peers(step)):
             return "fallen"
         if not self._judging.ask_pack(step.needed, step):
             return ""
         if step.until is not None and self._world.now > step.until:
             return "late"
-        if step.box and self.memory.of(step.name).begun is None:
-            self.memory.keep(step.name, begun=self._world.now.total)
+        if step.box and self.memory.step_memory(step.name).begun is None:
+            self.memory.update(step.name, begun=self._world.now.total)
         for _ in range(MOST_READS):
             why = await self._decide_step(step) or await self._act_step(step)
             if why != "stale":
-                return self._boundary.signal.told(why)
-            self.memory.keep(step.name, read={}, versions={})
+                return self._boundary.signal.reported_reason(why)
+            self.memory.update(step.name, read={}, versions={})
         return "failed"
 
     async def settle(self, step: ProcedureStep, why: str) -> None:
-        """Note that a step is done. If it failed, take back its saga's effects and do the pack's `otherwise` calls."""
+        """Record that a step is done. If it failed, undo its saga's effects and make the pack's `otherwise` calls."""
         if why and self._compensates:
-            self.memory.keep(step.name, why=why)
+            self.memory.update(step.name, why=why)
             in_reverse = self._form.undo_order != "as_done"
-            await take_back(self._peers(step), self._calling, self.memory, self._world, in_reverse=in_reverse)
+            await undo_effects(self._peers(step), self._calling, self.memory, self._world, in_reverse=in_reverse)
         if why and self._form.remedies:
             with suppress(NotKnown):
-                await self._done_otherwise(step, why)
-        self.memory.keep(step.name, done=True, why=why)
+                await self._make_otherwise_calls(step, why)
+        self.memory.update(step.name, done=True, why=why)
         self._world.end_step(step, why)
 
-    async def _done_otherwise(self, step: ProcedureStep, why: str) -> None:
+    async def _make_otherwise_calls(self, step: ProcedureStep, why: str) -> None:
         for call in self._judging.ask_pack(step.otherwise, step, why):
-            if not await passes(self._gate, step, call, partial(self._question, step, call), self._world):
+            if not await gate_objection(self._gate, step, call, partial(self._question, step, call), self._world):
                 await self._calling.effect(step, call)
 
     def _question(self, step: ProcedureStep, call: Call) -> Question:
@@ -147,22 +148,23 @@ class ProcedureRunner:
         return Question(self._world.people[0], self._world.effect_of(call.tool, call.arguments), call.arguments)
 
     def _peers(self, step: ProcedureStep) -> list[str]:
-        """Return the steps of its saga, including it."""
+        """Return the names of the steps in the same saga, this step included."""
         return [other.name for other in self.steps if other is step or (step.saga and other.saga == step.saga)]
 
-    def wanting(self, step: ProcedureStep) -> bool:
+    def has_unknown_effect(self, step: ProcedureStep) -> bool:
         """Return whether an effect that the step intended is not known to have happened."""
         return any(effect.state == "intended" for effect in self.memory.effects(step.name))
 
     def report(self, step: ProcedureStep, why: str) -> StepReport:
-        """Send the worker's report on an attempt at a step, and return what whoever sent the worker believes. Of two reports
-        that contradict each other it is bare the last, and with remedies the report that agrees with what is written down."""
-        heard = self._world.report(step, StepReport(why, self.wanting(step)))
-        return heard.settled_by(lambda: self._is_written_down(step)) if self._form.remedies else heard.last
+        """Send the worker's report on an attempt at a step, and return the report that its sender believes. Of two reports that
+        contradict each other it is bare the last, and with remedies the report that agrees with the recorded state of the
+        step."""
+        heard = self._world.report(step, StepReport(why, self.has_unknown_effect(step)))
+        return heard.report_that_agrees(lambda: self._is_recorded(step)) if self._form.remedies else heard.last
 
-    def _is_written_down(self, step: ProcedureStep) -> bool:
-        """Return whether the step's decision, and each of its effects as done, are written down."""
-        work = self.memory.of(step.name)
+    def _is_recorded(self, step: ProcedureStep) -> bool:
+        """Return whether the step's decision, and each of its effects as done, are recorded."""
+        work = self.memory.step_memory(step.name)
         done = [(effect.tool, effect.arguments) for effect in self.memory.effects(step.name) if effect.state == "done"]
         try:
             if not self._judging.ask_pack(step.needed, step):
@@ -174,39 +176,39 @@ class ProcedureRunner:
             return False
 
     def reopen(self, step: str) -> None:
-        """Let this step, and all that come after it, be done anew."""
+        """Forget this step and all steps after it, so that they are done again."""
         for name in dependents(self.steps, step):
             self.memory.forget(name)
 
     async def _decide_step(self, step: ProcedureStep) -> str:
-        work = self.memory.of(step.name)
+        work = self.memory.step_memory(step.name)
         if not (work.read and self._boundary.commit.remembers and work.judged == bool(step.judgment)) and (
             why := await self._judging.read(step)
         ):
             return why
-        if step.judgment and not self.memory.of(step.name).judged:
+        if step.judgment and not self.memory.step_memory(step.name).judged:
             return await self._judging.decide(step)
         return ""
 
     async def _act_step(self, step: ProcedureStep) -> str:
         calls = self._judging.effects(step)
         if self._compensates:
-            await self._drop(step, calls)
+            await self._undo_unwanted(step, calls)
         for call in calls:
             if why := await self._effect(step, call):
                 return why
         return ""
 
     def _is_over(self, step: ProcedureStep) -> bool:
-        """Return whether the step has taken longer than its box allows."""
-        begun = self.memory.of(step.name).begun
+        """Return whether the step has taken longer than its time box allows."""
+        begun = self.memory.step_memory(step.name).begun
         return bool(step.box) and begun is not None and self._world.now.total > begun + step.box
 
     async def _effect(self, step: ProcedureStep, call: Call) -> str:
-        meant = self._calling.meant(step.name, call)
+        meant = self._calling.recorded_effect(step.name, call)
         if not (meant and meant.state == "done"):
             question = partial(self._question, step, call)
-            if why := await passes(self._gate, step, call, question, self._world, meant=meant is not None):
+            if why := await gate_objection(self._gate, step, call, question, self._world, was_intended=meant is not None):
                 return why
         if meant is None and self._is_over(step):
             return "late"
@@ -215,8 +217,8 @@ class ProcedureRunner:
             return ""
         return "stale" if acted.code == "stale" else "failed"
 
-    async def _drop(self, step: ProcedureStep, calls: Sequence[Call]) -> None:
-        """Take back effects of an earlier decision of this step that the present decision does not want."""
+    async def _undo_unwanted(self, step: ProcedureStep, calls: Sequence[Call]) -> None:
+        """Undo effects of an earlier decision of this step that the present decision does not want."""
         wanted = [(call.tool, dict(call.arguments)) for call in calls]
         for effect in reversed(self.memory.effects(step.name)):
             is_left = effect.state in ("intended", "done") and (effect.tool, effect.arguments) not in wanted

@@ -10,6 +10,8 @@ NAME = "row"
 
 
 class DurableRow:
+    """A row of the store with the state of each step and a version."""
+
     def __init__(self, store: Store):
         self._store = store
 
@@ -18,11 +20,12 @@ class DurableRow:
         return int(self._read()["version"])
 
     def state(self, step: str) -> str:
-        """Return the step's state, "open" if it had no transition."""
+        """Return the step's state; "open" if it had no transition."""
         return str(self._read()["states"].get(step, "open"))
 
     def swap(self, step: str, state: str, seen: int) -> bool:
-        """Write a transition decided on version `seen`. Return False, and write nothing, if the row has changed since."""
+        """Write a transition that was decided on the version `seen`. Return False, and write nothing, if the row has changed
+        since."""
         row = self._read()
         if row["version"] != seen:
             return False

@@ -1,4 +1,4 @@
-"""Run works at the same time. If one fails, or the process dies, all end before anything goes on."""
+"""Run coroutines at the same time. If one fails, or the process dies, all of them end before anything else continues."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 async def together(works: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Run all works. Raise ExceptionGroup, or BaseExceptionGroup if a process died."""
+    """Run all coroutines. Raises ExceptionGroup, or BaseExceptionGroup if a process died."""
     async with asyncio.TaskGroup() as group:
         for work in works:
             group.create_task(work)

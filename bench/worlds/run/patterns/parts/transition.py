@@ -1,4 +1,4 @@
-"""One transition of a durable row: a step is done, and the row says so."""
+"""One transition of a durable row: a step is done, and the row records it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.worlds.run.patterns.parts.row import DurableRow
 Attempt = Callable[[ProcedureStep], Awaitable[str]]
 
 
-async def advance(office: ProcedureRunner, row: DurableRow, step: ProcedureStep, attempt: Attempt, *, claims: bool) -> None:
+async def advance(runner: ProcedureRunner, row: DurableRow, step: ProcedureStep, attempt: Attempt, *, claims: bool) -> None:
     """Do a step by this attempt, and write its transition. With `claims`, the step is claimed before its effects; a worker that
     finds the row changed leaves the step to another worker."""
     if claims and not row.swap(step.name, "claimed", row.version):
@@ -19,5 +19,5 @@ async def advance(office: ProcedureRunner, row: DurableRow, step: ProcedureStep,
     why = await attempt(step)
     if claims and row.state(step.name) != "claimed":
         return
-    await office.settle(step, why)
+    await runner.settle(step, why)
     row.swap(step.name, why or "done", row.version)
