@@ -22,6 +22,7 @@ FORBIDDEN = ("deny", "person")
 
 
 def world_tables(run: Run, arms: Arms) -> list[Table]:
+    """Return the tables of damage and of tool calls by arm. Empty without a trial in a world."""
     with_world = _with_world(arms)
     return [table for table in (damage(run, with_world), tool_calls(run, with_world)) if table.rows] if with_world else []
 
