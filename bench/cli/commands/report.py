@@ -9,7 +9,7 @@ import typer
 
 from bench.cli.completion import run_names
 from bench.cli.remembered import packs_of
-from bench.cli.terminal import Terminal, tell_left_out
+from bench.cli.terminal import Terminal, print_left_out
 from bench.common.paths import PACKS, REPORTS, folder_of, name_of, named
 from bench.read.report.studies import STUDIES
 from bench.record.reading import are_probes, without_collector
@@ -75,7 +75,7 @@ def write_report(folders: list[Path], target: Path, verbose: bool = False, pdf: 
     )
     made = report_of(run, WorldViews(packs_of(PACKS, folders[0], err)), pdf, trace)
     written = write_files(target, made.files)
-    tell_left_out(err, METRICS, TABLES, FIGURES, STUDIES)
+    print_left_out(err, METRICS, TABLES, FIGURES, STUDIES)
     if verbose:
         out.print("\n".join((*run.notes, made.summary.ran, *(f"- {finding.text}" for finding in made.summary.findings))))
         out.print("What this does not show:")

@@ -19,8 +19,8 @@ from bench.record.record import TrialRecord
 from bench.record.world_events import Stepped, ToolCalled
 from bench.rerun.diagnose import Rerun, diagnose, is_failed, rerun
 from bench.rerun.mended_parts import MendedPart
-from bench.rerun.mends import Start
-from bench.rerun.rerun import Original, RerunArm
+from bench.rerun.mends import MendingStart
+from bench.rerun.rerun import RerunArm, RerunnableTrial
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import Matrix, build_matrix
 from bench.run.models.simulated import SimulatedSettings
@@ -149,7 +149,7 @@ def summary(trials: Sequence[ScoredTrial]) -> tuple[str, str, str]:
     return named_exactly(single), named_exactly(double), blamed
 
 
-def broken(matrix: Matrix, plants: tuple[Plant, ...]) -> Iterator[Original]:
+def broken(matrix: Matrix, plants: tuple[Plant, ...]) -> Iterator[RerunnableTrial]:
     """Yield the trials that these weaknesses break."""
     planted = parts_of([plant for plant in plants if plant != UNHEARD])
     for spec in matrix.specs:
@@ -161,7 +161,7 @@ def broken(matrix: Matrix, plants: tuple[Plant, ...]) -> Iterator[Original]:
             continue
         others = [tuple(other for other in plants if other != plant) for plant in plants] if len(planted) > 1 else []
         if all(_run(arm, other).entries != whole.entries for other in others):
-            yield Original(Path("planted"), whole.result.record, _arm(arm, plants))
+            yield RerunnableTrial(Path("planted"), whole.result.record, _arm(arm, plants))
 
 
 def _arm(arm: RerunArm, plants: Sequence[Plant]) -> RerunArm:
@@ -172,7 +172,7 @@ def _arm(arm: RerunArm, plants: Sequence[Plant]) -> RerunArm:
 
 
 def _run(arm: RerunArm, plants: tuple[Plant, ...]) -> Rerun:
-    return loop.run(rerun(_arm(arm, plants), agent_with(plants), frozenset(), Start(), arm.spec.plan))
+    return loop.run(rerun(_arm(arm, plants), agent_with(plants), frozenset(), MendingStart(), arm.spec.plan))
 
 
 def last_rejected(record: TrialRecord) -> MendedPart:

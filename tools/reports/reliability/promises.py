@@ -132,7 +132,7 @@ PROMISES = (
         "any table",
         "rows as people have them become tasks, or one clear line",
         "tables written in many ways and drawn by hypothesis",
-        ("tests/worlds/read/report/test_tables.py", "tests/cli/authoring/test_rows.py"),
+        ("tests/cli/authoring/test_tables.py", "tests/cli/authoring/test_rows.py"),
     ),
     Promise(
         "drafts",
@@ -168,7 +168,7 @@ PROMISES = (
         "integrity",
         "`bench verify` names what was changed, lost, doubled or reordered, and a report refuses it",
         "records tampered with",
-        ("tests/record/test_verify.py", "tests/scenarios/test_chain.py"),
+        ("tests/record/test_verify.py", "tests/record/test_chain.py"),
     ),
     Promise(
         "kills and disks",
