@@ -32,15 +32,15 @@ def _code_command() -> Callable[[], None]:
 
 def _whole_command() -> Callable[[], None]:
     completes = "_BENCH_COMPLETE" in os.environ  # a shell asks for it, and types no word
-    from bench.cli.one_command import main_of, main_of_names  # noqa: PLC0415  it takes a tenth of a second
+    from bench.cli.one_command import command_runner, help_runner  # noqa: PLC0415  it takes a tenth of a second
 
-    if not completes and (names := main_of_names(sys.argv[1:] or ["--help"])):
+    if not completes and (names := help_runner(sys.argv[1:] or ["--help"])):
         return names
     from pydantic import create_model  # noqa: PLC0415  it takes a second
 
     with suppress(Exception):  # pydantic reads all entry points for its first model; where it cannot, it goes on without
         create_model("First")
-    if alone := main_of(sys.argv[1:]):
+    if alone := command_runner(sys.argv[1:]):
         return alone
     from bench.cli.main import main  # noqa: PLC0415  the same
 

@@ -12,7 +12,7 @@ from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
 from bench.probe.read.run import EXIT_CODES, read_probe
-from bench.probe.read.sentences import lines
+from bench.probe.read.sentences import summary_lines
 
 WIDTH = 104
 FORMAT = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img">
@@ -52,7 +52,7 @@ def picture_of(run: Path) -> str:
     shown = Console(record=True, width=WIDTH, file=StringIO(), highlight=False, markup=False)
     shown.print(Text("$ bench probe", style="bold"))
     page, code = f"reports/{probe.folder.name}/probe.html", EXIT_CODES[probe.conclusion]
-    for number, line in enumerate(lines(probe, page, code)):
+    for number, line in enumerate(summary_lines(probe, page, code)):
         shown.print(Text(line, style="" if number else "bold red" if probe.damaged_cells else "bold"))
     return shown.export_svg(title=probe.folder.name, theme=MONOKAI, code_format=FORMAT, unique_id="probe")
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, cast
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from bench.cli.unread import end_unread, is_unread
+from bench.cli.unread import exit_unread, is_output_closed
 from bench.common.errors import BenchError, ConfigError, nearest, one_line
 from bench.common.escaping import escape_terminal
 from bench.common.signals import AsCtrlC, exit_code
@@ -43,7 +43,8 @@ UsageMistake: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 class SuggestingCommand(TyperCommand):
-    """A command that refuses a repeated option that takes one value. Ctrl-C, SIGTERM and SIGHUP end it with one line."""
+    """A command that rejects a repeated option if the option takes one value. Ctrl-C, SIGTERM and SIGHUP end the command
+    with one line."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -55,43 +56,48 @@ class SuggestingCommand(TyperCommand):
                 vars(parameter)["display_type"] = lambda _: None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Raise ConfigError if an option is repeated that takes one value. What follows `--` are the words of a command, if
-        this takes any as its last arguments."""
+        """Parse the arguments. The words after `--` are the words of the user's command, if the last argument of this command
+        takes any words.
+
+        Raises:
+            ConfigError: an option that takes one value is repeated.
+        """
         last = next((parameter for parameter in reversed(self.params) if isinstance(parameter, TyperArgument)), None)
         if last and last.name and last.nargs < 0 and last.metavar == COMMAND and "--" in args:
-            at = args.index("--")
-            left = self.parse_args(ctx, args[:at])
-            ctx.params[last.name] = args[at + 1 :]
-            return left
+            separator = args.index("--")
+            rest = self.parse_args(ctx, args[:separator])
+            ctx.params[last.name] = args[separator + 1 :]
+            return rest
         try:
-            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+            _, _, options = self.make_parser(ctx).parse_args(args=list(args))
         except UsageMistake as mistake:
             cast(Any, mistake).ctx = ctx  # typer leaves it out where an option lacks its value
             raise
-        for option in given:
-            single = isinstance(option, TyperOption) and not (option.multiple or option.is_flag)
-            if single and given.count(option) > 1:
-                raise ConfigError(f"{option.opts[0]} is given {given.count(option)} times; give it once")
+        for option in options:
+            takes_one_value = isinstance(option, TyperOption) and not (option.multiple or option.is_flag)
+            if takes_one_value and options.count(option) > 1:
+                raise ConfigError(f"{option.opts[0]} is given {options.count(option)} times; give it once")
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        from bench.cli.loopback import spare_loopback  # noqa: PLC0415  help sends no request
+        from bench.cli.loopback import exempt_loopback  # noqa: PLC0415  help sends no request
 
-        spare_loopback()
+        exempt_loopback()
         with AsCtrlC() as stop:
             try:
                 return super().invoke(ctx)
             except KeyboardInterrupt:
-                _say(f"{ctx.command_path}: stopped; no file is half written")
+                _print_line(f"{ctx.command_path}: stopped; no file is half written")
                 raise typer.Exit(exit_code(stop.by)) from None
             except BrokenPipeError:
-                if is_unread():
-                    end_unread()
+                if is_output_closed():
+                    exit_unread()
                 raise BenchError("a process or a server that it wrote to has gone (Broken pipe)") from None
 
 
 class CommandGroup(TyperGroup):
-    """A group of commands that answers a wrong name with the nearest, and a name of one of its groups with where it stands."""
+    """A group of commands that answers an unknown name with the nearest name, and the name of a command in a subgroup with
+    its full path."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         typed = args[0]
@@ -99,19 +105,19 @@ class CommandGroup(TyperGroup):
             names = list(self.commands)
             for name, command in self.commands.items():
                 names += [f"{name} {inner}" for inner in getattr(command, "commands", ())]
-            in_group = next((name for name in names if name.endswith(f" {typed}")), None)
-            where = f"it is: {ctx.command_path} {in_group}" if in_group else nearest(typed, names)
-            ctx.fail(f"no such command '{one_line(typed, 60)}'; {where}")
+            path_in_group = next((name for name in names if name.endswith(f" {typed}")), None)
+            advice = f"it is: {ctx.command_path} {path_in_group}" if path_in_group else nearest(typed, names)
+            ctx.fail(f"no such command '{one_line(typed, 60)}'; {advice}")
         return super().resolve_command(ctx, args)
 
 
 class Commands(CommandGroup):
-    """Lists the commands that people need first, then all others."""
+    """The group of all commands. Its help lists the most needed commands first, then the others."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  as typer calls it
-        more = tuple(name for name in self.commands if name not in FIRST)
+        other_names = tuple(name for name in self.commands if name not in FIRST)
         width = max(map(len, self.commands))
-        for title, names in (("First", FIRST), ("More", more)):
+        for title, names in (("First", FIRST), ("More", other_names)):
             rows = [
                 (name.ljust(width), self.commands[name].get_short_help_str(formatter.width - width - 6))
                 for name in names
@@ -123,31 +129,32 @@ class Commands(CommandGroup):
 
 
 def group_of(help_: str | None = None) -> typer.Typer:
-    """Return a group of commands, without any yet."""
+    """Return a new, empty group of commands."""
     return typer.Typer(cls=CommandGroup, help=help_, no_args_is_help=True, rich_markup_mode=None)
 
 
-def add_command(to: typer.Typer, name: str, command: Any) -> None:
-    """Add a command, or a group of commands, that refuses a repeated option. `GROUP NAME` stands in the group."""
+def add_command(app: typer.Typer, name: str, command: Any) -> None:
+    """Add a command or a group of commands to an app. A name `GROUP NAME` adds the command to the group. Each added command
+    rejects a repeated option."""
     group, _, name = name.rpartition(" ")
     if group:
-        inside = next((info.typer_instance for info in to.registered_groups if info.name == group), None)
-        if inside is None:
-            to.add_typer(inside := group_of(), name=group)
-        to = inside
+        subgroup = next((info.typer_instance for info in app.registered_groups if info.name == group), None)
+        if subgroup is None:
+            app.add_typer(subgroup := group_of(), name=group)
+        app = subgroup
     if isinstance(command, typer.Typer):
-        to.add_typer(command, name=name)
-        added = command.registered_commands
+        app.add_typer(command, name=name)
+        new_commands = command.registered_commands
     else:
-        to.command(name)(command)
-        added = to.registered_commands[-1:]
-    for each in added:
-        each.cls = SuggestingCommand
+        app.command(name)(command)
+        new_commands = app.registered_commands[-1:]
+    for new_command in new_commands:
+        new_command.cls = SuggestingCommand
 
 
-def show_version(asked: bool) -> None:
-    """Print the version and exit, if asked."""
-    if asked:
+def show_version(given: bool) -> None:
+    """Print the version and exit, if the option was given."""
+    if given:
         print(f"recovery-bench {version('recovery-bench')}")
         raise typer.Exit
 
@@ -174,45 +181,46 @@ def app_of(*commands: tuple[str, Any]) -> typer.Typer:
 
 
 def run_command(app: typer.Typer, after_mistake: Callable[[], None]) -> None:
-    """Run the command. A user's mistake is one line on standard error and exit code 2."""
+    """Run the app. A mistake of the user prints one line on standard error and exits with code 2."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does with what it cannot encode
     try:
         code = app(prog_name="bench", standalone_mode=False)
         sys.stdout.flush()
     except SystemExit:  # also typer's, where its own words were not read
-        if is_unread():
-            end_unread()
+        if is_output_closed():
+            exit_unread()
         raise
     except UsageMistake as error:
-        _tell(error)
+        _print_mistake(error)
         after_mistake()
         sys.exit(2)
     except BenchError as error:
-        _say(f"bench: {' '.join(str(error).split())}")
+        _print_line(f"bench: {' '.join(str(error).split())}")
         sys.exit(2)
     except OSError as error:
-        if is_unread():
-            end_unread()
-        _say(f"bench: {error.filename or 'a file cannot be written'}: {error.strerror or error}")
+        if is_output_closed():
+            exit_unread()
+        _print_line(f"bench: {error.filename or 'a file cannot be written'}: {error.strerror or error}")
         sys.exit(2)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _say(line: str, stderr: bool = True) -> None:
-    """Print a line as `Terminal` does, without rich, which takes as long to import as the rest of a wrong word."""
+def _print_line(line: str, stderr: bool = True) -> None:
+    """Print a line as `Terminal` does, but without importing rich, which takes as long as all other work on a misspelled
+    command."""
     try:
         print(escape_terminal(line), file=sys.stderr if stderr else sys.stdout, flush=True)
     except BrokenPipeError:
-        end_unread()
+        exit_unread()
 
 
-def _tell(mistake: Any) -> None:
-    """Print what was typed wrong, in one line. Without a command, list the commands."""
+def _print_mistake(mistake: Any) -> None:
+    """Print the mistake of the user in one line. If no command was given, print the list of commands."""
     words = mistake.format_message()
     if "\n" in words:
-        _say(words, stderr=False)
+        _print_line(words, stderr=False)
         return
     words = words.replace(". Did you mean", "; did you mean").rstrip(".?")
     command = mistake.ctx.command_path if mistake.ctx else "bench"  # the parser of options knows no command
-    _say(f"bench: {words[0].lower()}{words[1:]}; see: {command} --help")
+    _print_line(f"bench: {words[0].lower()}{words[1:]}; see: {command} --help")

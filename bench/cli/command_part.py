@@ -1,4 +1,4 @@
-"""The kind of part that a command is, and what a comparison returns to `bench compare`."""
+"""The registry of commands, and the result type of `bench compare`."""
 
 from __future__ import annotations
 
@@ -13,31 +13,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CommandPart(Part):
-    """A command, or with `GROUP NAME` as its name a command of a group. `path` is its function, whose arguments and help typer
-    reads, or a typer app; a group has none. Its module must not import pandas. `help` is the first line of its help, by which
-    `bench --help` need not import it."""
+    """A command, or a command of a group if the name is `GROUP NAME`.
+
+    path   the command's function, whose arguments and help typer reads, or a typer app; a group has none. Its module must
+    not import pandas
+    help   the first line of the command's help, so that `bench --help` need not import the command
+    """
 
     path: str = ""
     help: str = ""
 
 
 class ComparedCase(NamedTuple):
-    """A question of a comparison, with its own verdict and the reason for it."""
+    """A question of a comparison, with its own verdict and the reason for the verdict."""
 
-    of: str
-    what: str
+    group: str
+    question: str
     verdict: str
     reason: str
 
 
-class Compared(NamedTuple):
+class ComparisonOutput(NamedTuple):
     """The result of a comparison, with the verdict of `bench compare`.
 
-    tables   for people
-    json     for a program
-    lines    texts above the tables; the first says the verdict
-    wide     titles of columns that a terminal has no room for
-    cases    the questions that the verdict consists of, and those beside it
+    tables   the tables for people
+    json     the result for a program
+    lines    the lines above the tables; the first line has the verdict
+    wide     the titles of columns that are too wide for a terminal
+    cases    the questions that decide the verdict, and further questions
     """
 
     verdict: str

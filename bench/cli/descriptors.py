@@ -1,4 +1,4 @@
-"""Open files: a run needs one for each call in flight."""
+"""The limit on open files: a run needs one open file for each concurrent call."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ SPARE = 256
 """Files for the run itself, for its graders' children and for Python."""
 
 
-def make_room(matrix: Matrix) -> None:
-    """Raise this process's limit if its calls need it. Raises ConfigError if the machine does not allow so many."""
+def raise_file_limit(matrix: Matrix) -> None:
+    """Raise this process's limit on open files if the concurrent calls need it. Raises ConfigError if the machine does not
+    allow the limit."""
     models = itertools.chain.from_iterable(map(answerers, matrix.models.values()))
     calls = sum({model.endpoint: model.concurrency for model in models if model.timing == "live"}.values())
     needed = calls + SPARE

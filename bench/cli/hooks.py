@@ -1,4 +1,4 @@
-"""Calls a pack's functions. A mistake is reported in one line that names its place."""
+"""Calls of a pack's functions. A mistake in a function is reported in one line that names its place in the code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.scenario import Scenario
 
 
 class HookFailed(Exception):
-    """A function of a pack raised, or returned a wrong type. The text is one line."""
+    """A function of a pack raised an error or returned a wrong type. The text is one line."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,10 @@ class Hooks:
     scenario: Scenario
     folder: Path
 
-    def call(self, what: str, function: Callable[..., Any], *values: object) -> Any:
-        """Call a function of the pack, or a function that calls some. Raises HookFailed."""
+    def call(self, label: str, function: Callable[..., Any], *values: object) -> Any:
+        """Call a function of the pack, or a function that calls functions of the pack. Raises HookFailed."""
         try:
             return function(*values)
         except (Exception, SystemExit) as error:
             place = place_of(error, self.folder)
-            raise HookFailed(f"{f'{place}: ' if place else ''}{what} raises {words_of(error)}") from error
+            raise HookFailed(f"{f'{place}: ' if place else ''}{label} raises {words_of(error)}") from error

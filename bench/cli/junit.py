@@ -1,4 +1,4 @@
-"""The result of a gate as a JUnit file, which CI servers show case by case."""
+"""The result of a gate as a JUnit file. CI servers show such a file case by case."""
 
 from __future__ import annotations
 
@@ -15,11 +15,17 @@ from bench.common.files import write_whole
 
 
 class JunitCase(NamedTuple):
-    """One question of a gate: which part it concerns, the question, and why it did not pass; "" if it passed. `ended` says how
-    it did not: skipped if a person must decide, error if it could not be asked. `kind` tells several kinds of failure apart."""
+    """A question of a gate.
 
-    of: str
-    what: str
+    group      the part that the question concerns
+    question   the question
+    problem    why the question did not pass; "" if it passed
+    ended      how it did not pass: failure, skipped if a person must decide, error if the question could not be answered
+    kind       the kind of failure
+    """
+
+    group: str
+    question: str
     problem: str = ""
     ended: Literal["failure", "skipped", "error"] = "failure"
     kind: str = ""
@@ -36,24 +42,24 @@ def write_junit(path: Path, suite: str, cases: Sequence[JunitCase]) -> None:
     Raises:
         OSError: The file cannot be written.
     """
-    ended = Counter(case.ended for case in cases if case.problem)
+    counts_by_end = Counter(case.ended for case in cases if case.problem)
     root = ElementTree.Element("testsuites")
-    counts = {"failures": ended["failure"], "errors": ended["error"], "skipped": ended["skipped"]}
+    counts = {"failures": counts_by_end["failure"], "errors": counts_by_end["error"], "skipped": counts_by_end["skipped"]}
     attributes = {"name": suite, "tests": f"{len(cases)}", **{name: f"{count}" for name, count in counts.items()}}
-    group = ElementTree.SubElement(root, "testsuite", attributes)
+    suite_element = ElementTree.SubElement(root, "testsuite", attributes)
     for case in cases:
-        of, what, problem = map(escape_terminal, case[:3])  # XML holds no control characters
-        shown = ElementTree.SubElement(group, "testcase", classname=of, name=what)
+        group_name, question, problem = map(escape_terminal, case[:3])  # XML holds no control characters
+        element = ElementTree.SubElement(suite_element, "testcase", classname=group_name, name=question)
         if problem:
             kind = {"type": case.kind} if case.kind else {}
-            ElementTree.SubElement(shown, case.ended, {"message": problem.partition("\n")[0], **kind}).text = problem
+            ElementTree.SubElement(element, case.ended, {"message": problem.partition("\n")[0], **kind}).text = problem
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n")
 
 
 @contextmanager
-def junit_of_refusal(path: Path | None, suite: str, of: str, what: str) -> Iterator[None]:
-    """Write a JUnit file with one error if the question cannot be asked.
+def junit_on_error(path: Path | None, suite: str, group: str, question: str) -> Iterator[None]:
+    """Write a JUnit file with one error if the question cannot be answered.
 
     Args:
         path: The file; None writes none.
@@ -65,5 +71,5 @@ def junit_of_refusal(path: Path | None, suite: str, of: str, what: str) -> Itera
         yield
     except BenchError as error:
         if path:
-            write_junit(path, suite, [JunitCase(of, what, str(error), "error")])
+            write_junit(path, suite, [JunitCase(group, question, str(error), "error")])
         raise

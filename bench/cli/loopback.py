@@ -1,5 +1,5 @@
-"""Keep requests to loopback addresses away from HTTP proxies. Our own client does this by itself. Frameworks, which are
-measured over an endpoint on loopback, read NO_PROXY."""
+"""Exceptions from HTTP proxies for loopback addresses. The package's own client never uses a proxy for loopback. Frameworks,
+which are measured over an endpoint on loopback, read NO_PROXY."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from urllib.request import getproxies_environment
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-def spare_loopback() -> None:
+def exempt_loopback() -> None:
     """Add the loopback addresses to NO_PROXY if the environment names a proxy."""
-    named = getproxies_environment()
-    excepted = named.pop("no", "")
-    if named and excepted != "*":  # a lone asterisk means everything
-        os.environ["NO_PROXY"] = os.environ["no_proxy"] = ",".join((*filter(None, [excepted]), *LOOPBACK))
+    proxies = getproxies_environment()
+    exceptions = proxies.pop("no", "")
+    if proxies and exceptions != "*":  # a lone asterisk means everything
+        os.environ["NO_PROXY"] = os.environ["no_proxy"] = ",".join((*filter(None, [exceptions]), *LOOPBACK))

@@ -9,41 +9,46 @@ from bench.cli.command import app_of, group_of, run_command
 from bench.cli.command_part import COMMANDS, CommandPart
 
 
-def main_of(words: Sequence[str]) -> Callable[[], None] | None:
-    """Return what runs a command of ours; None for any other words."""
-    part = _named_by(words)
+def command_runner(words: Sequence[str]) -> Callable[[], None] | None:
+    """Return a function that runs a built-in command. Return None if the words name no built-in command."""
+    part = _find_command(words)
     if part is None or part.package:
         return None
-    return partial(run_command, app_of((part.name, part.load(part.path))), _tell_left_out)
+    return partial(run_command, app_of((part.name, part.load(part.path))), _print_left_out)
 
 
-def main_of_names(words: Sequence[str]) -> Callable[[], None] | None:
-    """Return what shows the help of `bench` or of a group, the version, or which commands a wrong word is near to: for that,
-    names and first lines suffice, and no command is imported. None if the words name a command, or if another package's command
-    has no line."""
-    if _named_by(words) or not all(part.help for part in COMMANDS):
+def help_runner(words: Sequence[str]) -> Callable[[], None] | None:
+    """Return a function that shows the help of `bench` or of a group, the version, or the commands nearest to a misspelled
+    name. These need the commands' names and help lines only, so no command is imported.
+
+    Return None if the words name a command, or if a command of another package has no help line.
+    """
+    if _find_command(words) or not all(part.help for part in COMMANDS):
         return None
-    named = ((part.name, _describe(part.help) if part.path else group_of(part.help)) for part in COMMANDS)
-    return partial(run_command, app_of(*named), _tell_left_out)
+    named_commands = ((part.name, _command_with_help(part.help) if part.path else group_of(part.help)) for part in COMMANDS)
+    return partial(run_command, app_of(*named_commands), _print_left_out)
 
 
-def _named_by(words: Sequence[str]) -> CommandPart | None:
+def _find_command(words: Sequence[str]) -> CommandPart | None:
+    """Return the command that the first two words or the first word name."""
     for count in (2, 1):
         if (part := COMMANDS.by_key.get(" ".join(words[:count]))) and part.path:
             return part
     return None
 
 
-def _describe(text: str) -> Callable[[], None]:
+def _command_with_help(text: str) -> Callable[[], None]:
+    """Return a command that does nothing and has this help text."""
+
     def command() -> None: ...
 
     command.__doc__ = text
     return command
 
 
-def _tell_left_out() -> None:
+def _print_left_out() -> None:
     if not COMMANDS.left_out:
         return
-    from bench.cli.terminal import Terminal, tell_left_out  # noqa: PLC0415  it imports rich
+    from bench.cli.terminal import Terminal, print_left_out  # noqa: PLC0415  it imports rich
 
-    tell_left_out(Terminal(stderr=True), COMMANDS)
+    print_left_out(Terminal(stderr=True), COMMANDS)

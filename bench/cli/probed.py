@@ -1,4 +1,4 @@
-"""A probe's page, the lines in which its command ends, and the files for a CI server."""
+"""The output of a probe: its page, the last lines of the command, and the files for a CI server."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ SUITE = "bench probe"
 
 
 class ProbeProgress:
-    """Shows each verdict as it falls, and how many cells are left. Use it as a context manager."""
+    """Shows each verdict as soon as it is known, and how many cells are left. Use it as a context manager."""
 
     def __init__(self, out: Terminal, model: ModelParameters | None, workers: int, done: Collection[str]):
         self._out, self._model, self._workers, self._done = out, model, workers, done
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         self._bar = Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=out, disable=not out.is_terminal)
         self._task = self._bar.add_task("cells", total=None)
-        self._ended, self._total = 0, 0
+        self._finished, self._total = 0, 0
 
     def __enter__(self) -> ProbeProgress:
         self._bar.start()
@@ -42,7 +42,7 @@ class ProbeProgress:
         self._bar.stop()
 
     def saw(self, run: CellRun) -> None:
-        """Show a run of the agent."""
+        """Show a finished run of the agent."""
         from bench.probe.run.preview import estimate  # noqa: PLC0415
         from bench.record.events import of_kind  # noqa: PLC0415
         from bench.record.probe_events import CLEAN, CONTROL, EARLY, CellsPlanned  # noqa: PLC0415
@@ -55,37 +55,38 @@ class ProbeProgress:
         elif run.problem:
             self._out.print(escape_line(f"{run.plan}: could not be run: {run.problem}"))
         elif judged := run.judgement:
-            self._ended += run.plan not in (CLEAN, CONTROL, EARLY) and not run.repetition and not judged.mended
-            self._out.print(escape_line(f"{self._place(run)}{run.plan}: {_verdict(judged)}, {run.seconds:.1f} s"))
-        self._bar.update(self._task, completed=min(self._ended, self._total or self._ended))
+            self._finished += run.plan not in (CLEAN, CONTROL, EARLY) and not run.repetition and not judged.mended
+            self._out.print(escape_line(f"{self._prefix(run)}{run.plan}: {_verdict_text(judged)}, {run.seconds:.1f} s"))
+        self._bar.update(self._task, completed=min(self._finished, self._total or self._finished))
 
     def plan(self, planned: CellsPlanned) -> None:
-        """Show how many cells are planned, and how many of them have run before."""
+        """Show how many cells are planned, and how many of the cells have run before."""
         self._total = len(planned.cells)
-        self._ended = sum(cell in self._done for cell in planned.cells)
+        self._finished = sum(cell in self._done for cell in planned.cells)
         self._bar.update(self._task, total=self._total)
 
-    def _place(self, run: CellRun) -> str:
+    def _prefix(self, run: CellRun) -> str:
+        """Return the prefix of the line of a run: the number of the cell, or why the cell ran again."""
         from bench.record.probe_events import CLEAN, CONTROL, EARLY  # noqa: PLC0415
 
         if run.plan in (CLEAN, CONTROL, EARLY):
             return ""
         if run.judgement and run.judgement.mended:
             return "mended "
-        return f"{self._ended} of {self._total} " if self._total and not run.repetition else "again "
+        return f"{self._finished} of {self._total} " if self._total and not run.repetition else "again "
 
 
-def _verdict(judged: CellJudged) -> str:
+def _verdict_text(judgement: CellJudged) -> str:
     """Return a verdict in a few words."""
-    from bench.probe.read.sentences import SIGNS, what  # noqa: PLC0415
+    from bench.probe.read.sentences import SIGNS, consequence_clause  # noqa: PLC0415
 
-    sign, word = SIGNS[judged.verdict]
-    more = what(judged) if judged.findings or judged.why else ""
-    return f"{sign} {word}{f': {more}' if more else ''}"
+    sign, word = SIGNS[judgement.verdict]
+    consequence = consequence_clause(judgement) if judgement.findings or judgement.why else ""
+    return f"{sign} {word}{f': {consequence}' if consequence else ''}"
 
 
 class ProbeFiles(NamedTuple):
-    """The files that a CI server reads; None where none is asked for."""
+    """The paths of the files that a CI server reads; None for a file that is not wanted."""
 
     json: Path | None = None
     junit: Path | None = None
@@ -93,33 +94,43 @@ class ProbeFiles(NamedTuple):
 
 
 def show_probe(out: Terminal, folder: Path, target: Path, stopped: int | None = None, files: ProbeFiles | None = None) -> int:
-    """Write a probe's page and `probe.md` into a folder, print the lines on it, and return the exit code: `stopped`, which is
-    that of the signal that stopped the probe, or if this is 0 the conclusion's. If it is None, the exit code is 0 and no line
-    names it. `files` are written too."""
+    """Write the page of a probe and `probe.md` into a folder, and print the summary.
+
+    Args:
+        out: The terminal.
+        folder: The folder of the probe.
+        target: The folder of the page.
+        stopped: The exit code of the signal that stopped the probe, or 0. None prints no line with the exit code, and
+            returns 0.
+        files: Further files to write.
+
+    Returns:
+        The exit code: `stopped`, or else the code of the conclusion.
+    """
     # Here, because it compiles the page's template, and no other command should wait for that.
     from bench.probe.read.page import page_of  # noqa: PLC0415
     from bench.probe.read.run import EXIT_CODES, read_probe  # noqa: PLC0415
-    from bench.probe.read.sentences import lines  # noqa: PLC0415
+    from bench.probe.read.sentences import summary_lines  # noqa: PLC0415
     from bench.probe.read.summary import as_json, as_markdown, summary_of  # noqa: PLC0415
 
     probe = read_probe(folder)
     summary = summary_of(probe)
     comment = as_markdown(probe, summary).encode()
     page, _ = write_files(target, {"probe.html": page_of(probe).encode(), "probe.md": comment})
-    asked = files or ProbeFiles()
-    for path, content in ((asked.json, as_json(summary).encode()), (asked.markdown, comment)):
+    wanted_files = files or ProbeFiles()
+    for path, content in ((wanted_files.json, as_json(summary).encode()), (wanted_files.markdown, comment)):
         if path:
             write_files(path.parent, {path.name: content})
-    if asked.junit:
-        write_junit(asked.junit, SUITE, list(_cases(summary)))
+    if wanted_files.junit:
+        write_junit(wanted_files.junit, SUITE, list(_junit_cases(summary)))
     code = None if stopped is None else stopped or EXIT_CODES[probe.conclusion]
-    for line in lines(probe, str(page), code):
+    for line in summary_lines(probe, str(page), code):
         out.print(line)
     return code or 0
 
 
-def _cases(summary: ProbeSummary) -> Iterator[JunitCase]:
-    """Yield a case for the conclusion and one for each planned cell. What is undecided is skipped, with its reason."""
+def _junit_cases(summary: ProbeSummary) -> Iterator[JunitCase]:
+    """Yield a JUnit case for the conclusion and for each planned cell. An undecided cell is a skipped case with the reason."""
     problem = "" if summary.verdict == "none" else summary.sentence
     if summary.verdict == "undecided":
         yield JunitCase(summary.name, "conclusion", "\n".join((problem, *summary.not_shown)), "skipped")

@@ -1,4 +1,4 @@
-"""What a person sees during a run and at its end: progress, time left, tokens and cost so far, and failures."""
+"""The progress of a run for a person: the progress bar, the time left, the tokens and cost so far, and failures."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ SELDOM = 10.0
 
 
 class RunProgress:
-    """Shows `so_far` as records come. Use it as a context manager."""
+    """Shows the progress bar and the totals of a run as records arrive. Use it as a context manager."""
 
     def __init__(self, console: Console, total: int, so_far: SoFar):
         self._console, self._total, self._so_far = console, total, so_far
-        self._began = self._told = perf_counter()
+        self._started_at = self._printed_at = perf_counter()
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         left = (TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.fields[so_far]}"))
         self._bar = Progress(*columns, *left, console=console, disable=not console.is_terminal)
@@ -45,15 +45,15 @@ class RunProgress:
         """Whether all trials of an arm end the same way without being solved."""
         return self._so_far.endings.alike
 
-    def saw(self, ended: TrialResult) -> None:
-        """Show a trial that ended."""
-        before = self._so_far.trials
-        self._so_far.add(ended)
+    def saw(self, result: TrialResult) -> None:
+        """Show a trial that has ended."""
+        trials_before = self._so_far.trials
+        self._so_far.add(result)
         so_far, done = f"{self._so_far.outcomes_text}; {self._so_far.account}", self._so_far.trials
         self._bar.update(self._task, completed=done, so_far=so_far)
-        now, is_next = perf_counter(), (done * LINES // self._total) > (before * LINES // self._total)
-        if not self._console.is_terminal and is_next and now - self._told >= SELDOM:
-            self._told, seconds = now, now - self._began
+        now, is_next_line = perf_counter(), (done * LINES // self._total) > (trials_before * LINES // self._total)
+        if not self._console.is_terminal and is_next_line and now - self._printed_at >= SELDOM:
+            self._printed_at, seconds = now, now - self._started_at
             left = timedelta(seconds=round(seconds / done * (self._total - done)))
             self._console.print(f"{done} of {self._total} trials in {timedelta(seconds=round(seconds))}, left {left}: {so_far}")
         for line in self._so_far.endings.news():

@@ -1,5 +1,5 @@
-"""The folders of packs that the user named for a run or a config. They are remembered, so that a later command need not name
-them again.
+"""The memory of the folders of packs that the user named for a run or a config, so that a later command need not name them
+again.
 
 A pack is code. So the folders stand in a file of the user's own, and not in the run: whoever sends a run must not choose what
 is imported here. The file's name is a digest of the place's path, and only a `--scenarios` that the user typed gets into it.
@@ -24,8 +24,8 @@ MOST_BYTES = 2**16
 
 
 def remember(place: Path, packs: Sequence[Path]) -> None:
-    """Remember the folders of packs that were named for a run's folder or a config. With the default, forget what was
-    remembered. A folder that cannot be written is no problem: the user is asked again."""
+    """Store the folders of packs that the user named for a run's folder or a config. The default folders delete the stored
+    entry. A file that cannot be written is no error: a later command only needs the option again."""
     with suppress(OSError, RuntimeError):
         path = _path_of(place)
         if packs == PACKS:
@@ -36,27 +36,27 @@ def remember(place: Path, packs: Sequence[Path]) -> None:
 
 
 def packs_of(given: list[Path], place: Path, err: Terminal) -> list[Path]:
-    """Return the folders of packs to use for a run's folder or a config: those given, else those remembered, which a line
-    tells, else the default.
+    """Return the folders of packs to use for a run's folder or a config: the given folders, else the remembered folders,
+    else the default. A printed line names remembered folders.
 
     Args:
         given: The value of `--scenarios`.
         place: The run's folder, or the config.
         err: Where the line is printed.
     """
-    known = _recall(place) if given == PACKS else []
-    if known:
-        err.print(f"packs: {', '.join(map(str, known))}, as you named them for {place}")
-    return known or given
+    remembered = _recall(place) if given == PACKS else []
+    if remembered:
+        err.print(f"packs: {', '.join(map(str, remembered))}, as you named them for {place}")
+    return remembered or given
 
 
 def option_of(packs: Sequence[Path]) -> str:
-    """Return the words of a command that name these folders of packs; "" for the default."""
+    """Return the command-line option that names these folders of packs; "" for the default folders."""
     return "" if packs == PACKS else "".join(f" --scenarios {shlex.quote(str(folder))}" for folder in packs)
 
 
 def _recall(place: Path) -> list[Path]:
-    """Return what is remembered, if the file is the user's alone to write and all folders are still there."""
+    """Return the remembered folders, if only the user can write the file and all folders still exist."""
     with suppress(OSError, RuntimeError):
         path = _path_of(place)
         status = path.stat()
@@ -67,5 +67,5 @@ def _recall(place: Path) -> list[Path]:
 
 
 def _path_of(place: Path) -> Path:
-    """Raises RuntimeError if the user has no home."""
+    """Return the path of the file that remembers the folders for this place. Raises RuntimeError if the user has no home."""
     return state_folder() / "packs" / sha256(os.fsencode(place.resolve())).hexdigest()[:32]

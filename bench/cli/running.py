@@ -1,4 +1,4 @@
-"""A run as a person sees it: how it begins, what stops it, how it ends."""
+"""The course of a run for a person: its first lines, the signals that stop it, and its last lines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ALIKE = "--stop-early: all trials of an arm end alike"
 WITHOUT = "without --stop-early"
 
 
-def run_to_its_end(
+def run_missing_trials(
     matrix: Matrix,
     writer: RunWriter,
     session: Session,
@@ -39,7 +39,7 @@ def run_to_its_end(
     *,
     early: bool = False,
 ) -> bool:
-    """Run what is missing, and print how it ended. Return whether no trial of this session ended in an error.
+    """Run the missing trials and print the result. Return whether no trial of this session ended in an error.
 
     Args:
         early: Whether the run stops as soon as all trials of an arm end alike without being solved.
@@ -47,14 +47,14 @@ def run_to_its_end(
     Raises:
         typer.Exit: The run was stopped by signal n, with 128 + n; or trials are missing, with 1.
     """
-    todo, so_far = missing_trials(matrix.specs, writer.ended), SoFar(matrix)
+    missing_specs, so_far = missing_trials(matrix.specs, writer.ended), SoFar(matrix)
     trials = f"{len(matrix.specs)} trial{'s' * (len(matrix.specs) != 1)}"
-    out.print(f"{trials}, {len(matrix.specs) - len(todo)} of them recorded already in {writer.folder}")
-    if early and todo:
-        _stop_where_recorded_trials_end_alike(writer, so_far, err)
+    out.print(f"{trials}, {len(matrix.specs) - len(missing_specs)} of them recorded already in {writer.folder}")
+    if early and missing_specs:
+        _stop_if_recorded_trials_end_alike(writer, so_far, err)
     try:
-        with RunProgress(out, len(todo), so_far) as progress:
-            stopped = loop.run_whole(_until_stopped(matrix, writer, progress, session, err, early=early))
+        with RunProgress(out, len(missing_specs), so_far) as progress:
+            stopped = loop.run_whole(_run_until_signal(matrix, writer, progress, session, err, early=early))
     except EndpointError:
         writer.remove_if_empty()
         raise
@@ -63,10 +63,10 @@ def run_to_its_end(
     if stopped:
         err.print(f"stopped; what is recorded is kept in {writer.folder}: the same command goes on from there")
         raise typer.Exit(exit_code(stopped))
-    if so_far.trials < len(todo):
-        done = f"{so_far.trials} of {len(todo)} missing trials are recorded, and what else was answered is kept"
-        how = WITHOUT if early and so_far.endings.alike else "with this budget anew, a larger one or none"
-        err.print(f"stopped: {session.ending}; {done}; the same command goes on, {how}")
+    if so_far.trials < len(missing_specs):
+        recorded = f"{so_far.trials} of {len(missing_specs)} missing trials are recorded, and what else was answered is kept"
+        advice = WITHOUT if early and so_far.endings.alike else "with this budget anew, a larger one or none"
+        err.print(f"stopped: {session.ending}; {recorded}; the same command goes on, {advice}")
         raise typer.Exit(1)
     out.print(f"done: {so_far.outcomes_text or 'no trial was missing'}; {so_far.account}")
     for line in (*so_far.endings.summary(), *so_far.client_bound(), *so_far.unknown_words()):
@@ -77,7 +77,8 @@ def run_to_its_end(
     return not errors
 
 
-def _stop_where_recorded_trials_end_alike(writer: RunWriter, so_far: SoFar, err: Terminal) -> None:
+def _stop_if_recorded_trials_end_alike(writer: RunWriter, so_far: SoFar, err: Terminal) -> None:
+    """Exit if all recorded trials of an arm already end alike."""
     for record in read_trials(writer.folder):
         so_far.endings.add(record)
     if so_far.endings.alike:
@@ -87,26 +88,31 @@ def _stop_where_recorded_trials_end_alike(writer: RunWriter, so_far: SoFar, err:
         raise typer.Exit(1)
 
 
-def trials_at_a_time(workers: int | None, matrix: Matrix) -> int:
-    """Return how many trials of commands run at a time. Raises ConfigError if `workers` is given and no agent is a command."""
+def concurrent_trials(workers: int | None, matrix: Matrix) -> int:
+    """Return how many trials of commands run concurrently. Raises ConfigError if `workers` is given and no agent is a
+    command."""
     if workers and not matrix.has_commands:
         raise ConfigError("--workers: no agent of this config is a command; a model's `concurrency` bounds the calls of others")
     return workers or AT_A_TIME
 
 
-def tell_processes(out: Terminal, matrix: Matrix, workers: int) -> None:
-    """Say ahead how many processes a run of commands takes."""
+def print_process_count(out: Terminal, matrix: Matrix, workers: int) -> None:
+    """Print in advance how many processes a run of commands starts."""
     trials = sum(matrix.architectures[spec.architecture].is_command for spec in matrix.specs) if matrix.has_commands else 0
     if not trials:
         return
-    each = expected_starts(matrix)
-    often = f"some {trials * each:,.0f} times ({each:.1f} a trial)" if each else "once a trial, and again after each kill"
+    starts_per_trial = expected_starts(matrix)
+    rate = (
+        f"some {trials * starts_per_trial:,.0f} times ({starts_per_trial:.1f} a trial)"
+        if starts_per_trial
+        else "once a trial, and again after each kill"
+    )
     out.print(
-        f"Commands are started {often}, {workers} trials at a time; a trial takes as long as they take to start and to work."
+        f"Commands are started {rate}, {workers} trials at a time; a trial takes as long as they take to start and to work."
     )
 
 
-async def _until_stopped(
+async def _run_until_signal(
     matrix: Matrix, writer: RunWriter, progress: RunProgress, session: Session, err: Terminal, *, early: bool
 ) -> signal.Signals | None:
     """Run to the end, or until a signal asks to stop. Return the signal, or None."""
@@ -116,11 +122,11 @@ async def _until_stopped(
         session.end("a signal asked for it")
         if not session.has_begun:
             running.cancel()
-        elif waited_for := session.in_flight:
-            err.print(f"stopping: waiting for {waited_for} calls in flight; Ctrl-C again ends at once and gives them up")
+        elif calls_in_flight := session.in_flight:
+            err.print(f"stopping: waiting for {calls_in_flight} calls in flight; Ctrl-C again ends at once and gives them up")
 
-    def saw(ended: TrialResult) -> None:
-        progress.saw(ended)
+    def saw(result: TrialResult) -> None:
+        progress.saw(result)
         if early and progress.ends_alike:
             session.end(ALIKE)
 
@@ -131,7 +137,8 @@ async def _until_stopped(
 
 
 def show_preview(out: Terminal, matrix: Matrix) -> None:
-    """Show what each arm will take, and the total. The total is unknown if any arm's number is."""
+    """Print the estimated calls, tokens and cost of each arm and the total. The total is unknown if the number of any arm is
+    unknown."""
     table = Table("scenario", "architecture", "model", "plan", "trials", "calls", "tokens", "cost, $", box=None)
     rows = list(preview(matrix))
     for row in rows:

@@ -45,8 +45,8 @@ def copy_template(template: Path, folder: Path) -> None:
     write_files(folder, {str(path.relative_to(template)): path.read_bytes() for path in files})
 
 
-def made_pack(name: str, into: Path, write: Callable[[Path], None]) -> Path:
-    """Make a pack's folder by calling `write`, completely or not at all."""
+def make_pack(name: str, into: Path, write: Callable[[Path], None]) -> Path:
+    """Make the folder of a pack by calling `write`. On an error no folder is left."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise PackError(f"'{name}' cannot be the name; use lower-case letters, digits and underscores, a letter first")
     folder = into / name
@@ -54,14 +54,14 @@ def made_pack(name: str, into: Path, write: Callable[[Path], None]) -> Path:
         raise PackError(f"{folder} exists already; choose another name, or remove it")
     into.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=into, prefix=".new-") as unfinished:
-        made = Path(unfinished) / name
-        made.mkdir()
-        write(made)
-        made.rename(folder)
+        draft = Path(unfinished) / name
+        draft.mkdir()
+        write(draft)
+        draft.rename(folder)
     return folder
 
 
 def check_command(folder: Path) -> str:
     """Return the command that checks the pack in this folder, as typed in the working directory."""
-    where = "" if folder.parent in PACKS else f" --scenarios {shlex.quote(str(folder.parent))}"
-    return f"bench check {folder.name}{where}"
+    option = "" if folder.parent in PACKS else f" --scenarios {shlex.quote(str(folder.parent))}"
+    return f"bench check {folder.name}{option}"

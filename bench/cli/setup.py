@@ -1,4 +1,4 @@
-"""What commands need to open a run: the named models, whose replies they give, and the run's name and folder."""
+"""The steps before a run: choosing models, naming the run, and opening its folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.cli.descriptors import make_room
+from bench.cli.descriptors import raise_file_limit
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.paths import folder_of
@@ -34,25 +34,35 @@ Entries = dict[str, dict[str, Any]]
 
 
 def chosen_models(words: Iterable[str]) -> tuple[list[str] | None, Entries]:
-    """Return the names of the models that these words mean (None for the config's), and the entries of models that stand in no
-    config. `recorded:RUN` means every model of that run, `PROVIDER/NAME` a known provider's. Raises ResultsError if there is no
-    such run, ConfigError if there is no such provider."""
+    """Return the names of the chosen models, and the config entries of models that no config has.
+
+    Args:
+        words: Names of models. `recorded:RUN` means every model of that run, `PROVIDER/NAME` a model of a known provider.
+
+    Returns:
+        The names, or None for the models of the config; and the new entries.
+
+    Raises:
+        ResultsError: the run does not exist.
+        ConfigError: the provider is unknown.
+    """
     names, entries = list[str](), Entries()
     for word in words:
-        added = _entries_of(word)
-        names += added or [word]
-        entries |= added
+        new_entries = _entries_of(word)
+        names += new_entries or [word]
+        entries |= new_entries
     return names or None, entries
 
 
 def _entries_of(word: str) -> Entries:
+    """Return the config entries that this word adds, by the model's name."""
     if (run := word.removeprefix(RECORDED)) != word:
         return recorded_entries(folder_of(run))
     return provided_entries(word) if "/" in word else {}
 
 
-def declared(entries: Entries, concurrency: int | None) -> Entries:
-    """Return the entries of models with this number of calls at a time. Raises ConfigError if there are no entries."""
+def with_concurrency(entries: Entries, concurrency: int | None) -> Entries:
+    """Return the entries with this number of concurrent calls. Raises ConfigError if there are no entries."""
     if concurrency is None:
         return entries
     if not entries:
@@ -63,36 +73,39 @@ def declared(entries: Entries, concurrency: int | None) -> Entries:
 
 
 def cache_from(config: Config, runs: Sequence[str]) -> Config:
-    """Return the config in which caching models take over the replies recorded in these runs.
+    """Return a config in which the caching models reuse the replies recorded in these runs.
+
+    Raises:
+        ConfigError: no model of the config caches.
 
     Raises ConfigError if no model caches.
     """
-    caching = dict[str, BaseModelEntry]()
+    caching_models = dict[str, BaseModelEntry]()
     for name, entry in config.model.items():
         if isinstance(entry, CacheSettings) and entry.cache and runs:
-            caching[name] = entry.model_copy(update={"cache_from": (*entry.cache_from, *map(folder_of, runs))})
-    if runs and not caching:
+            caching_models[name] = entry.model_copy(update={"cache_from": (*entry.cache_from, *map(folder_of, runs))})
+    if runs and not caching_models:
         raise ConfigError("--cache-from: no model of the config has cache = true, so no reply would be reused")
-    return config.model_copy(update={"model": {**config.model, **caching}})
+    return config.model_copy(update={"model": {**config.model, **caching_models}})
 
 
-def run_name(config: Config, *between: str) -> str:
-    """Return the run's name. A replay's name always differs from its recording's."""
-    replayed = any(config.model[name].replays for name in config.models)
-    return "-".join((config.name, *between, *config.models, *(["replay"] if replayed else [])))
+def run_name(config: Config, *middle_parts: str) -> str:
+    """Return the default name of the run. The name of a replay always differs from the name of its recording."""
+    replays = any(config.model[name].replays for name in config.models)
+    return "-".join((config.name, *middle_parts, *config.models, *(["replay"] if replays else [])))
 
 
 def open_run(
     console: Terminal,
     folder: Path,
     matrix: Matrix,
-    aside: bool,
+    sets_aside: bool,
     permitted: Permission,
     tags: Sequence[str] = (),
     note: str = "",
-    goes_on: bool = False,
+    continues_other_code: bool = False,
 ) -> RunWriter | None:
-    """Begin the run in this folder, or continue it. Print what was done to the folder and how the run is graded.
+    """Begin the run in this folder, or continue it. Print what was done to the folder, and how the answers are graded.
 
     Args:
         aside: Whether a folder of another experiment or of other code is renamed.
@@ -109,50 +122,56 @@ def open_run(
         ResultsError: The folder holds another experiment, or other code recorded only a part of the trials.
     """
     labels = _labels(tags, note)
-    make_room(matrix)
+    raise_file_limit(matrix)
     manifest = manifest_of(matrix, folder.name, prepared(matrix), permitted).model_copy(update=labels)
     if permitted.notice:
         console.print(permitted.notice)
     try:
         writer = RunWriter(folder, manifest)
     except ResultsError as error:
-        if aside:
+        if sets_aside:
             renamed = set_aside(folder)
             console.print(f"{folder} holds trials of another experiment or of other code; its name is now {renamed}")
         elif not isinstance(error, RecordedByOtherCode):
             raise
-        elif not _is_left_to_other_code(console, folder, matrix, error, goes_on):
+        elif not _continues_other_code(console, folder, matrix, error, continues_other_code):
             return None
-        writer = RunWriter(folder, manifest, goes_on)
+        writer = RunWriter(folder, manifest, continues_other_code)
     for name in writer.repaired:
         line = f"{folder / name}: its last line was cut short and has been removed; its trial is run again"
         console.print(line)
     return writer
 
 
-def _is_left_to_other_code(console: Terminal, folder: Path, matrix: Matrix, other: RecordedByOtherCode, goes_on: bool) -> bool:
-    """Return whether this code goes on with a run that other code recorded; if not, nothing is missing. Raises ResultsError if
-    trials are missing and the user did not ask for that."""
+def _continues_other_code(
+    console: Terminal, folder: Path, matrix: Matrix, other: RecordedByOtherCode, continues_other_code: bool
+) -> bool:
+    """Return whether this code continues a run that other code recorded. If it does not, no trial is missing.
+
+    Raises:
+        ResultsError: trials are missing, and the user did not ask to run them with this code.
+    """
     records = latest(read_trials(folder))
     failed = {record.place for record in records if record.outcome == "error"}
-    unrecorded = len(missing_trials(matrix.specs, {record.place for record in records}))
-    again = len([spec for spec in matrix.specs if spec.place in failed])
-    of_all = f"of {len(matrix.specs)} trials"
-    if goes_on and unrecorded + again:
+    unrun = len(missing_trials(matrix.specs, {record.place for record in records}))
+    failures = len([spec for spec in matrix.specs if spec.place in failed])
+    of_total = f"of {len(matrix.specs)} trials"
+    if continues_other_code and unrun + failures:
         console.print(
-            f"{folder}: {unrecorded + again} {of_all} are left to this code, and the run's manifest says so: {other.what}"
+            f"{folder}: {unrun + failures} {of_total} are left to this code, and the run's manifest says so: {other.what}"
         )
         return True
-    if unrecorded:
-        raise ResultsError(f"{other}; {unrecorded} {of_all} are missing: {OPTION} runs them by this code and marks the run")
-    errors = f" {again} of them ended in an error; {OPTION} runs these again by this code." if again else ""
+    if unrun:
+        raise ResultsError(f"{other}; {unrun} {of_total} are missing: {OPTION} runs them by this code and marks the run")
+    errors = f" {failures} of them ended in an error; {OPTION} runs these again by this code." if failures else ""
     console.print(
-        f"{folder}: all {of_all[3:]} are recorded, and nothing is run.{errors} Other code recorded them: {other.what}"
+        f"{folder}: all {of_total[3:]} are recorded, and nothing is run.{errors} Other code recorded them: {other.what}"
     )
     return False
 
 
 def _labels(tags: Sequence[str], note: str) -> dict[str, Any]:
+    """Return the tags and the note for the manifest. Raises ConfigError if one of them cannot be stored."""
     for tag in tags:
         if not re.fullmatch(TAG, tag):
             raise ConfigError(f"--tag {tag}: use at most 50 letters, digits and . _ : = + -, a letter or a digit first")
@@ -163,18 +182,18 @@ def _labels(tags: Sequence[str], note: str) -> dict[str, Any]:
     return {"tags": tuple(dict.fromkeys(tags)), "note": note}
 
 
-def whose_replies(matrix: Matrix) -> Iterable[str]:
-    """Return a line for each model whose replies are simulated or recorded, or come in part from an earlier run."""
-    return dict.fromkeys(_whose_replies(matrix))  # a model behind a routed one can also be run itself
+def reply_source_lines(matrix: Matrix) -> Iterable[str]:
+    """Return a line for each model whose replies are simulated, recorded, or partly reused from an earlier run."""
+    return dict.fromkeys(_reply_source_lines(matrix))  # a model behind a routed one can also be run itself
 
 
-def _whose_replies(matrix: Matrix) -> Iterator[str]:
+def _reply_source_lines(matrix: Matrix) -> Iterator[str]:
     for name, model in matrix.models.items():
         for part in answerers(model):
             entry = matrix.config.model.get(part.name)
             if isinstance(part, CachedModel) and isinstance(entry, CacheSettings) and entry.cache_from:
-                taken = ", ".join(run["name"] for run in part.before.runs)
-                what = f"the replies of {taken}, with their seconds" if taken else "no reply"
+                reused_runs = ", ".join(run["name"] for run in part.before.runs)
+                what = f"the replies of {reused_runs}, with their seconds" if reused_runs else "no reply"
                 yield f"'{part.name}' takes over {what}{'; none of '.join(['', *part.before.others])}."
         if model.timing == "recorded":
             yield f"REPLAY of {model.endpoint}{f', for {name}' if len(matrix.models) > 1 else ''}"

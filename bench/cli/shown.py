@@ -1,8 +1,8 @@
-"""What `bench runs` printed last, kept in the user's cache folder: as long as nothing has changed, it is printed again, and no
-run is read. Here nothing imports pandas.
+"""A cache of the output of `bench runs` in the user's cache folder. As long as no file has changed, the command prints the
+cached output and reads no run. This module does not import pandas.
 
-A change is seen by the size and the two times of each file: of the runs, of the reports' pages, and of our code. The time of a
-file's last change of state cannot be set by hand.
+A change is detected by the size and the two times of each file: the files of the runs, the pages of the reports, and the
+package's code. The time of a file's last change of state cannot be set by hand.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST_BYTES = 2**24
 
 
 class RunsTable(BaseModel):
-    """The table of a group of runs, and the line below it. The last row has the sums."""
+    """The table of a group of runs, and the line below the table. The last row has the sums."""
 
     model_config = ConfigDict(frozen=True)
     titles: Many[str]
@@ -38,8 +38,8 @@ class RunsTable(BaseModel):
     line: str
 
 
-class RunsShown(BaseModel):
-    """What `bench runs` prints: a table for each group, a line for each folder that is no run, and the last line."""
+class RunsOutput(BaseModel):
+    """The output of `bench runs`: a table for each group, a line for each folder that is no run, and the last line."""
 
     model_config = ConfigDict(frozen=True)
     tables: Many[RunsTable]
@@ -47,55 +47,63 @@ class RunsShown(BaseModel):
     last: str
 
 
-class _KeptFile(BaseModel):
+class _CacheFile(BaseModel):
     key: str
     page: Many[int]
-    shown: RunsShown
+    shown: RunsOutput
 
 
-class KeptShown:
-    """What was printed for a folder of runs."""
+class RunsOutputCache:
+    """The cached output of `bench runs` for a folder of runs."""
 
-    def __init__(self, results: Path, page: Path, asked: Sequence[str]):
-        """`page` is the page of the runs, in the folder of reports. `asked` is all else that what is printed depends on."""
+    def __init__(self, results: Path, page: Path, dependencies: Sequence[str]):
+        """Open the cache of a folder of runs.
+
+        Args:
+            results: The folder of runs.
+            page: The page of the runs, in the folder of reports.
+            asked: All other values on which the output depends.
+        """
         self._path = cache_folder("shown") / f"{hashlib.sha256(os.fsencode(results.absolute())).hexdigest()}.json"
-        self._page, self._key = page, _key_of(results, page.parent, asked)
+        self._page, self._key = page, _key_of(results, page.parent, dependencies)
 
-    def read(self) -> RunsShown | None:
-        """Return what was printed, if nothing has changed since then, and the page is there."""
+    def read(self) -> RunsOutput | None:
+        """Return the cached output if nothing has changed since it was stored and the page exists."""
         with suppress(Exception):  # made anew, whatever is wrong with it
-            kept = _KeptFile.model_validate_json(content_of(self._path, MOST_BYTES))
-            if self._key and (kept.key, kept.page) == (self._key, _state(self._page)):
-                return kept.shown
+            cached = _CacheFile.model_validate_json(content_of(self._path, MOST_BYTES))
+            if self._key and (cached.key, cached.page) == (self._key, _file_state(self._page)):
+                return cached.shown
         return None
 
-    def keep(self, shown: RunsShown) -> None:
-        """Keep what is printed, unless a package has parts that can change unnoticed, or the folder cannot be written."""
+    def store(self, shown: RunsOutput) -> None:
+        """Store the output, unless a package has parts that can change unnoticed or the folder cannot be written."""
         with suppress(OSError):
             if self._key:
-                kept = _KeptFile(key=self._key, page=_state(self._page), shown=shown)
+                cached = _CacheFile(key=self._key, page=_file_state(self._page), shown=shown)
                 self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                write_whole(self._path, kept.model_dump_json().encode())
+                write_whole(self._path, cached.model_dump_json().encode())
 
 
-def _key_of(results: Path, reports: Path, asked: Sequence[str]) -> str | None:
-    """Return the digest of all that determines what is printed; None if a part comes from another package."""
+def _key_of(results: Path, reports: Path, dependencies: Sequence[str]) -> str | None:
+    """Return the digest of everything that determines the output; None if another package adds parts."""
     if any(group.startswith(GROUPS) and group != f"{GROUPS}commands" for group in metadata.entry_points().groups):
         return None
     versions = [sys.version, *(metadata.version(name) for name in COMPUTING)]
     pages = (path for name in ("report.html", "report.md") for path in reports.glob(f"*/{name}"))
     states = []
-    for path in (*_below(results), *pages, *_below(CODE)):
+    for path in (*_files_below(results), *pages, *_files_below(CODE)):
         with suppress(FileNotFoundError):  # somebody removed it meanwhile
-            states.append((str(path), *_state(path)))
-    return hashlib.sha256(json.dumps([versions, *asked, sorted(states)]).encode()).hexdigest()
+            states.append((str(path), *_file_state(path)))
+    return hashlib.sha256(json.dumps([versions, *dependencies, sorted(states)]).encode()).hexdigest()
 
 
-def _below(folder: Path) -> Iterator[Path]:
-    for place, _, names in os.walk(folder):
-        yield from (Path(place, name) for name in names if not name.endswith(".pyc"))
+def _files_below(folder: Path) -> Iterator[Path]:
+    """Yield all files below a folder, except compiled Python files."""
+    for directory, _, names in os.walk(folder):
+        yield from (Path(directory, name) for name in names if not name.endswith(".pyc"))
 
 
-def _state(path: Path) -> tuple[int, int, int]:
+def _file_state(path: Path) -> tuple[int, int, int]:
+    """Return the size of a file and the two times of its last change."""
     state = path.stat()
     return state.st_size, state.st_mtime_ns, state.st_ctime_ns

@@ -16,7 +16,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from bench.cli.unread import end_unread
+from bench.cli.unread import exit_unread
 from bench.common.escaping import escape_terminal
 
 # It imports pandas; a command that shows no results should not wait for that.
@@ -32,96 +32,100 @@ SELDOM = 60.0
 
 
 class Terminal(Console):
-    """Prints texts literally, in lines of any length, or `wrapped` between words. No text acts as markup or controls the
-    terminal."""
+    """A console that prints texts literally, in lines of any length, or wrapped between words if `wrapped`. No printed text
+    acts as markup or controls the terminal."""
 
     def __init__(self, stderr: bool = False, wrapped: bool = False):
         super().__init__(stderr=stderr, highlight=False, soft_wrap=not wrapped, markup=False, emoji=False)
 
     def show(self, table: Table) -> None:
-        """Print a table. If the terminal is narrower than its longest words, lines are longer than the terminal. A pipe or a
-        file gets each row in one line."""
-        least = Measurement.get(self, self.options.update(max_width=LONGEST_LINE), table).minimum
-        needed = least + len(table.columns)  # rich does not count the space after each column
-        wide = max(needed, self.width) if self.is_terminal else LONGEST_LINE
-        self._of_width(wide).print(table)
+        """Print a table. On a terminal that is narrower than the longest words, the lines are longer than the terminal is
+        wide. In a pipe or a file each row is one line."""
+        minimum_width = Measurement.get(self, self.options.update(max_width=LONGEST_LINE), table).minimum
+        needed_width = minimum_width + len(table.columns)  # rich does not count the space after each column
+        width = max(needed_width, self.width) if self.is_terminal else LONGEST_LINE
+        self._of_width(width).print(table)
 
-    def show_report_table(self, shown: table.Table) -> None:
-        """Print a report's table. In a pipe or a file it is as wide as its cells are, up to WIDEST. If a word would be broken,
-        rows that agree in the first columns stand together, below what they agree in; else each row is a block with a line for
-        each column."""
+    def show_report_table(self, report_table: table.Table) -> None:
+        """Print a table of a report. In a pipe or a file the table is as wide as its cells, up to WIDEST.
+
+        If the width would break a word, rows with equal first cells are grouped below these cells. If a word would still
+        break, each row becomes a block with one line for each column.
+        """
         if not self.is_terminal and not os.environ.get("COLUMNS") and self.width < WIDEST:
-            self._of_width(WIDEST, wrapped=True).show_report_table(shown)
+            self._of_width(WIDEST, wrapped=True).show_report_table(report_table)
             return
-        short = shown.shortened(1)
-        rows = list(short.texts())
-        self.print(short.title, style="bold")
-        for agreeing in range(len(short.columns)):
-            groups = [(cells, list(group)) for cells, group in groupby(rows, itemgetter(slice(agreeing)))]
-            if agreeing and 2 * len(groups) > len(rows):
+        shortened = report_table.shortened(1)
+        rows = list(shortened.texts())
+        self.print(shortened.title, style="bold")
+        for shared_columns in range(len(shortened.columns)):
+            groups = [(cells, list(group)) for cells, group in groupby(rows, itemgetter(slice(shared_columns)))]
+            if shared_columns and 2 * len(groups) > len(rows):
                 break
-            drawn = self._draw(short.columns, groups)
+            rendered_table = self._draw(shortened.columns, groups)
             with self.capture() as captured:
-                self.print(drawn)
+                self.print(rendered_table)
             rendered = captured.get()
-            if all(word in rendered for text in (*short.columns, *chain(*rows)) for word in text.split()):
-                self.print(drawn)
+            if all(word in rendered for text in (*shortened.columns, *chain(*rows)) for word in text.split()):
+                self.print(rendered_table)
                 return
         for row in rows:
             block = Table(box=None, show_header=False, pad_edge=False)
-            for pair in zip(short.columns, row, strict=True):
+            for pair in zip(shortened.columns, row, strict=True):
                 block.add_row(*pair)
             self.print()
             self.print(block)
 
     def _draw(self, columns: Sequence[str], groups: Sequence[tuple[Sequence[str], Sequence[Sequence[str]]]]) -> Group:
-        """Return a table of each group of rows, below the cells in which its rows agree. All have columns of the same width."""
+        """Return a table for each group of rows, below the cells that all rows of the group share. All tables have columns
+        of the same width."""
         parts: list[str | Table] = []
-        agreeing = len(groups[0][0]) if groups else 0
-        cells = zip(*(row[agreeing:] for row in (columns, *chain(*(rows for _, rows in groups)))), strict=True)
+        shared_columns = len(groups[0][0]) if groups else 0
+        cells = zip(*(row[shared_columns:] for row in (columns, *chain(*(rows for _, rows in groups)))), strict=True)
         widths = [max(map(cell_len, column)) for column in cells]
         fits = sum(widths) + 3 * len(widths) < self.width
-        for agreed, rows in groups:
-            parts += [", ".join(map(": ".join, zip(columns, agreed, strict=False)))] if agreed else []
-            drawn = Table()
-            for title, width in zip(columns[agreeing:], widths, strict=True):
-                drawn.add_column(title, overflow="fold", min_width=width if fits else None)
+        for shared_cells, rows in groups:
+            parts += [", ".join(map(": ".join, zip(columns, shared_cells, strict=False)))] if shared_cells else []
+            table = Table()
+            for title, width in zip(columns[shared_columns:], widths, strict=True):
+                table.add_column(title, overflow="fold", min_width=width if fits else None)
             for row in rows:
-                drawn.add_row(*row[agreeing:])
-            parts.append(drawn)
+                table.add_row(*row[shared_columns:])
+            parts.append(table)
         return Group(*parts)
 
     def _of_width(self, width: int, wrapped: bool = False) -> Terminal:
-        """Return a terminal of this width that prints to the same place."""
-        other = Terminal(wrapped=wrapped)
-        other.file, other.width = self.file, width
-        return other
+        """Return a terminal of this width that prints to the same file."""
+        terminal = Terminal(wrapped=wrapped)
+        terminal.file, terminal.width = self.file, width
+        return terminal
 
     def on_broken_pipe(self) -> NoReturn:
-        """End the command, since nobody reads what it prints. `rich` would exit with 1, which can be a verdict."""
-        end_unread()
+        """Exit the command after its reader closed the pipe. The default of `rich` is exit code 1, which can be a verdict."""
+        exit_unread()
 
     @contextmanager
     def showing_progress(self) -> Iterator[Callable[[str], None]]:
-        """Give a function that shows how far some work is: in a terminal in a line that goes away, else in a line a minute."""
-        shown = perf_counter()
+        """Yield a function that shows the progress of a task: on a terminal in one line that disappears, else in at most one
+        line a minute."""
+        shown_at = perf_counter()
 
         def show(text: str) -> None:
-            nonlocal shown
+            nonlocal shown_at
             status.update(text)
-            if not self.is_terminal and perf_counter() - shown >= SELDOM:
-                shown = perf_counter()
+            if not self.is_terminal and perf_counter() - shown_at >= SELDOM:
+                shown_at = perf_counter()
                 self.print(text)
 
         with self.status("") as status:
             yield show
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Escape a text. Every printed text, alone or in a table, passes through here."""
+        """Escape a text. Every printed text, alone or in a table, passes through this method."""
         return super().render_str(escape_terminal(text), **options)
 
 
-def tell_left_out(err: Terminal, *kinds: Registry[Any]) -> None:
-    """Print which parts of other packages are missing, a line each."""
-    for line in dict.fromkeys(line for kind in kinds for line in kind.left_out):
+def print_left_out(err: Terminal, *registries: Registry[Any]) -> None:
+    """Print a line for each part of another package that could not be loaded."""
+    for line in dict.fromkeys(line for registry in registries for line in registry.left_out):
         err.print(f"bench: {line}")

@@ -49,9 +49,9 @@ def trace(
 
         out.print(text_of_cell(folder, trial))
         return
-    loaded = load_run(folder)
+    loaded_run = load_run(folder)
     if trial is not None:
-        out.print(text_of_trial(loaded, trial, WorldViews(packs_of(scenarios, folder, err))))
+        out.print(text_of_trial(loaded_run, trial, WorldViews(packs_of(scenarios, folder, err))))
         return
-    for line in traced_lines(loaded, str(claim)):
+    for line in traced_lines(loaded_run, str(claim)):
         out.print(line)

@@ -1,4 +1,4 @@
-"""What a command does when nobody reads its output any more, as in `bench runs | head`."""
+"""The exit of a command after the reader of its output has closed the pipe, as in `bench runs | head`."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ UNREAD = 128 + signal.SIGPIPE
 model closed a connection."""
 
 
-def is_unread() -> bool:
-    """Return whether the reader of standard output or standard error has gone."""
+def is_output_closed() -> bool:
+    """Return whether the reader of standard output or standard error has closed the pipe."""
     poll = select.poll()
     for number in (1, 2):
         poll.register(number, 0)
     return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
-def end_unread() -> NoReturn:
-    """End the command without a word. What is left in the buffers goes nowhere."""
+def exit_unread() -> NoReturn:
+    """Exit the command silently. The remaining output in the buffers is discarded."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for number in (1, 2):
         os.dup2(nowhere, number)

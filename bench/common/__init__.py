@@ -1,1 +1,1 @@
-"""What every room uses: errors, bounds, digests, files, names of folders, the registry of parts."""
+"""Code that every room uses: errors, bounds, digests, files, names of folders, and the registry of parts."""

@@ -1,8 +1,8 @@
-"""Bounds on input from outside: a few bytes of JSON can hold many values, and many values can violate a schema in many ways.
-Values can be nested deeper than Python can go.
+"""Bounds on input from outside. A few bytes of JSON can contain many values, many values can violate a schema in many ways, and
+values can be nested deeper than Python allows.
 
-Pydantic collects all violations before it reports any. A list or a table from outside stops at its first violation (`Many`,
-`BoundedTable`). A JSON text with more values than anybody sends is not read (`excess_in`).
+Pydantic collects all violations before it reports the first. For a list or a table from outside, validation stops at the
+first violation (`Many`, `BoundedTable`). A JSON text with far too many values is not parsed (`excess_in`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MOST_LEVELS = 64
 
 
 def validate(adapter: TypeAdapter[Item], text: bytes) -> Item:
-    """Return JSON as this type. Raises ValidationError.
+    """Return a JSON text as this type. Raises ValidationError.
 
     For a long text Python's values are made first. Otherwise pydantic makes the values of a violation anew for each violation,
     and each missing field is a violation of the whole.
@@ -55,8 +55,8 @@ def validate(adapter: TypeAdapter[Item], text: bytes) -> Item:
 
 
 def excess_in(text: bytes, sparse: int = 0) -> str:
-    """Return why a JSON text is not read: it holds too many values. A long text can hold one value for every `sparse` bytes. ""
-    if it can be read. The text is not parsed for this."""
+    """Return why a JSON text has too many values to be parsed; "" if it can be parsed. A long text may have one value for
+    every `sparse` bytes. The check does not parse the text."""
     most = max(MOST_VALUES, len(text) // sparse) if sparse else MOST_VALUES
     if len(text) <= most or _separators(text) <= most:
         return ""
@@ -67,7 +67,7 @@ def excess_in(text: bytes, sparse: int = 0) -> str:
 
 
 def _separators(text: bytes) -> int:
-    """Count separators: each value but the first follows one."""
+    """Return the number of separators. Each value but the first follows a separator."""
     return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 

@@ -1,4 +1,4 @@
-"""Digests that name texts and files, the same in every process, and the texts that they name."""
+"""Digests that identify texts and files, equal in every process, and a table of texts by digest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ architectures and repetitions send many of the same texts."""
 
 
 def digest_of(text: str) -> str:
-    """Return twenty hex digits that name a text."""
+    """Return twenty hexadecimal digits that identify a text."""
     return (_digest if len(text) > LONG else kept_digest)(text)
 
 
@@ -33,15 +33,15 @@ def digest_of_file(file: IO[bytes]) -> str:
 
 
 class Texts(dict[str, str]):
-    """Texts by their digests."""
+    """A table of texts by their digests."""
 
     def keep(self, text: str) -> str:
-        """Keep `text` and return its digest."""
+        """Store a text, and return its digest."""
         digest = digest_of(text)
         self[digest] = text
         return digest
 
 
 def case_of(documents: Mapping[str, str]) -> str:
-    """Return the name of a state of the world: a digest of the documents that show it; "" if there are none."""
+    """Return an identifier for a state of the world: a digest of the documents that describe it; "" if there are none."""
     return digest_of("\0".join(f"{name}\0{documents[name]}" for name in sorted(documents))) if documents else ""

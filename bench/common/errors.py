@@ -49,7 +49,7 @@ class ConfigError(BenchError):
 
 
 class OriginalChanged(ConfigError):
-    """A store that a probe copied has itself changed. Its text says where a backup is."""
+    """A store that a probe copied has itself changed. The text names the backup."""
 
 
 class PackError(BenchError):
@@ -57,12 +57,12 @@ class PackError(BenchError):
 
 
 class Unguarded(BenchError):
-    """A model's code would be run although a guard of the sandbox is missing."""
+    """A model's code would run although a guard of the sandbox is missing."""
 
 
 class Unavailable(PackError):
-    """A pack lacks its data, or a package that it needs. A pack's `instances(folder)` raises it. Its text says what to fetch,
-    and where to put it."""
+    """A pack lacks its data, or a package that it needs. The pack's `instances(folder)` raises it. The text says what to
+    fetch and where to put it."""
 
 
 class EndpointError(BenchError):
@@ -74,15 +74,15 @@ class ResultsError(BenchError):
 
 
 class CallFailed(Exception):
-    """One call to a model brought no usable reply.
+    """A call to a model that returned no usable reply.
 
-    paid          the provider did the work; also true if text arrived or tokens were counted
-    passing       the same call should be tried again
+    paid          whether the provider did the work; also true if text arrived or tokens were counted
+    passing       whether the same call should be tried again
     partial       the text that arrived
-    counted       tokens in and out by the provider's count
-    retry_after   the seconds to wait that the server asked for
-    by            the model that failed, if the requested model had passed the request on
-    advice        what a person can do about it, if that is known
+    counted       the input and output tokens by the provider's count
+    retry_after   the seconds to wait, as the server asked
+    by            the model that failed, if the requested model had forwarded the request
+    advice        what a person can do about the failure, if that is known
     flight        as in `bench.run.models.base.Reply`
     """
 
@@ -163,7 +163,7 @@ class BadAnswer(CallFailed):
 
 
 class UsedUp(BadAnswer):
-    """The account is empty. It is recorded as a `bad_answer`."""
+    """The account is empty. The failure is recorded as a `bad_answer`."""
 
 
 class NotRecorded(CallFailed):
@@ -183,24 +183,24 @@ class GaveUp(Exception):
 
 
 class Unmeasured(Exception):
-    """An agent's trial says nothing of the agent: its command never began, it asked nothing, or its last request was refused
-    here. The text says which, and what to do."""
+    """A trial that shows nothing about its agent: the command did not start, it sent no request, or its last request was
+    refused here. The text says which, and what to do."""
 
 
 class Ungraded(Exception):
-    """A trial whose calls are only counted has ended: there is nothing to grade."""
+    """A trial whose calls are only counted has ended. There is nothing to grade."""
 
 
 class SandboxBroken(Exception):
-    """The sandbox could not be set up. This says nothing about the code that should run in it."""
+    """The sandbox could not be set up. This shows nothing about the code that should run in it."""
 
 
 class ToolRefused(Exception):
-    """A world's tool declines a call for a business reason. A pack's `run` raises it; the agent is told its text."""
+    """A tool of a world declines a call for a business reason. A pack's `run` raises it, and the agent receives its text."""
 
 
 class UndeclaredCalls(Exception):
-    """Calls were in flight together, and virtual time could not tell when each began: their seconds would be a guess."""
+    """Calls overlapped, and virtual time could not determine when each began. Their seconds would be a guess."""
 
 
 MOST_NAMED, LONGEST_LIST = 12, 400
@@ -212,8 +212,8 @@ LONGEST_NAME = 200
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the end of an error line for an unknown name: the name that was surely meant, or the three nearest, or else the
-    known names, at most MOST_NAMED and of at most LONGEST_LIST characters."""
+    """Return the end of an error line for an unknown name: the single name that is clearly meant, or the three nearest
+    names, or else the known names, at most MOST_NAMED names and LONGEST_LIST characters."""
     names, asked = sorted(known), name[:LONGEST_NAME]
     holding = [each for each in names if len(asked) > 1 and asked in each]
     close = list(dict.fromkeys((*difflib.get_close_matches(asked, names, n=3, cutoff=0.5), *holding)))[:3]
@@ -233,8 +233,8 @@ def _either(names: Sequence[str]) -> str:
 
 
 def one_line(text: str, longest: int) -> str:
-    """Return the text as one line of at most `longest` printable characters. A control character or half a surrogate pair is
-    shown as its escape. Only the beginning of a long text is read."""
+    """Return the text as one line of at most `longest` printable characters. A control character or half of a surrogate pair
+    is shown as its escape. Only the beginning of a long text is read."""
     words = " ".join(text[: 4 * longest].split())
     line = "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in words)
     is_whole = len(text) <= 4 * longest and len(line) <= longest
@@ -242,8 +242,8 @@ def one_line(text: str, longest: int) -> str:
 
 
 def whole_text(text: str) -> str:
-    """Return the text with U+FFFD for each half of a surrogate pair: JSON can name a half, but no file or terminal can hold a
-    half. Two halves in a row become their character: a stream can cut a character between two pieces."""
+    """Return the text with U+FFFD in place of each half of a surrogate pair. JSON can contain a half, but no file or
+    terminal can. Two halves in a row become their character, because a stream can split a character."""
     try:
         text.encode()
     except UnicodeEncodeError:

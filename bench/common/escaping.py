@@ -1,5 +1,5 @@
-"""Escapes of text from outside for a terminal. A character that controls the display (a terminal's escape sequence, a mark that
-turns the direction of reading) is shown as its number, `\\x1b`."""
+"""Escapes of text from outside for a terminal. A character that controls the display (an escape sequence of a terminal, a
+mark of the reading direction) is replaced by its number, `\\x1b`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _STEERING = re.compile(
 
 
 def escape_terminal(text: str) -> str:
-    """Return the text as a terminal can show it. Line ends stay."""
+    """Return the text as a terminal can show it. Line ends are unchanged."""
     return _STEERING.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def escape_line(text: str) -> str:
-    """Return the text as a terminal can show it in one line: a line's end within it is shown as `\\n`."""
+    """Return the text as a terminal can show it in one line. A line end within the text is replaced by `\\n`."""
     return escape_terminal(text).replace("\n", "\\n")

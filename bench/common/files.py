@@ -1,4 +1,5 @@
-"""Files that a user or a stranger named: opened only if they are regular files, read within bounds, and written whole.
+"""Files whose paths come from a user or a stranger. They are opened only if they are regular files, read within bounds, and
+written completely or not at all.
 
 A pipe would block without end, and a device may have no end.
 """
@@ -16,7 +17,7 @@ from typing import IO
 
 
 def opened(path: Path) -> IO[bytes]:
-    """Return a file, open for reading. Raises OSError, also for a folder, a pipe or a device."""
+    """Open a file for reading. Raises OSError, also for a folder, a pipe or a device."""
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
@@ -25,13 +26,13 @@ def opened(path: Path) -> IO[bytes]:
 
 
 def content_of(path: Path, most: int) -> bytes:
-    """Return what a file holds. Raises OSError, also for a file of more than `most` bytes."""
+    """Return the content of a file. Raises OSError, also for a file of more than `most` bytes."""
     with opened(path) as file:
         return within(file, path, most)
 
 
 def within(file: IO[bytes], path: Path, most: int) -> bytes:
-    """Return what an open file holds. Raises OSError if that is more than `most` bytes."""
+    """Return the content of an open file. Raises OSError if it has more than `most` bytes."""
     content = file.read(most + 1)
     if len(content) > most:
         raise OSError(EFBIG, f"it has more than {most:,} bytes", str(path))
@@ -39,8 +40,8 @@ def within(file: IO[bytes], path: Path, most: int) -> bytes:
 
 
 def text_of(path: Path, most: int) -> str:
-    """Return the text of a file in UTF-8, without the byte order mark that some editors write. Raises OSError as `content_of`
-    does, and ValueError if the file is no text, with words that follow the file's name."""
+    """Return the text of a file in UTF-8, without a byte order mark. Raises the errors of `content_of`, and ValueError if
+    the file is no text; the message continues a sentence that begins with the file's name."""
     try:
         text = content_of(path, most).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -51,7 +52,7 @@ def text_of(path: Path, most: int) -> str:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, and replace any file or link of its name. Raises OSError."""
+    """Write a file completely or not at all, and replace any file or link of the same name. Raises OSError."""
     with new_file(path) as file:
         file.write(content)
 
@@ -61,15 +62,15 @@ HALF = f".{'[0-9a-f]' * 16}.half"
 
 
 def remove_halves(folder: Path) -> None:
-    """Remove the files that killed processes had begun by `new_file`. No other process may write in the folder."""
+    """Remove the unfinished files that killed processes left (`new_file`). No other process may write in the folder."""
     for half in folder.glob(HALF):
         half.unlink(missing_ok=True)
 
 
 @contextmanager
 def new_file(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
-    """Open a file that takes the place of any file or link of its name once the block has ended, and only then. Two processes
-    can write a file at once: the later one replaces it. Raises OSError."""
+    """Open a new file. When the block ends, and only then, the file replaces any file or link of the same name. Two
+    processes can write a file at once; the later file replaces the earlier. Raises OSError."""
     half = path.with_name(f".{secrets.token_hex(8)}.half")
     with os.fdopen(os.open(half, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode), "w+b") as file:
         try:

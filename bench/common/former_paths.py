@@ -1,7 +1,7 @@
-"""The import paths from before the package had its rooms, for packs and packages of that time. Each path that they
-use still leads to its module, with all of its names, and a line on standard error says the present path.
+"""Support for the import paths from before the package had rooms, for packs and packages of that time. Each former path still
+leads to its module, with all names of the module, and a line on standard error gives the present path.
 
-`bench` puts the finder in place. It asks nothing but whether a name begins as a former path does.
+`bench` installs the finder. The finder only checks whether a name begins with a former path.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KEPT_NAMES = {
     "cli.authoring": "exchange.pack_of_rows exchange.pack_of_trace exchange.rows exchange.tables",
     "common": ("bounds digests errors files numbers paths raised registry seeding signals tokens toml values wording"),
     "read": "analysis overview render report studies.claims tables",
-    "read.analysis": "studies.by_model studies.plans studies.variants",
+    "read.analysis": "studies.plans",
     "read.claims": "studies.closed_forms",
     "read.tables": "studies.contrasts",
     "record": (
@@ -93,7 +93,7 @@ def present_path(name: str) -> str | None:
 
 
 class FormerPaths(MetaPathFinder, Loader):
-    """Finds modules by their former paths. The module is the present one, and not a second copy of it."""
+    """An import finder for former paths. The import returns the present module, and no second copy of it."""
 
     def __init__(self) -> None:
         self._specs: dict[str, ModuleSpec | None] = {}
@@ -114,12 +114,12 @@ class FormerPaths(MetaPathFinder, Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give the present module its own spec back, which the import has just replaced."""
+        """Restore the spec of the present module, which the import has just replaced."""
         assert module.__spec__ is not None
         module.__spec__ = self._specs.pop(module.__spec__.name)
 
 
 def install() -> None:
-    """Let former paths be imported."""
+    """Enable the import of former paths."""
     if not any(isinstance(finder, FormerPaths) for finder in sys.meta_path):
         sys.meta_path.insert(0, FormerPaths())

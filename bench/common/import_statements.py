@@ -1,4 +1,4 @@
-"""The import statements of a Python file, by which a digest finds the other files that belong to it."""
+"""The import statements of a Python file. A digest uses them to find the other files that belong to a pack."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Statement = ast.Import | ast.ImportFrom
 
 
 def statements_of(path: Path) -> tuple[Statement, ...]:
-    """Return all imports in a file, wherever they stand. A file that cannot be read, or is no Python, has none: either nothing
-    imports it, or the pack does not load."""
+    """Return all imports of a file, at any place in it. A file that cannot be read, or is no Python, has no imports: either
+    nothing imports the file, or the pack does not load."""
     try:
         return _imports_in(path.read_bytes())
     except (OSError, SyntaxError, ValueError):
@@ -21,12 +21,12 @@ def statements_of(path: Path) -> tuple[Statement, ...]:
 
 @lru_cache(maxsize=1024)
 def _imports_in(source: bytes) -> tuple[Statement, ...]:
-    """Return the imports of a source. The same source is parsed once, since each instance of a pack asks again."""
+    """Return the imports in source code. The result is cached, because each instance of a pack asks again."""
     return tuple(node for node in ast.walk(ast.parse(source)) if isinstance(node, Statement))
 
 
 def run_statements_in(node: ast.AST) -> Iterator[Statement]:
-    """Yield the imports in a syntax tree that are executed, without those below `if TYPE_CHECKING:`."""
+    """Yield the imports in a syntax tree that are executed, without the imports below `if TYPE_CHECKING:`."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, Statement):
             yield child

@@ -1,4 +1,4 @@
-"""Find the minimal sufficient sets of parts. Every set is tried that contains no smaller sufficient set."""
+"""The minimal sufficient sets of parts. Every set without a smaller sufficient set in it is tried."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Part = TypeVar("Part")
 async def minimal_sets(
     parts: Sequence[Part], suffices: Callable[[frozenset[Part]], Awaitable[bool]]
 ) -> tuple[frozenset[Part], ...]:
-    """Return all minimal sets of these parts that suffice, the smallest first.
+    """Return all minimal sufficient sets of these parts, the smallest first.
 
     Args:
         parts: What can be mended.

@@ -1,4 +1,4 @@
-"""Numbers from outside, within bounds that keep sums safe: a file can name any number."""
+"""Numbers from outside, within bounds in which sums are safe. A file can contain any number."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ Seconds = Annotated[float, Field(ge=-1e15, le=1e15, allow_inf_nan=False)]
 
 
 def no_number(text: str) -> NoReturn:
-    """Refuse a number that JSON does not have, such as NaN: the `parse_constant` of `json.loads`. Raises ValueError."""
+    """Reject a number that JSON does not have, for example NaN. This is the `parse_constant` of `json.loads`. Raises
+    ValueError."""
     raise ValueError(f"{text[:20]} is not a number in JSON; write a number, or null")
 
 
 def finite(text: str) -> float:
-    """Return a number with a fraction: the `parse_float` of `json.loads`. Raises ValueError if no float can hold it."""
+    """Return a number with a fraction. This is the `parse_float` of `json.loads`. Raises ValueError if no float can
+    represent the number."""
     number = float(text)
     return number if math.isfinite(number) else no_number(text)

@@ -1,4 +1,5 @@
-"""The folders of packs: below the roots that a user names, in the package, and in installed packages. No pack is imported.
+"""The folders of packs: below the folders that a user names, in this package, and in installed packages. No pack is
+imported.
 
 A package declares its folders as entry points in the group `recovery_bench.packs`.
 """
@@ -19,7 +20,7 @@ ENTRY = "scenario.py"
 
 @dataclass(frozen=True)
 class PacksPart(Part):
-    """A folder of packs. `folder` holds them as `scenarios/` does: `FOLDER/NAME/scenario.py`."""
+    """A folder of packs. Below `folder` each pack is `NAME/scenario.py`, as below `scenarios/`."""
 
     folder: Path
 
@@ -28,19 +29,21 @@ PACKAGED = Registry("folder of packs", PacksPart, plural="packs")
 
 
 def find_packs(roots: Iterable[Path]) -> dict[str, Path]:
-    """Return name -> folder of every pack under the roots. Beside the default root stand the packs in the package and those of
-    installed packages, unless it has packs of their names. Raises PackError if two packs under the roots share a name."""
+    """Return the folder of every pack under the roots, by the pack's name. The default root also has the packs in this
+    package and in installed packages, except for packs with a name that is already there. Raises PackError if two packs
+    under the roots share a name."""
     roots = list(roots)
     folders = _packs_in(roots)
     return _packs_in([part.folder for part in PACKAGED]) | _packs_in([SHIPPED]) | folders if roots == PACKS else folders
 
 
 def package_of(folder: Path) -> str:
-    """Return the installed package, with its version, that brings the pack in `folder`; "" if none does."""
+    """Return the installed package of the pack in `folder`, with its version; "" if no package has it."""
     return next((part.package for part in PACKAGED if folder.is_relative_to(part.folder)), "")
 
 
 def _packs_in(roots: Iterable[Path]) -> dict[str, Path]:
+    """Return the folders of the packs under the roots. Raises PackError if two packs share a name."""
     folders: dict[str, Path] = {}
     for root in roots:
         for path in sorted(root.glob(f"*/{ENTRY}")):

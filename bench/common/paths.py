@@ -1,4 +1,4 @@
-"""Where things are in a checkout, from the working directory, and which names folders there may have."""
+"""The places of files in a checkout, relative to the working directory, and the permitted names of folders."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "
 
 
 def state_folder() -> Path:
-    """Return the user's own folder for what commands remember. Raises RuntimeError if the user has no home.
+    """Return the user's folder for state that commands remember. Raises RuntimeError if the user has no home.
     https://specifications.freedesktop.org/basedir-spec/latest/"""
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "recovery-bench"
 
 
 def cache_folder(kind: str) -> Path:
-    """Return the user's cache folder for one kind of data kept about runs. Raises RuntimeError if the user has no home.
+    """Return the user's cache folder for one kind of data about runs. Raises RuntimeError if the user has no home.
     https://specifications.freedesktop.org/basedir-spec/latest/"""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "recovery-bench" / kind
 
 
 def expanded_path(written: str) -> Path:
-    """Return a path, `~` in front as the user's home. A home that nobody has stays as it is written."""
+    """Return a path in which a leading `~` is replaced by the user's home. The home of an unknown user is unchanged."""
     return Path(os.path.expanduser(written))  # noqa: PTH111  Path.expanduser raises there
 
 
 def folder_of(run: str) -> Path:
-    """Return the folder of a run that is named by its folder, its archive, or its name under results/. Raises ResultsError if
-    there is none and results/ has others; the message names the nearest."""
+    """Return the folder of a run. The run is given as its folder, its archive, or its name under results/. Raises
+    ResultsError if the run does not exist but results/ has others; the message gives the nearest name."""
     path = Path(run)
     if path.suffix == ".zip" and path.is_file():
         return path.with_suffix("")
@@ -57,7 +57,7 @@ def folder_of(run: str) -> Path:
 
 
 def runs_known() -> list[str]:
-    """Return the names of folders and archives under results/, at most MOST_NAMES of them."""
+    """Return the names of folders and archives under results/, at most MOST_NAMES names."""
     try:
         names = [path.name.removesuffix(".zip") for path in islice(RESULTS.iterdir(), MOST_NAMES)]
     except OSError:
@@ -66,13 +66,13 @@ def runs_known() -> list[str]:
 
 
 def name_of(folder: Path) -> str:
-    """Return a folder's name, however its path is written (`.` and `a/..` have no name)."""
+    """Return a folder's name for any form of its path (`.` and `a/..` have no name)."""
     return Path(os.path.normpath(Path.cwd() / folder)).name
 
 
 def named(parent: Path, name: str) -> Path:
-    """Return the folder of this name directly in `parent`, on every system. Raises ConfigError for a name that could lead
-    elsewhere."""
+    """Return the folder with this name directly in `parent`. Raises ConfigError for a name that could lead to another place
+    on some system."""
     shown = name if len(name) <= 60 else f"{name[:59]}…"
     problem = f"{shown!r} is no name for a folder in {parent}"
     if (device := name.partition(".")[0]).lower() in DEVICES:

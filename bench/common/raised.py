@@ -1,4 +1,4 @@
-"""Where in a folder an exception was raised, and its words in one line."""
+"""The place in a folder where an exception was raised, and the exception's text in one line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ NAME = vars(type)["__name__"].__get__
 
 
 def place_of(error: BaseException, folder: Path) -> str:
-    """Return `grader.py:12` for the last line in this folder that the exception passed through; "" if none."""
+    """Return the last line in this folder through which the exception passed, for example `grader.py:12`; "" if there is
+    none."""
     frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and isinstance(error.filename, str):
         frames.append((error.filename, error.lineno))
@@ -27,7 +28,8 @@ def place_of(error: BaseException, folder: Path) -> str:
 
 
 def text_of(error: BaseException) -> str:
-    """Return an exception's text in one line, cut if it is long. The class can be another person's, and its code can raise."""
+    """Return an exception's text in one line, shortened if it is long. The class can be code of another package, and its
+    methods can raise."""
     try:
         words = error.msg if isinstance(error, SyntaxError) else re.sub(r"bench_(pack|studies)_\w{12}\.?", "", str(error))
         text = " ".join(f"{words}".split())
@@ -37,5 +39,5 @@ def text_of(error: BaseException) -> str:
 
 
 def words_of(error: BaseException) -> str:
-    """Return `KeyError: 'apples'`, in one line and cut if it is long."""
+    """Return an exception's type and text, for example `KeyError: 'apples'`, in one line and shortened if it is long."""
     return f"{NAME(type(error))}: {text_of(error)}".rstrip(": ")

@@ -1,4 +1,4 @@
-"""The parts of the suite by kind: ours, and those of other packages.
+"""The registry of the suite's parts by kind: the built-in parts, and the parts of other packages.
 
 A kind of part, for instance a fault effect, has one type of entry. An entry says the part's name, what it can do and what it
 needs, so that no code asks for a part by its name to know that. `bench.entries` names the modules of our entries by kind.
@@ -39,7 +39,7 @@ ENTRIES = "bench.entries:ENTRIES"
 
 @dataclass(frozen=True)
 class Part:
-    """The fields of every kind's entries.
+    """The fields that entries of every kind have.
 
     name      the part's name in configs and tables
     extra     the optional dependency that brings its packages: `pip install '.[EXTRA]'`
@@ -56,16 +56,16 @@ class Part:
 
     @property
     def keys(self) -> Sequence[Hashable]:
-        """The keys that find it. No two parts of a kind share a key."""
+        """The keys under which the part is found. No two parts of a kind share a key."""
         return (self.name,)
 
     @property
     def modules(self) -> Sequence[str]:
-        """The modules with the code that a trial runs."""
+        """The modules with the code that a trial executes."""
         return ()
 
     def load(self, path: str) -> Any:
-        """Return what a path of this entry leads to.
+        """Return the object at an import path of this entry.
 
         Args:
             path: An import path, as a field of the entry has it.
@@ -86,7 +86,7 @@ class Part:
             raise ConfigError(f"{self.package}: '{path}' of '{self.name}' cannot be imported: {error}{needs}") from error
 
     def refuse_unknown(self, field_: str, values: Iterable[str], known: Sequence[str]) -> None:
-        """Refuse an entry with an unknown value in a field.
+        """Reject an entry with an unknown value in a field.
 
         Args:
             field_: The entry's field.
@@ -105,7 +105,7 @@ P = TypeVar("P", bound=Part)
 
 
 class Unusable(Exception):
-    """Code of another package that cannot be used. The text says why in one line."""
+    """The code of another package cannot be used. The text gives the reason in one line."""
 
 
 class Registry(Generic[P]):
@@ -122,7 +122,7 @@ class Registry(Generic[P]):
         self.group = f"{GROUPS}{self.plural}"
 
     def __iter__(self) -> Iterator[P]:
-        """Iterate over each part once, ours first."""
+        """Iterate over each part once, built-in parts first."""
         return iter(self._all[1])
 
     def __getitem__(self, key: Hashable) -> P:
@@ -134,7 +134,7 @@ class Registry(Generic[P]):
 
     @property
     def names(self) -> Sequence[str]:
-        """The names of the parts, ours first."""
+        """The names of the parts, built-in parts first."""
         return list(dict.fromkeys(part.name for part in self))
 
     def named(self, name: str, *more: str) -> P:
@@ -155,7 +155,7 @@ class Registry(Generic[P]):
         return self[name]
 
     def unknown(self, name: str, more: Iterable[str] = ()) -> str:
-        """Return the message on a name that no part has.
+        """Return the error message for a name that no part has.
 
         Args:
             name: The name.
@@ -173,11 +173,12 @@ class Registry(Generic[P]):
 
     @property
     def left_out(self) -> Sequence[str]:
-        """Why parts of other packages are missing, a line each."""
+        """The reasons why parts of other packages are missing, a line each."""
         return self._all[2]
 
     @cached_property
     def _all(self) -> tuple[Mapping[Hashable, P], Sequence[P], list[str]]:
+        """The parts by key, the parts in order, and the reasons why parts are missing."""
         parts: dict[Hashable, P] = {key: part for part in self.in_folders() for key in part.keys}
         for path in attribute_at(ENTRIES).get(self.plural, ()):
             for part in self._entries(attribute_at(path)):
@@ -190,7 +191,7 @@ class Registry(Generic[P]):
         return parts, tuple(dict.fromkeys(parts.values())), left_out
 
     def leave_out(self, part: P, why: str) -> None:
-        """Leave out a part that turned out to be of no use.
+        """Leave out a part that turned out to be unusable.
 
         Args:
             part: The part, of another package.
@@ -201,7 +202,7 @@ class Registry(Generic[P]):
     def _add(
         self, point: metadata.EntryPoint, distribution: metadata.Distribution, parts: dict[Hashable, P], left_out: list[str]
     ) -> None:
-        """Add the parts of an entry point, or say why they are left out."""
+        """Add the parts of an entry point, or record why they are left out."""
         package = f"{distribution.name} {distribution.version}"
         if newer := _newer(distribution):
             left_out.append(f"{package} is left out: it needs {newer}, and this is {metadata.version(DISTRIBUTION)}")
@@ -229,7 +230,7 @@ class Registry(Generic[P]):
             parts |= keys
 
     def _entries(self, value: Any) -> Sequence[P]:
-        """Return the value as entries. Raises TypeError if it is neither an entry nor a tuple or list of them."""
+        """Return the value of an entry point as entries. Raises TypeError if it is neither an entry nor a sequence of them."""
         several = value if isinstance(value, tuple | list) else (value,)
         entries = [entry for entry in several if isinstance(entry, self.entry)]
         if len(entries) < len(several):
@@ -244,8 +245,8 @@ def written_names(plural: str) -> list[str] | None:
         plural: The kind's plural.
 
     Returns:
-        The names as they stand in our code; None where parts lie in folders, where another package declares some, or where an
-        entry of ours is not written with its name as its first argument.
+        The names in the source code of the built-in parts. None if parts are in folders, if another package declares parts, or
+        if a built-in entry does not have its name as its first argument.
     """
     paths = attribute_at(ENTRIES).get(plural)
     if paths is None or any(point.group == f"{GROUPS}{plural}" for point, _ in _entry_points()[0]):
@@ -267,6 +268,7 @@ def written_names(plural: str) -> list[str] | None:
 
 
 def _binds(assigned: ast.Assign, name: str) -> bool:
+    """Return whether an assignment binds this name."""
     return any(isinstance(target, ast.Name) and target.id == name for target in assigned.targets)
 
 
@@ -294,7 +296,7 @@ def foreign_code(home: str | Path) -> Iterator[None]:
 
 
 def _require_texts(part: Part) -> None:
-    """Raise TypeError if a text of an entry is of another type, as Python lets it be."""
+    """Raise TypeError if a text field of an entry has another type."""
     for each in fields(part):
         value = getattr(part, each.name)
         if each.type == "str" and (not isinstance(value, str) or (each.name == "name" and not value)):
@@ -303,7 +305,7 @@ def _require_texts(part: Part) -> None:
 
 @cache
 def _entry_points() -> tuple[Sequence[tuple[metadata.EntryPoint, metadata.Distribution]], Sequence[str]]:
-    """Return the entry points of our groups in one order everywhere, and a line on each distribution that is unreadable."""
+    """Return the entry points of the suite's groups in a fixed order, and a line about each unreadable distribution."""
     declaring: dict[str, tuple[metadata.Distribution, Sequence[metadata.EntryPoint]]] = {}
     unread: list[str] = []
     for distribution in metadata.distributions():
@@ -323,7 +325,7 @@ def _entry_points() -> tuple[Sequence[tuple[metadata.EntryPoint, metadata.Distri
 
 
 def _newer(distribution: metadata.Distribution) -> str:
-    """Return the version of ours that a distribution requires, if it is not the installed one; else ""."""
+    """Return the version of this package that a distribution requires, if that version is not installed; else ""."""
     from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415  slow, and few have such a distribution
     from packaging.utils import canonicalize_name  # noqa: PLC0415  the same
 
@@ -337,7 +339,7 @@ def _newer(distribution: metadata.Distribution) -> str:
 
 
 def is_path(name: str) -> bool:
-    """Return whether a name is an import path, and not the name of a registered part.
+    """Return whether a name is an import path, and no name of a registered part.
 
     Args:
         name: A name in a config.
@@ -349,7 +351,7 @@ def is_path(name: str) -> bool:
 
 
 def attribute_at(path: str) -> Any:
-    """Return the object at an import path. Any exception of the import is passed on.
+    """Return the object at an import path. Every exception of the import is passed on.
 
     Args:
         path: `package.module:attribute`, or a module's name.

@@ -1,5 +1,5 @@
-"""How a long command is stopped and keeps what is recorded: by Ctrl-C, by a SIGTERM from another process, or by a SIGHUP when
-its terminal is closed."""
+"""The stop of a long command, which keeps the recorded data: by Ctrl-C, by a SIGTERM from another process, or by a SIGHUP
+when its terminal is closed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stop:
-    """A context in which the first of these signals calls `then`. `loop` is the running event loop. From then on a second one
-    ends the process at once: nothing waits for a thread, and no handler of Python runs.
+    """A context in which the first of these signals calls `then`. `loop` is the running event loop. From then on a second
+    signal ends the process at once, without waiting for threads or for Python's signal handlers.
 
     A command that was started in the background inherits an ignored SIGINT. Inside the context it is heard all the same. A
     SIGHUP that `nohup` ignores stays ignored.
@@ -43,6 +43,7 @@ class Stop:
                 signal.signal(number, handler)
 
     def _ask_to_stop(self, by: signal.Signals) -> None:
+        """Handle the first signal."""
         self.by = by
         self._let_go()
         for number in self._before:
@@ -51,12 +52,13 @@ class Stop:
         self._then()
 
     def _let_go(self) -> None:
+        """Restore the signal handlers."""
         for number in self._before:
             self._loop.remove_signal_handler(number)
 
 
 class AsCtrlC:
-    """A context in which SIGTERM and SIGHUP do what Ctrl-C does. A second SIGTERM ends the process at once.
+    """A context in which SIGTERM and SIGHUP act like Ctrl-C. A second SIGTERM ends the process at once.
 
     by   the signal that asked to stop; SIGINT if no other did
     """
@@ -84,8 +86,8 @@ class AsCtrlC:
 
 @contextmanager
 def presses_of_ctrl_c() -> Iterator[list[int]]:
-    """Tell a Ctrl-C in the block from a KeyboardInterrupt that code of another package raises: the list has an item for each
-    Ctrl-C. It stays empty where the present handler raises no KeyboardInterrupt."""
+    """Distinguish a Ctrl-C in the block from a KeyboardInterrupt that code of another package raises. The list gets an item
+    for each Ctrl-C. It remains empty if the present handler raises no KeyboardInterrupt."""
     presses: list[int] = []
 
     def press(number: int, _: FrameType | None) -> None:
@@ -109,12 +111,12 @@ def exit_code(by: signal.Signals) -> int:
 
 
 def _heard_signals() -> list[signal.Signals]:
-    """Return the signals of STOPPING, without a SIGHUP that is ignored."""
+    """Return the signals of STOPPING, without SIGHUP if it is ignored."""
     return [number for number in STOPPING if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN]
 
 
 def _leave_closed_terminal() -> None:
-    """Send to nowhere what would be written to a terminal that is closed: each write would fail."""
+    """Redirect the output for a closed terminal to the null device, because each write would fail."""
     for stream in (1, 2):
         if stat.S_ISCHR(os.fstat(stream).st_mode) and not os.isatty(stream):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream)

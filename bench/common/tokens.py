@@ -1,4 +1,4 @@
-"""One tokenizer for all models: tiktoken's cl100k_base. OpenAI's table for it is beside this file, so no network is needed.
+"""One tokenizer for all models: tiktoken's cl100k_base. OpenAI's table for it is in this folder, so no network is needed.
 
 Every text has a count. A long text takes a while, so code that shares an event loop counts it in a thread (`texts_to_count`
 names such texts): tiktoken releases the interpreter's lock.
@@ -59,13 +59,15 @@ STEP = 2**16
 
 
 class Counts:
-    """Counts by the text's digest, so that a long text's count takes no more memory than a word's."""
+    """Token counts by the digest of the text, so that the count of a long text takes as little memory as the count of a
+    word."""
 
     def __init__(self) -> None:
         self._known: dict[str, int] = {}
         self._keeping, self._counting = threading.Lock(), threading.Lock()
 
     def knows(self, text: str) -> bool:
+        """Return whether the count of this text is stored."""
         return digest_of(text) in self._known
 
     def of(self, text: str) -> int:
@@ -81,33 +83,35 @@ class Counts:
         return count
 
     def _of_long(self, text: str) -> int:
-        """Count a long text. One at a time, because this takes about fifty times the text's size in memory."""
+        """Count the tokens of a long text, one text at a time, because counting takes about fifty times the size of the text
+        in memory."""
         with self._counting:
             return sum(len(_encoding().encode_to_numpy(piece, disallowed_special=())) for piece in pieces(whole_text(text)))
 
 
 @cache
 def counts() -> Counts:
-    """Return the counts that are kept."""
+    """Return the stored counts of this process."""
     return Counts()
 
 
 def count_tokens(text: str) -> int:
-    """Return the number of tokens in `text`. Special tokens such as <|endoftext|> are counted as plain text."""
+    """Return the number of tokens in `text`. Special tokens such as <|endoftext|> count as plain text."""
     return counts().of(text)
 
 
 def texts_to_count(texts: Iterable[str]) -> list[str]:
-    """Return the texts that are long and not yet counted."""
+    """Return the long texts that are not yet counted."""
     return [text for text in texts if len(text) > LONG and not counts().knows(text)]
 
 
 def pieces(text: str, longest_blank: int = LONGEST_BLANK) -> Iterator[str]:
-    """Cut a text around its long rows of blanks, at places where cl100k_base cuts it too: the pieces' tokens are the text's.
+    r"""Split a text around its long rows of blanks, at places where cl100k_base splits it too. The sum of the pieces' tokens
+    is the count of the text.
 
     cl100k_base cuts a text by a pattern and tokenizes each part on its own. If a sign, and not a line end, follows a row of
-    blanks, `\\s+(?!\\S)` takes all blanks but the last. The part before the row ends at the row: no part continues from a sign
-    or a line end into two blanks. On its own, the row without its last blank is again one part, by `\\s++$`; and no part looks
+    blanks, `\s+(?!\S)` takes all blanks but the last. The part before the row ends at the row: no part continues from a sign
+    or a line end into two blanks. On its own, the row without its last blank is again one part, by `\s++$`; and no part looks
     back.
     """
     start = 0
@@ -120,7 +124,7 @@ def pieces(text: str, longest_blank: int = LONGEST_BLANK) -> Iterator[str]:
 
 
 def _rows(text: str, shortest: int) -> Iterator[tuple[int, int]]:
-    """Yield the beginning and end of each row of at least `shortest` blanks. Each holds one of the places looked at."""
+    """Yield the beginning and end of each row of at least `shortest` blanks. Each row contains one of the sampled places."""
     at = shortest - 1
     while at < len(text):
         if text[at] not in BLANKS:
@@ -137,6 +141,7 @@ def _rows(text: str, shortest: int) -> Iterator[tuple[int, int]]:
 
 
 def first_tokens(text: str, most: int) -> str:
-    """Return the text's first `most` tokens, or all of it if it has no more. A character that is cut through is left out."""
+    """Return the first `most` tokens of the text, or the whole text if it has no more. A character that would be split is
+    left out."""
     tokens = _encoding().encode_ordinary(text)
     return text if len(tokens) <= most else _encoding().decode(tokens[:most], errors="ignore")

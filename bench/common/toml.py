@@ -1,4 +1,4 @@
-"""Safe reading of any TOML file."""
+"""A safe reader for any TOML file."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _too_deep = re.compile(rf"(?<![\w-])(?:{_part}\.[ \t]*+){{{MOST_LEVELS}}}")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return a file's tables. Raises ConfigError if it cannot be read, is no TOML, is nested too deep, or has an extreme
-    number."""
+    """Return the tables of a file. Raises ConfigError if the file cannot be read, is no TOML, is nested too deep, or has an
+    extreme number."""
     try:
         text = text_of(path, MOST_BYTES)
     except OSError as error:
@@ -49,8 +49,8 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def _refuse_extremes(values: dict[str, Any]) -> None:
-    """Raise ValueError for more than MOST_LEVELS levels, a number beyond LARGEST or FURTHEST, or a zero character, which no
-    path may hold. It goes level by level, because Python bounds recursion."""
+    """Raise ValueError for more than MOST_LEVELS levels, for a number beyond LARGEST or FURTHEST, or for a zero character,
+    which no path may contain. The values are checked level by level, because Python bounds recursion."""
     level: list[tuple[str, Any]] = [("", values)]
     for _ in range(MOST_LEVELS):
         below = list[tuple[str, Any]]()

@@ -1,4 +1,4 @@
-"""Dataclasses that are frozen only for the type checker and fast to make, and properties that are computed once.
+"""Dataclasses that are frozen only for the type checker and are fast to create, and properties that are computed once.
 
 A frozen class of `dataclasses` sets each field by `object.__setattr__`, which takes several times as long. A call to a model
 makes about forty values, so this would be a tenth of our own time.

@@ -1,4 +1,5 @@
-"""Words: numbers of things, and what is wrong with a value from outside, put so that a person knows what to write instead."""
+"""Words for people: counts of things, and violations of values from outside, phrased so that a person knows what to write
+instead."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ LONGEST = 60
 
 @dataclass(frozen=True)
 class Violation:
-    """One thing that is wrong. `place` is the path to the value, "" for the whole value; `kind` is pydantic's error type."""
+    """A violation of a schema. `place` is the path of the value, "" for the whole value; `kind` is pydantic's error type."""
 
     place: str
     kind: str
@@ -53,27 +54,30 @@ class Violation:
 
     @property
     def line(self) -> str:
+        """The place and the words, in one line."""
         return f"{self.place}: {self.words}" if self.place else self.words
 
 
 def plural(count: int, noun: str) -> str:
+    """Return a count with its noun in singular or plural."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def first_of(error: ValidationError, most: int = 1) -> list[ErrorDetails]:
-    """Return the first things that are wrong, in pydantic's order. Pydantic always lists all: input from outside is bounded
-    before it is validated (`bench.common.bounds`), and so is the list."""
+    """Return the first violations, in pydantic's order. Pydantic always lists all violations; the list is bounded because
+    input from outside is bounded before validation (`bench.common.bounds`)."""
     return error.errors(include_url=False)[:most]
 
 
 def first_violation(error: ValidationError, kind: str = "") -> Violation:
-    """Return the first thing that is wrong, or the first of this kind if there is one."""
+    """Return the first violation, or the first of this kind if there is one."""
     details = first_of(error, error.error_count())
     detail = next((detail for detail in details if detail["type"] == kind), details[0])
     return Violation(".".join(str(step) for step in detail["loc"]), detail["type"], _words(detail))
 
 
 def _words(detail: ErrorDetails) -> str:
+    """Return the words for a violation."""
     phrase = PHRASES.get(detail["type"])
     if phrase is None:
         return detail["msg"].removeprefix("Value error, ")
@@ -85,5 +89,6 @@ def _words(detail: ErrorDetails) -> str:
 
 
 def _show(value: object) -> str:
+    """Return a value as a short text."""
     text = repr(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -1,4 +1,4 @@
-"""The JSON of a file that others made: one value, or several, one after another or one in each line."""
+"""The JSON content of files that other programs wrote: one value, or several values one after another or one in each line."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ def bytes_of(path: Path) -> bytes:
         raise ResultsError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def json_of(where: str, content: bytes) -> Any:
-    """Return the value that a text of JSON holds; of several values a list.
+def json_of(file_name: str, content: bytes) -> Any:
+    """Return the JSON value of a text; for several values, a list.
 
     Args:
-        where: The file, which begins the lines of errors.
+        file_name: The file, named in messages of errors.
         content: The text, in an encoding of JSON.
 
     Raises:
         ResultsError: It is no JSON, is cut, or holds too many values. The line says where.
     """
-    if why := excess_in(content, SPARSE):
-        raise ResultsError(f"{where}: is not read: {why}")
+    if excess := excess_in(content, SPARSE):
+        raise ResultsError(f"{file_name}: is not read: {excess}")
     try:
         text = content.decode(json.detect_encoding(content)).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise ResultsError(
-            f"{where}: is no text in UTF-8 (byte {error.start}); of OTLP its JSON is read, and not its protobuf"
+            f"{file_name}: is no text in UTF-8 (byte {error.start}); of OTLP its JSON is read, and not its protobuf"
         ) from error
     decoder, values, begin = json.JSONDecoder(), list[Any](), BEGIN.search(text)
     try:
@@ -53,13 +53,15 @@ def json_of(where: str, content: bytes) -> Any:
             values.append(value)
             begin = BEGIN.search(text, end)
     except RecursionError as error:
-        raise ResultsError(f"{where}: is not read: it is nested too deeply") from error
+        raise ResultsError(f"{file_name}: is not read: it is nested too deeply") from error
     except json.JSONDecodeError as error:
         cut = error.pos >= len(text.rstrip()) - 1 or "Unterminated" in error.msg
-        what = "is cut: its JSON ends in the middle; fetch it again" if cut else "is no JSON"
-        raise ResultsError(f"{where}: {what} (line {error.lineno}, column {error.colno})") from error
+        problem = "is cut: its JSON ends in the middle; fetch it again" if cut else "is no JSON"
+        raise ResultsError(f"{file_name}: {problem} (line {error.lineno}, column {error.colno})") from error
     except ValueError as error:
-        raise ResultsError(f"{where}: is not read: a number has more than {sys.get_int_max_str_digits():,} digits") from error
+        raise ResultsError(
+            f"{file_name}: is not read: a number has more than {sys.get_int_max_str_digits():,} digits"
+        ) from error
     if not values:
-        raise ResultsError(f"{where}: is no JSON, but empty")
+        raise ResultsError(f"{file_name}: is no JSON, but empty")
     return values[0] if len(values) == 1 else values

@@ -30,10 +30,11 @@ def kind_of(call: RecordedCall) -> str:
 class ErrorRepair:
     """The calls that followed a tool error.
 
-    calls    from the error to the same tool's next success; None if the tool never succeeded again in the trial
-    same     from the error to the next success of the same call; None if it never succeeded again
-    tokens   what the error added: its own message and those up to that success, whose answer is not among them
-    whole    of the messages behind the error, with that success's answer
+    calls    the number of calls from the error to the next success of the same tool; None if the tool never succeeded again
+    same     the number of calls from the error to the next success of the same call; None if the call never succeeded again
+    tokens   the tokens that the error added: its own message and the messages up to the success, without the answer of the
+    success
+    whole    the tokens of the messages after the error, with the answer of the success
     again    whether the next call is the same call
     """
 
@@ -53,16 +54,16 @@ def repairs(trial: RecordedTrial) -> Iterator[ErrorRepair]:
     for place in reversed(range(len(trial.calls))):
         call = trial.calls[place]
         if call.failed and call.answered is not None:
-            good, same = tools.get(call.tool), calls.get(call.key)
-            end = None if good is None else trial.calls[good].answered
+            success, same_success = tools.get(call.tool), calls.get(call.key)
+            success_turn = None if success is None else trial.calls[success].answered
             all_repairs.append(
                 ErrorRepair(
                     call,
                     kind_of(call),
-                    None if good is None else good - place,
-                    None if same is None else same - place,
-                    None if end is None else tokens[max(end, call.answered)] - tokens[call.answered],
-                    None if end is None else tokens[max(end, call.answered) + 1] - tokens[call.answered + 1],
+                    None if success is None else success - place,
+                    None if same_success is None else same_success - place,
+                    None if success_turn is None else tokens[max(success_turn, call.answered)] - tokens[call.answered],
+                    None if success_turn is None else tokens[max(success_turn, call.answered) + 1] - tokens[call.answered + 1],
                     place + 1 < len(trial.calls) and trial.calls[place + 1].key == call.key,
                 )
             )

@@ -1,4 +1,4 @@
-"""Read a file of trials that other people recorded. The format is recognized among the known formats."""
+"""The reading of files of trials that other people recorded. The format is recognized among the known formats."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def read_recorded(path: Path) -> RecordedRun | None:
     """
     content = bytes_of(path)
     try:
-        run = _of_archive(str(path), content) if content.startswith(b"PK") else _of_json(str(path), content)
+        run = _read_archive(str(path), content) if content.startswith(b"PK") else _read_json(str(path), content)
     except ValidationError as error:
         raise ResultsError(f"{path}: is not read: {one_line(first_violation(error).line, 300)}") from error
     return run and replace(run, sha256=hashlib.sha256(content).hexdigest())
 
 
 def recorded_run(path: Path) -> RecordedRun:
-    """Return the trials of a file. Raises ResultsError as `read_recorded` does, and if the file is in another format."""
+    """Return the trials of a file. Raises ResultsError if `read_recorded` does, or if the file is in another format."""
     run = read_recorded(path)
     if run is None:
         raise ResultsError(
@@ -62,44 +62,50 @@ def recorded_run(path: Path) -> RecordedRun:
     return run
 
 
-def _of_json(where: str, content: bytes) -> RecordedRun | None:
-    value = json_of(where, content)
-    first = (value[0] if value else None) if isinstance(value, list) else value
-    if not isinstance(first, dict):
+def _read_json(file_name: str, content: bytes) -> RecordedRun | None:
+    """Return the trials of a JSON file; None if its format is unknown."""
+    value = json_of(file_name, content)
+    first_value = (value[0] if value else None) if isinstance(value, list) else value
+    if not isinstance(first_value, dict):
         return None
-    if isinstance(value, list) and first.keys() >= SIMULATIONS:
-        value, first = {"simulations": value}, {"simulations": value}
+    if isinstance(value, list) and first_value.keys() >= SIMULATIONS:
+        value, first_value = {"simulations": value}, {"simulations": value}
     for form in FORMATS:
-        if first.keys() >= form.members and form.each == isinstance(value, list):
+        if first_value.keys() >= form.members and form.each == isinstance(value, list):
             if is_too_deep(value):
-                raise ResultsError(f"{where}: is not read: it is nested too deeply")
-            return form.made(where, value)
+                raise ResultsError(f"{file_name}: is not read: it is nested too deeply")
+            return form.read_trials(file_name, value)
     return None
 
 
-def _of_archive(where: str, content: bytes) -> RecordedRun | None:
-    """Return the run of an Inspect log, or None if the archive is something else. The files in the archive are counted before
-    any of them is unpacked."""
+def _read_archive(file_name: str, content: bytes) -> RecordedRun | None:
+    """Return the trials of an Inspect log; None if the archive is something else. The files in the archive are counted
+    before any file is unpacked."""
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
-            members = [each for each in archive.infolist() if not each.is_dir()]
-            if len(members) > MOST_MEMBERS or sum(each.file_size for each in members) > LARGEST:
-                raise ResultsError(f"{where}: is not read: it unpacks to more than {LARGEST:,} bytes or {MOST_MEMBERS:,} files")
-            names = [each.filename for each in members]
+            members = [info for info in archive.infolist() if not info.is_dir()]
+            if len(members) > MOST_MEMBERS or sum(info.file_size for info in members) > LARGEST:
+                raise ResultsError(
+                    f"{file_name}: is not read: it unpacks to more than {LARGEST:,} bytes or {MOST_MEMBERS:,} files"
+                )
+            names = [info.filename for info in members]
             if "header.json" not in names:
                 return None
-            header = inspect_logs.InspectHeader.model_validate(_member(where, archive, "header.json"))
-            wanted = sorted(name for name in names if name.startswith("samples/") and name.endswith(".json"))
-            samples = [inspect_logs.InspectSample.model_validate(_member(where, archive, name)) for name in wanted]
+            header = inspect_logs.InspectHeader.model_validate(_member(file_name, archive, "header.json"))
+            sample_names = sorted(name for name in names if name.startswith("samples/") and name.endswith(".json"))
+            samples = [inspect_logs.InspectSample.model_validate(_member(file_name, archive, name)) for name in sample_names]
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, OSError, EOFError) as error:
-        raise ResultsError(f"{where}: the archive is cut or packed in an unknown way: {one_line(str(error), 120)}") from error
-    return inspect_logs.inspect_run(where, header, samples)
+        raise ResultsError(
+            f"{file_name}: the archive is cut or packed in an unknown way: {one_line(str(error), 120)}"
+        ) from error
+    return inspect_logs.inspect_run(file_name, header, samples)
 
 
-def _member(where: str, archive: zipfile.ZipFile, name: str) -> Any:
+def _member(archive_name: str, archive: zipfile.ZipFile, name: str) -> Any:
+    """Return the JSON value of a file in an archive."""
     with closing(unpack(archive, archive.getinfo(name))) as file:
         content = b"".join(iter(partial(file.read1, BLOCK), b""))
-    value = json_of(f"{where}: {name}", content)
+    value = json_of(f"{archive_name}: {name}", content)
     if is_too_deep(value):
-        raise ResultsError(f"{where}: {name} is nested too deeply")
+        raise ResultsError(f"{archive_name}: {name} is nested too deeply")
     return value

@@ -1,8 +1,8 @@
-"""Send the recorded tool calls of other people to the user's own MCP server, which works on copies of its store.
+"""A re-execution of other people's recorded tool calls on the user's own MCP server, which works on copies of its store.
 
-What the server answers is compared with what was recorded, and its store at the end with the store after the calls that the
-task's authors name as right. Then each effect is delivered twice, lost, or done anew after a restart from nothing, with the
-recorded suffix behind it: nobody knows what the model would have done instead.
+The server's answers are compared with the recorded answers. Its store at the end is compared with the store after the calls
+that the task's authors name as right. Then each effect is delivered twice, lost, or done again after a restart with an empty
+store, followed by the rest of the recorded calls. Nobody knows what the model would have done instead.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 
 from bench.common.errors import ConfigError, one_line
 from bench.common.files import opened
-from bench.elsewhere.tool_server import AskedServer, ToolAnswer
+from bench.elsewhere.tool_server import McpServerProcess, ToolAnswer
 from bench.elsewhere.trials import RecordedCall, RecordedRun, RecordedTrial
 from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.stores import Stores
@@ -37,18 +37,18 @@ ReplayedCall = tuple[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """The user's server.
+    """The settings of the user's server.
 
-    words      its command; `{store}` in it is the path of the store's copy
-    variables  its variables, likewise
-    store      a file, an SQLite database or a folder that holds its first state; without it an empty folder, which the first
-               recorded read fills
-    ignore     what of the store no witness reads
-    reads      patterns of tools that change nothing. This is checked at the end of a trial: a change that another call follows
-               is taken for that call's
-    apart      members of JSON answers that are not compared, as another version of the server has others
-    answer_at  the member of a JSON answer, its names joined by dots, in which the recorded text stands
-    withheld   how recorded answers begin that came from no server, such as an injected error
+    words      the server's command; `{store}` is replaced by the path of the store's copy
+    variables  the server's environment variables; `{store}` is replaced as well
+    store      a file, an SQLite database or a folder with the first state of the store; without it an empty folder, which
+    the first recorded read fills
+    ignore     the parts of the store that no witness reads
+    reads      patterns of tools that change nothing. This is checked at the end of a trial: a change before another call
+    counts as a change by that call
+    apart      members of JSON answers that are not compared, because another version of the server has other values
+    answer_at  the path of the member of a JSON answer that contains the recorded text, joined by dots
+    withheld   the beginning of recorded answers that came from no server, for example injected errors
     """
 
     words: tuple[str, ...]
@@ -88,33 +88,34 @@ class ServerSettings:
 
 
 def likeness(recorded: str, answered: str, apart: frozenset[str] = frozenset()) -> Literal["equal", "alike", "differs"]:
-    """Return how alike two answers are: equal letter for letter, equal as JSON, or alike.
+    """Return how similar two answers are: equal as text or as JSON, alike, or different.
 
-    Answers of two versions of a server are alike if they differ only in members of JSON that one of them lacks and that are
-    null or in `apart`, or in the case of letters of another text.
+    Answers of two versions of a server are alike if they differ only in JSON members that one of them lacks and that are
+    null or in `apart`, or in upper and lower case of a text that is no JSON.
     """
     if recorded == answered:
         return "equal"
     try:
-        then, now = json.loads(recorded), json.loads(answered)
-        if then == now:
+        recorded_value, answered_value = json.loads(recorded), json.loads(answered)
+        if recorded_value == answered_value:
             return "equal"
-        return "alike" if _are_alike(then, now, apart) else "differs"
+        return "alike" if _are_alike(recorded_value, answered_value, apart) else "differs"
     except (ValueError, RecursionError):
         return "alike" if recorded.casefold() == answered.casefold() else "differs"
 
 
-def _are_alike(then: Any, now: Any, apart: frozenset[str]) -> bool:
-    if isinstance(then, dict) and isinstance(now, dict):
+def _are_alike(recorded: Any, answered: Any, apart: frozenset[str]) -> bool:
+    """Return whether two JSON values differ only in members that do not count."""
+    if isinstance(recorded, dict) and isinstance(answered, dict):
         return all(
-            _are_alike(then[name], now[name], apart)
-            if name in then and name in now
-            else name in apart or then.get(name, now.get(name)) is None
-            for name in {*then, *now}
+            _are_alike(recorded[name], answered[name], apart)
+            if name in recorded and name in answered
+            else name in apart or recorded.get(name, answered.get(name)) is None
+            for name in {*recorded, *answered}
         )
-    if isinstance(then, list) and isinstance(now, list):
-        return len(then) == len(now) and all(_are_alike(*pair, apart) for pair in zip(then, now, strict=True))
-    return bool(then == now)
+    if isinstance(recorded, list) and isinstance(answered, list):
+        return len(recorded) == len(answered) and all(_are_alike(*pair, apart) for pair in zip(recorded, answered, strict=True))
+    return bool(recorded == answered)
 
 
 @dataclass(frozen=True)
@@ -137,11 +138,11 @@ class StoreEnd:
 
 @dataclass(frozen=True)
 class Consequence:
-    """The result of a trial in which one effect was delivered in another way, and the rest of the recorded calls followed.
+    """The end of a trial in which one effect was delivered in another way, followed by the rest of the recorded calls.
 
-    refused   whether the second delivery was answered by an error
+    refused   whether the second delivery was answered with an error
     changed   whether the store at the end differs from the clean end
-    wrong     whether the trial turns wrong by that: it was solved, and its clean end was the right one
+    wrong     whether the changed end makes a solved trial wrong; None if the trial was not solved
     """
 
     tool: str
@@ -155,13 +156,13 @@ class Consequence:
 class Reexecuted:
     """A trial after its calls were sent again.
 
-    answers       how many were compared
-    alike         how many of them are not equal, but alike
-    differing     those that differ
-    lacking       the tool of each call that the server does not have: it is not sent
-    state         whether the end is the right one, as the task's authors name it; None if they name none
-    effects       places of the calls that changed the store
-    consequences  of each effect, delivered in other ways; none if an answer differs
+    answers       the number of compared answers
+    alike         the number of answers that are not equal, but alike
+    differing     the answers that differ
+    lacking       the tools of the calls that were not sent, because the server lacks the tool
+    state         whether the end of the store is the right end that the task's authors name; None if they name none
+    effects       the indexes of the calls that changed the store
+    consequences  the results of delivering each effect in other ways; empty if an answer differs
     """
 
     trial: RecordedTrial
@@ -175,8 +176,8 @@ class Reexecuted:
 
 
 class Reexecution:
-    """Sends the calls of trials again, one trial after another. `tools` are the tools that the server lists, known after the
-    first trial."""
+    """Sends the calls of trials again, one trial after another. `tools` are the tools that the server lists; they are known
+    after the first trial."""
 
     def __init__(self, settings: ServerSettings, folder: Path):
         self._settings, self._folder = settings, folder
@@ -204,90 +205,103 @@ class Reexecution:
                 await self._stores.remove()
 
     async def _make_store(self, calls: Sequence[RecordedCall]) -> None:
-        where = self._settings.store
-        if where is None:
-            where = self._folder / "first"
-            where.mkdir()
+        """Copy the store, and read its first state. Without a store, the first recorded read lets the server create one."""
+        store_path = self._settings.store
+        if store_path is None:
+            store_path = self._folder / "first"
+            store_path.mkdir()
             reads = [call for call in calls if self._settings.is_read(call.tool) and self._settings.is_replayed(call)]
-            async with self._server(str(where)) as server:  # it may make its store at its first call
+            async with self._server(str(store_path)) as server:  # it may make its store at its first call
                 for call in reads:
                     if await server.call(call.tool, call.arguments):
                         break
         variables = {"STORE": STORE}
-        stores = [StoreSettings("store", _kind(where), str(where), variables, ignore=self._settings.ignore)]
+        stores = [StoreSettings("store", _kind(store_path), str(store_path), variables, ignore=self._settings.ignore)]
         self._stores = Stores.of(stores, self._folder / "copies", settle=0.0, secret=os.urandom(16))
         await self._stores.make()
         self._first = (await self._stores.read()).digest
 
     @asynccontextmanager
-    async def _server(self, store: str) -> AsyncIterator[AskedServer]:
+    async def _server(self, store: str) -> AsyncIterator[McpServerProcess]:
+        """Start a server on this copy of the store."""
         words = [word.replace(STORE, store) for word in self._settings.words]
         variables = {name: text.replace(STORE, store) for name, text in self._settings.variables.items()}
-        async with AskedServer(words, {**os.environ, **variables}) as server:
+        async with McpServerProcess(words, {**os.environ, **variables}) as server:
             self.tools = server.tools
             yield server
 
     async def _replay(
-        self, calls: Sequence[ReplayedCall], after: Callable[[int], bool] = lambda _: False
+        self, calls: Sequence[ReplayedCall], reads_store_after: Callable[[int], bool] = lambda _: False
     ) -> tuple[list[ToolAnswer | None], list[str]]:
-        """Send calls to a new process that works on a new copy of the store. Return the answers (None if the server lacks the
-        tool), and the digests of the store after each call that `after` selects, and at the end."""
+        """Send calls to a new process that works on a new copy of the store.
+
+        Args:
+            calls: The calls.
+            reads_store_after: A function that selects calls, by index, after which the store is read.
+
+        Returns:
+            The answers (None if the server lacks the tool), and the digests of the store after each selected call and at the
+                end.
+        """
         if self._stores:
             await self._stores.reset()
         answers, digests = list[ToolAnswer | None](), list[str]()
         async with self._server(self._stores.environment["STORE"] if self._stores else "") as server:
             for place, (tool, arguments) in enumerate(calls):
                 answers.append(await server.call(tool, arguments))
-                if self._stores and after(place):
+                if self._stores and reads_store_after(place):
                     digests.append((await self._stores.read()).digest)
             if self._stores and any(not self._settings.is_read(tool) for tool, _ in calls):
                 digests.append((await self._stores.read()).digest)
         return answers, digests or [self._first]
 
     async def _trial(self, trial: RecordedTrial, danger: bool) -> Reexecuted:
-        kept = [call for call in trial.calls if self._settings.is_replayed(call)]
-        calls = [(call.tool, call.arguments) for call in kept]
-        witnessed = [place for place, call in enumerate(kept) if not (call.failed or self._settings.is_read(call.tool))]
+        """Send the calls of a trial again, and compare the answers and the end of the store."""
+        sent_calls = [call for call in trial.calls if self._settings.is_replayed(call)]
+        calls = [(call.tool, call.arguments) for call in sent_calls]
+        witnessed = [place for place, call in enumerate(sent_calls) if not (call.failed or self._settings.is_read(call.tool))]
         answers, digests = await self._replay(calls, witnessed.__contains__)
-        lacking = tuple(call.tool for call, answer in zip(kept, answers, strict=True) if answer is None)
+        lacking = tuple(call.tool for call, answer in zip(sent_calls, answers, strict=True) if answer is None)
         differing, alike = list[DifferingAnswer](), 0
-        for place, (call, answer) in enumerate(zip(kept, answers, strict=True)):
+        for place, (call, answer) in enumerate(zip(sent_calls, answers, strict=True)):
             if answer is not None:
-                how = likeness(call.answer, text := self._settings.text_of(answer), self._settings.apart)
-                alike += how == "alike"
-                differing += [DifferingAnswer(place, call.tool, call.answer, text)] * (how == "differs")
-        result = Reexecuted(trial, len(kept) - len(lacking), alike, tuple(differing), lacking)
+                delivery = likeness(call.answer, text := self._settings.text_of(answer), self._settings.apart)
+                alike += delivery == "alike"
+                differing += [DifferingAnswer(place, call.tool, call.answer, text)] * (delivery == "differs")
+        result = Reexecuted(trial, len(sent_calls) - len(lacking), alike, tuple(differing), lacking)
         if not self._stores:
             return result
-        end, before, effects = digests[-1], self._first, list[int]()
+        end, digest_before, effects = digests[-1], self._first, list[int]()
         for place, digest in zip(witnessed, digests, strict=False):
-            if digest != before:
+            if digest != digest_before:
                 effects.append(place)
-            before = digest
-        if end != before and not differing:
+            digest_before = digest
+        if end != digest_before and not differing:
             raise ConfigError(
                 f"task {one_line(trial.task, 60)}: a call that failed, or whose tool --read names, changed the store"
             )
-        right = await self._right_end(trial)
-        state = None if right is None else end == right
+        right_end = await self._right_end(trial)
+        state = None if right_end is None else end == right_end
         consequences = []
         if danger and not differing:
             solved = trial.solved is True and state is not False
             for place in effects:
-                consequences += [await self._consequence(calls, place, how, end, solved) for how in ("twice", "lost", "anew")]
+                consequences += [
+                    await self._consequence(calls, place, delivery, end, solved) for delivery in ("twice", "lost", "anew")
+                ]
             if effects:
                 consequences.append(await self._consequence(calls, effects[-1], "keyed", end, solved))
         return replace(result, state=state, effects=tuple(effects), consequences=tuple(consequences))
 
     async def _right_end(self, trial: RecordedTrial) -> str | None:
-        """Return the store's digest after the calls that the task's authors name, or None if the server does not have them."""
+        """Return the digest of the store after the calls that the task's authors name; None if the server lacks their tools."""
         writes = self._writes(trial.expected or ())
-        known = trial.expected is not None and all(tool in self.tools for tool, _ in writes)
-        return (await self._end(writes)).digest if known else None
+        has_tools = trial.expected is not None and all(tool in self.tools for tool, _ in writes)
+        return (await self._end(writes)).digest if has_tools else None
 
     async def _end(self, writes: Sequence[ReplayedCall]) -> StoreEnd:
-        """Return the state to which these calls lead, of which only calls that can change the store are sent. The same calls
-        are sent only once."""
+        """Return the end of the store after these calls. Only calls that can change the store are sent, and equal sequences
+        of calls are sent only once."""
         key = json.dumps(writes, sort_keys=True)
         if key not in self._ends:
             answers, digests = await self._replay(writes) if writes else ([], [self._first])
@@ -295,24 +309,29 @@ class Reexecution:
         return self._ends[key]
 
     async def _consequence(
-        self, calls: Sequence[ReplayedCall], place: int, how: Delivered, end: str, solved: bool
+        self, calls: Sequence[ReplayedCall], place: int, delivery: Delivered, end: str, solved: bool
     ) -> Consequence:
-        begin, suffix = self._writes(calls[: place + 1]), self._writes(calls[place + 1 :])
-        again: Sequence[ReplayedCall] = {"twice": begin[-1:], "anew": begin, "lost": [], "keyed": []}[how]
-        reached = await self._end([*(begin[:-1] if how == "lost" else begin), *again, *suffix])
-        refused = bool(again) and reached.refused[len(begin) + len(again) - 1]
-        changed = reached.digest != end
-        return Consequence(calls[place][0], how, refused, changed, changed if solved else None)
+        """Deliver an effect in another way, send the rest of the calls, and return the result."""
+        calls_before, suffix = self._writes(calls[: place + 1]), self._writes(calls[place + 1 :])
+        second_delivery: Sequence[ReplayedCall] = {"twice": calls_before[-1:], "anew": calls_before, "lost": [], "keyed": []}[
+            delivery
+        ]
+        end_reached = await self._end([*(calls_before[:-1] if delivery == "lost" else calls_before), *second_delivery, *suffix])
+        refused = bool(second_delivery) and end_reached.refused[len(calls_before) + len(second_delivery) - 1]
+        changed = end_reached.digest != end
+        return Consequence(calls[place][0], delivery, refused, changed, changed if solved else None)
 
     def _writes(self, calls: Sequence[ReplayedCall]) -> list[ReplayedCall]:
         """Return the calls that can change the store. Other calls need not be sent again."""
         return [call for call in calls if not self._settings.is_read(call[0])]
 
     def _is_refusal(self, answer: ToolAnswer | None) -> bool:
+        """Return whether an answer is an error."""
         return answer is not None and (answer.failed or self._settings.text_of(answer).startswith("Error"))
 
 
 def _kind(path: Path) -> str:
+    """Return the kind of the store at this path. Raises ConfigError if the file cannot be read."""
     if path.is_dir():
         return "folder"
     try:
@@ -335,24 +354,27 @@ class ToolDanger:
 
 
 def danger_of(trials: Sequence[Reexecuted]) -> Mapping[tuple[str, Delivered], ToolDanger]:
-    """Return the counts by tool and delivery, the most dangerous tool first."""
-    every = [each for trial in trials for each in trial.consequences]
-    counted = Counter((each.tool, each.delivered) for each in every)
-    doubled = Counter(each.tool for each in every if each.delivered == "twice" and each.changed)
+    """Return the counts for each tool and kind of delivery, the most dangerous tool first."""
+    consequences = [consequence for trial in trials for consequence in trial.consequences]
+    counted = Counter((consequence.tool, consequence.delivered) for consequence in consequences)
+    doubled = Counter(
+        consequence.tool for consequence in consequences if consequence.delivered == "twice" and consequence.changed
+    )
 
     def order(item: tuple[tuple[str, Delivered], int]) -> tuple[int, str, int]:
-        (tool, how), _ = item
-        return -doubled[tool], tool, get_args(Delivered).index(how)
+        """Return the sort key of a tool and a kind of delivery."""
+        (tool, delivery), _ = item
+        return -doubled[tool], tool, get_args(Delivered).index(delivery)
 
     return {
         key: ToolDanger(
             number,
-            sum(each.refused and not each.changed for each in these),
-            sum(not each.refused and not each.changed for each in these),
-            sum(each.changed for each in these),
-            sum(each.wrong is not None for each in these),
-            sum(each.wrong is True for each in these),
+            sum(consequence.refused and not consequence.changed for consequence in group),
+            sum(not consequence.refused and not consequence.changed for consequence in group),
+            sum(consequence.changed for consequence in group),
+            sum(consequence.wrong is not None for consequence in group),
+            sum(consequence.wrong is True for consequence in group),
         )
         for key, number in sorted(counted.items(), key=order)
-        for these in [[each for each in every if (each.tool, each.delivered) == key]]
+        for group in [[consequence for consequence in consequences if (consequence.tool, consequence.delivered) == key]]
     }

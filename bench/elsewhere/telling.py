@@ -1,7 +1,8 @@
-"""What happened in a run that was recorded elsewhere: which calls were made again with equal arguments, after what, whether
-anything shows that the first was not done, what was spent after each error, and what the file cannot say.
+"""The report of `bench import` on a run recorded elsewhere: the calls that were repeated with equal arguments, what preceded
+each repetition, whether anything shows that the first call was not done, the cost after each error, and what the file cannot
+say.
 
-A recording is evidence, and no scenario: nothing here is run again.
+A recording is evidence. Nothing in it is run again.
 """
 
 from __future__ import annotations
@@ -53,14 +54,19 @@ AnswerShows = Literal["done", "refused", "unclear", "open"]
 none at all, that comes whether it was done or not."""
 ERROR = re.compile(r"\berror\b|exception|traceback|fail(ed|ure)|refused|timed?[- ]?out|\b50[0-9]\b|unavailable", re.IGNORECASE)
 ORDER: tuple[AnswerShows, ...] = ("open", "done", "unclear", "refused")
-"""The gravest first."""
+"""The most severe first."""
 HEAD = 300
 """Characters of an answer in which an error is looked for."""
 
 
 @dataclass(frozen=True)
-class ToldCall:
-    """A call of a tool in a log. `step` is the number of the model's call that asked for it, `place` its place in the log."""
+class LoggedCall:
+    """A tool call in a log.
+
+    call    the call
+    step    the number of the model's call that asked for it
+    place   the index of the call in the log
+    """
 
     call: OpenCall
     step: int
@@ -68,17 +74,18 @@ class ToldCall:
 
     @cached_property
     def key(self) -> tuple[str, str]:
-        """Its tool and arguments, in a form in which two calls can be compared, without what differs in two tries."""
+        """The tool and the arguments in a form in which two calls can be compared, without fields that differ between two
+        attempts."""
         return key_of(self.call.tool, self.call.arguments)
 
     @property
     def is_keyed(self) -> bool:
-        """Whether it carries a key by which a tool can do it once."""
+        """Whether the arguments contain a key by which a tool can do the call only once."""
         return isinstance(self.arguments, dict) and any(KEYED.search(name) for name in self.arguments)
 
     @cached_property
     def arguments(self) -> Any:
-        return _read(self.call.arguments)
+        return _parse_arguments(self.call.arguments)
 
     @property
     def reads(self) -> bool:
@@ -90,8 +97,8 @@ class ToldCall:
 
     @property
     def failed(self) -> bool:
-        """Whether it had no answer, failed as the file says, or where the file says nothing, was answered by words of an
-        error."""
+        """Whether the call had no answer, or failed according to the file, or, if the file does not say, was answered with
+        words of an error."""
         if not self.call.answered or self.call.failed is not None:
             return self.call.failed is not False
         head = self.call.result[:HEAD]
@@ -99,7 +106,7 @@ class ToldCall:
 
     @property
     def answer_shows(self) -> AnswerShows:
-        """What its answer shows of whether it was done."""
+        """What the answer shows about whether the call was done."""
         head = self.call.result[:HEAD]
         if not self.failed:
             return "done"
@@ -113,7 +120,7 @@ class ToldCall:
 
     @property
     def answer(self) -> str:
-        """What came back, in a clause."""
+        """The answer as a clause."""
         if not self.call.answered:
             return "has no answer in the file"
         words = one_line(self.call.result, 120) or "(nothing)"
@@ -123,34 +130,38 @@ class ToldCall:
 
 
 def key_of(tool: str, arguments: str) -> tuple[str, str]:
-    """Return a tool and its arguments in a form in which two calls can be compared, without what differs in two tries."""
-    return tool, json.dumps(_without(_read(arguments)), sort_keys=True)
+    """Return a tool and its arguments in a form in which two calls can be compared, without fields that differ between two
+    attempts."""
+    return tool, json.dumps(_without_retry_fields(_parse_arguments(arguments)), sort_keys=True)
 
 
-def _read(arguments: str) -> Any:
+def _parse_arguments(arguments: str) -> Any:
+    """Return the JSON value of arguments; a text that is no JSON is returned unchanged."""
     with suppress(ValueError, RecursionError):
         return json.loads(arguments)
     return arguments
 
 
-def _without(value: Any) -> Any:
+def _without_retry_fields(value: Any) -> Any:
+    """Return arguments without fields that differ between two attempts."""
     return {name: inner for name, inner in value.items() if not VARIES.search(name)} if isinstance(value, dict) else value
 
 
-def calls_of(log: Sequence[LogEntry]) -> list[ToldCall]:
-    """Return the calls of tools of a log, in order."""
-    calls, step = list[ToldCall](), 0
+def calls_of(log: Sequence[LogEntry]) -> list[LoggedCall]:
+    """Return the tool calls of a log, in order."""
+    calls, step = list[LoggedCall](), 0
     for place, entry in enumerate(log):
         if isinstance(entry, StepCost):
             step += 1
         else:
-            calls.append(ToldCall(entry, step, place))
+            calls.append(LoggedCall(entry, step, place))
     return calls
 
 
-def repeated(calls: Sequence[ToldCall]) -> list[tuple[ToldCall, ToldCall]]:
-    """Return the pairs of equal calls that may write, the later next to the earlier. A command counts if the earlier failed."""
-    groups = defaultdict[tuple[str, str], list[ToldCall]](list)
+def repeated(calls: Sequence[LoggedCall]) -> list[tuple[LoggedCall, LoggedCall]]:
+    """Return the pairs of equal calls that may write, each with its next repetition. A command counts only if it is unclear
+    whether the earlier call was done."""
+    groups = defaultdict[tuple[str, str], list[LoggedCall]](list)
     for call in calls:
         if not call.reads:
             groups[call.key].append(call)
@@ -161,46 +172,56 @@ def repeated(calls: Sequence[ToldCall]) -> list[tuple[ToldCall, ToldCall]]:
     )
 
 
-def told_lines(log: Sequence[LogEntry]) -> Iterator[str]:
-    """Yield what happened in one run, a line for each fact."""
+def run_report_lines(log: Sequence[LogEntry]) -> Iterator[str]:
+    """Yield the report on one run, a line for each fact."""
     calls = calls_of(log)
     pairs, failed = repeated(calls), [call for call in calls if call.failed]
     models = sum(isinstance(entry, StepCost) for entry in log)
-    asked = f"{plural(len(calls), 'call')} of tools, asked for by {plural(models, 'call')} of a model"
-    yield f"{asked}; failed or without an answer: {len(failed)}."
+    call_counts = f"{plural(len(calls), 'call')} of tools, asked for by {plural(models, 'call')} of a model"
+    yield f"{call_counts}; failed or without an answer: {len(failed)}."
     if not pairs:
         yield "No call that may write was made again with equal arguments."
-    for first, again in pairs[:MOST_TOLD]:
-        yield from _pair(calls, first, again)
-    if more := len(pairs) - MOST_TOLD:
-        yield from [f"and {plural(more, 'further repeated call')}"] if more > 0 else []
+    for first_call, repeated_call in pairs[:MOST_TOLD]:
+        yield from _repetition_lines(calls, first_call, repeated_call)
+    if further := len(pairs) - MOST_TOLD:
+        yield from [f"and {plural(further, 'further repeated call')}"] if further > 0 else []
     for call in failed[:MOST_TOLD]:
         yield _cost_of_failure(log, calls, call)
-    if (more := len(failed) - MOST_TOLD) > 0:
-        yield f"and {plural(more, 'further error')}"
-    yield from _unknown(log, calls)
+    if (further := len(failed) - MOST_TOLD) > 0:
+        yield f"and {plural(further, 'further error')}"
+    yield from _missing_facts(log, calls)
 
 
-def _pair(calls: Sequence[ToldCall], first: ToldCall, again: ToldCall) -> Iterator[str]:
-    differs = "" if first.arguments == again.arguments else ", but for what differs in two tries"
-    yield f"{first.line} was called again with equal arguments{differs}: in step {first.step}, then in step {again.step}."
-    yield f"  The first {first.answer}."
-    yield f"  The second {again.answer}."
-    between = (call for call in calls if first.place < call.place < again.place and call.reads)
-    looked = list(dict.fromkeys(call.call.tool for call in between if not re.match("think|calc|todo", call.call.tool)))
-    if looked:
-        yield f"  Between them the agent looked: {', '.join(looked[:3])}."
-    yield f"  {_meaning(first, again)}"
+def _repetition_lines(calls: Sequence[LoggedCall], first_call: LoggedCall, repeat: LoggedCall) -> Iterator[str]:
+    """Yield the lines about a repeated call."""
+    exception = "" if first_call.arguments == repeat.arguments else ", but for what differs in two tries"
+    steps = f"in step {first_call.step}, then in step {repeat.step}"
+    yield f"{first_call.line} was called again with equal arguments{exception}: {steps}."
+    yield f"  The first {first_call.answer}."
+    yield f"  The second {repeat.answer}."
+    calls_between = (call for call in calls if first_call.place < call.place < repeat.place and call.reads)
+    reading_tools = list(
+        dict.fromkeys(call.call.tool for call in calls_between if not re.match("think|calc|todo", call.call.tool))
+    )
+    if reading_tools:
+        yield f"  Between them the agent looked: {', '.join(reading_tools[:3])}."
+    yield f"  {_repetition_meaning(first_call, repeat)}"
 
 
-def _meaning(first: ToldCall, again: ToldCall) -> str:
-    if first.is_keyed and first.arguments == again.arguments:
+def _repetition_meaning(first_call: LoggedCall, repeated_call: LoggedCall) -> str:
+    """Say what the two answers show about the effect."""
+    if first_call.is_keyed and first_call.arguments == repeated_call.arguments:
         return "Both carry one key: a tool that does each key once did it once. Whether this tool does, the file does not say."
-    if first.failed and again.failed and first.call.answered and first.call.result == again.call.result:
+    if (
+        first_call.failed
+        and repeated_call.failed
+        and first_call.call.answered
+        and first_call.call.result == repeated_call.call.result
+    ):
         return "Both failed in the same words, which speaks for an effect that was done by neither, and is no proof."
-    match first.answer_shows:
+    match first_call.answer_shows:
         case "done":
-            twice = "The first was answered as done" if again.failed else "Both were answered as done"
+            twice = "The first was answered as done" if repeated_call.failed else "Both were answered as done"
             return f"{twice}: unless the task wants two, or the tool does it once, its effect stands twice."
         case "refused":
             return "The first was refused in words, which speaks for an effect that was not done, and is no proof."
@@ -215,38 +236,35 @@ def _meaning(first: ToldCall, again: ToldCall) -> str:
             )
 
 
-def _cost_of_failure(log: Sequence[LogEntry], calls: Sequence[ToldCall], failed: ToldCall) -> str:
-    """Return what was spent from an error to the next success of the same tool, or else to the end."""
+def _cost_of_failure(log: Sequence[LogEntry], calls: Sequence[LoggedCall], failed: LoggedCall) -> str:
+    """Describe the cost from an error to the next success of the same tool, or else to the end of the run."""
     later = [call for call in calls if call.place > failed.place]
-    mended = next((call for call in later if call.call.tool == failed.call.tool and not call.failed), None)
-    end = mended.place if mended else len(log)
-    behind = [entry for entry in log[failed.place + 1 : end] if isinstance(entry, StepCost)]
-    between = sum(call.place <= end for call in later)
-    took = [plural(between, "call") + " of tools", plural(len(behind), "call") + " of a model"]
-    counts = [entry.tokens for entry in behind]
+    success = next((call for call in later if call.call.tool == failed.call.tool and not call.failed), None)
+    end = success.place if success else len(log)
+    model_calls = [entry for entry in log[failed.place + 1 : end] if isinstance(entry, StepCost)]
+    tool_calls = sum(call.place <= end for call in later)
+    costs = [plural(tool_calls, "call") + " of tools", plural(len(model_calls), "call") + " of a model"]
+    counts = [entry.tokens for entry in model_calls]
     if any(count is not None for count in counts):
-        took.append(f"{sum(filter(None, counts)):,} tokens, as the provider counted them")
-    elif behind:
-        took.append(f"{sum(count_tokens(entry.words) for entry in behind):,} tokens, each text counted once by us")
-    began, ended = failed.call.ended or failed.call.began, _end(log, mended)
-    if began and ended > began:
-        took.append(f"{ended - began:,.1f} s")
-    if dollars := [entry.dollars for entry in behind if entry.dollars is not None]:
-        took.append(f"${sum(dollars):.4f}")
+        costs.append(f"{sum(filter(None, counts)):,} tokens, as the provider counted them")
+    elif model_calls:
+        costs.append(f"{sum(count_tokens(entry.words) for entry in model_calls):,} tokens, each text counted once by us")
+    start = failed.call.ended or failed.call.began
+    finish = success.call.ended if success else max((entry.ended for entry in log), default=0.0)
+    if start and finish > start:
+        costs.append(f"{finish - start:,.1f} s")
+    if dollars := [entry.dollars for entry in model_calls if entry.dollars is not None]:
+        costs.append(f"${sum(dollars):.4f}")
     until = (
-        f"until {failed.call.tool} succeeded in step {mended.step}"
-        if mended
+        f"until {failed.call.tool} succeeded in step {success.step}"
+        if success
         else f"to the end; {failed.call.tool} did not succeed"
     )
-    return f"After the error of step {failed.step} ({failed.call.tool}): {', '.join(took)} {until}."
+    return f"After the error of step {failed.step} ({failed.call.tool}): {', '.join(costs)} {until}."
 
 
-def _end(log: Sequence[LogEntry], mended: ToldCall | None) -> float:
-    return mended.call.ended if mended else max((entry.ended for entry in log), default=0.0)
-
-
-def _unknown(log: Sequence[LogEntry], calls: Sequence[ToldCall]) -> Iterator[str]:
-    """Yield what the file cannot say, and what was taken for reading."""
+def _missing_facts(log: Sequence[LogEntry], calls: Sequence[LoggedCall]) -> Iterator[str]:
+    """Yield what the file cannot say, and which tools count as reading because of their names."""
     costs = [entry for entry in log if isinstance(entry, StepCost)]
     lacks = ["what stands in the database", "whether a call that failed was done"]
     lacks += ["dollars"] if all(cost.dollars is None for cost in costs) else []
@@ -259,37 +277,38 @@ def _unknown(log: Sequence[LogEntry], calls: Sequence[ToldCall]) -> Iterator[str
         yield f"Taken for tools that only read, by their names: {shown}."
 
 
-def trials_lines(trials: Sequence[RecordedTrial]) -> Iterator[str]:
-    """Yield what happened in many recorded trials: how many repeat a call, after what, and the first of them."""
+def trials_report_lines(trials: Sequence[RecordedTrial]) -> Iterator[str]:
+    """Yield the report on many recorded trials: how many repeat a call, what preceded the repetitions, and the first
+    repetitions."""
     logs = [(trial, calls_of(log_of(trial))) for trial in trials]
     pairs = [(trial, calls, pair) for trial, calls in logs for pair in repeated(calls)]
     if not pairs:
         yield "no call that may write was made again with equal arguments in any trial"
         return
-    counted = Counter(first.answer_shows for _, _, (first, _) in pairs)
+    counted = Counter(first_call.answer_shows for _, _, (first_call, _) in pairs)
     trials_with = len({(trial.task, trial.number) for trial, _, _ in pairs})
     yield (
         f"calls that may write, made again with equal arguments: {len(pairs)}, in {trials_with} of {len(trials)} trials; "
         f"{counted['done']} after an answer, {counted['refused']} after a refusal, {counted['unclear']} after another error, "
         f"{counted['open']} after a time-out or the like, which does not show whether the first was done"
     )
-    for trial, calls, (first, again) in sorted(pairs, key=lambda each: ORDER.index(each[2][0].answer_shows))[:3]:
+    for trial, calls, (first_call, repeated_call) in sorted(pairs, key=lambda entry: ORDER.index(entry[2][0].answer_shows))[:3]:
         yield f"in task {one_line(trial.task, 60)}, trial {one_line(trial.number, 20)}:"
-        yield from (f"  {line}" for line in _pair(calls, first, again))
+        yield from (f"  {line}" for line in _repetition_lines(calls, first_call, repeated_call))
 
 
 def log_of(trial: RecordedTrial) -> list[LogEntry]:
-    """Return the calls of a recorded trial, and its messages by agents, in order."""
-    asked = defaultdict[int, list[OpenCall]](list)
+    """Return the tool calls and the agents' messages of a recorded trial, in order."""
+    calls_by_turn = defaultdict[int, list[OpenCall]](list)
     for call in trial.calls:
         arguments = json.dumps(call.arguments, ensure_ascii=False)
-        made = OpenCall("", call.tool, arguments, call.answer, failed=call.failed, answered=call.answered is not None)
-        asked[call.asked].append(made)
+        open_call = OpenCall("", call.tool, arguments, call.answer, failed=call.failed, answered=call.answered is not None)
+        calls_by_turn[call.asked].append(open_call)
     log = list[LogEntry]()
     for place, turn in enumerate(trial.turns):
         if turn.role not in ("user", "system", "tool"):
             log.append(StepCost(sum(turn.provider) if turn.provider else None, words=turn.text))
-        log += asked[place]
+        log += calls_by_turn[place]
     return log
 
 
@@ -297,8 +316,8 @@ def log_of_steps(steps: Sequence[ImportedStep]) -> list[LogEntry]:
     """Return the log of the steps of a pack."""
     log = list[LogEntry]()
     for step in steps:
-        made = (
-            OpenCall("", each.tool, each.arguments, each.result, each.reads, answered=bool(each.result)) for each in step.calls
+        calls = (
+            OpenCall("", call.tool, call.arguments, call.result, call.reads, answered=bool(call.result)) for call in step.calls
         )
-        log += [StepCost(words=step.reply), *made]
+        log += [StepCost(words=step.reply), *calls]
     return log

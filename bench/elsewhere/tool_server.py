@@ -1,4 +1,4 @@
-"""A user's MCP server over stdio, called once after another."""
+"""A client of a user's MCP server over stdio. The calls are sent one after another."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ class ToolAnswer:
     failed: bool
 
 
-class AskedServer:
+class McpServerProcess:
     """One process of an MCP server. Use it as an asynchronous context manager.
 
     Args:
-        words: The server's command.
-        environment: Its variables.
+        words: The command of the server.
+        environment: The environment variables of the server.
 
     Attributes:
-        tools: Its tools by name, as it lists them. Known once it is entered.
+        tools: The tools that the server lists, by name. They are known after the context is entered.
 
     Raises:
-        ConfigError: The server cannot be started, ends, or does not answer. The line says which.
+        ConfigError: The server cannot be started, exits, or does not respond. The line says which.
     """
 
     def __init__(self, words: Sequence[str], environment: Mapping[str, str]):
@@ -52,23 +52,23 @@ class AskedServer:
         self.tools: dict[str, Object] = {}
 
     async def __aenter__(self) -> Self:
-        their_input, our_output = os.pipe()
-        our_input, their_output = os.pipe()
-        nowhere = os.open(os.devnull, os.O_WRONLY)
+        server_input, client_output = os.pipe()
+        client_input, server_output = os.pipe()
+        devnull = os.open(os.devnull, os.O_WRONLY)
         program = shutil.which(self._words[0], path=self._environment.get("PATH")) or self._words[0]
         largest = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-        streams = (their_input, their_output, nowhere)
+        streams = (server_input, server_output, devnull)
         try:
             words = [program, *self._words[1:]]
             self._process = AgentProcess(words, Path.cwd(), self._environment, largest, streams=streams)
         finally:
             for file in streams:
                 os.close(file)
-        self._input, self._output = Pipe(our_input), Pipe(our_output)
+        self._input, self._output = Pipe(client_input), Pipe(client_output)
         self._lines = self._input.lines()
         try:
             client = {"name": "recovery-bench", "version": "1"}
-            await self._grant("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client})
+            await self._request_result("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client})
             await self._write({"method": "notifications/initialized"})
             await self._list()
         except BaseException:
@@ -82,55 +82,60 @@ class AskedServer:
         await self._process.close()
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolAnswer | None:
-        """Call a tool. Returns None if the server lacks it. Raises ConfigError if the server ends or does not answer."""
+        """Call a tool. Returns None if the server lacks the tool. Raises ConfigError if the server exits or does not
+        respond."""
         if tool not in self.tools:
             return None
-        body = await self._ask("tools/call", {"name": tool, "arguments": dict(arguments)})
-        if (why := _refusal(body)) is not None:
-            return ToolAnswer(why, failed=True)
-        result = _result(body)
-        parts = [part["text"] for part in _objects(result.get("content")) if isinstance(part.get("text"), str)]
+        body = await self._request("tools/call", {"name": tool, "arguments": dict(arguments)})
+        if (error := _error_of(body)) is not None:
+            return ToolAnswer(error, failed=True)
+        result = _result_of(body)
+        parts = [part["text"] for part in _tables_in(result.get("content")) if isinstance(part.get("text"), str)]
         return ToolAnswer("\n".join(parts), result.get("isError") is True)
 
     async def _list(self) -> None:
+        """Read the list of the server's tools, page by page."""
         cursor: Any = None
         for _ in range(MOST_PAGES):
-            result = await self._grant("tools/list", {"cursor": cursor} if cursor else {})
-            self.tools |= {tool["name"]: tool for tool in _objects(result.get("tools")) if isinstance(tool.get("name"), str)}
+            result = await self._request_result("tools/list", {"cursor": cursor} if cursor else {})
+            self.tools |= {tool["name"]: tool for tool in _tables_in(result.get("tools")) if isinstance(tool.get("name"), str)}
             cursor = result.get("nextCursor")
             if not cursor:
                 return
         raise ConfigError(f"{self._words[0]}: lists more than {MOST_PAGES} pages of tools")
 
-    async def _grant(self, method: str, params: Object) -> Object:
-        """Return a request's result. Raises ConfigError if the server answers by an error."""
-        body = await self._ask(method, params)
-        if (why := _refusal(body)) is not None:
-            raise ConfigError(f"{self._words[0]}: refuses {method}: {one_line(why, 200)}")
-        return _result(body)
+    async def _request_result(self, method: str, params: Object) -> Object:
+        """Send a request and return its result. Raises ConfigError if the server responds with an error."""
+        body = await self._request(method, params)
+        if (error := _error_of(body)) is not None:
+            raise ConfigError(f"{self._words[0]}: refuses {method}: {one_line(error, 200)}")
+        return _result_of(body)
 
     async def _write(self, body: Object) -> None:
+        """Write a message to the server."""
         with suppress(PipeClosed):
             await self._output.write(text_of({"jsonrpc": "2.0", **body}) + b"\n")
 
-    async def _ask(self, method: str, params: Object) -> Object:
+    async def _request(self, method: str, params: Object) -> Object:
+        """Send a request and return the response. Raises ConfigError if no response arrives in time."""
         self._number += 1
         try:
             async with asyncio.timeout(PATIENCE):
                 await self._write({"id": self._number, "method": method, "params": params})
-                return await self._answer()
+                return await self._read_response()
         except TimeoutError as error:
             raise ConfigError(f"{self._words[0]}: did not answer {method} within {PATIENCE:.0f} s") from error
 
-    async def _answer(self) -> Object:
+    async def _read_response(self) -> Object:
+        """Read lines until the response to the last request arrives. Raises ConfigError if the server exits before."""
         for _ in range(MOST_LINES):
             try:
                 line, is_whole = await anext(self._lines)
             except StopAsyncIteration:
-                ended = await self._process.ended
-                how = f"signal {ended.signal}" if ended.signal else f"exit code {ended.code}"
-                why = f"{self._words[0]}: ended before it answered ({how}); start it by hand to see why"
-                raise ConfigError(why) from None
+                end = await self._process.ended
+                end_text = f"signal {end.signal}" if end.signal else f"exit code {end.code}"
+                message_text = f"{self._words[0]}: ended before it answered ({end_text}); start it by hand to see why"
+                raise ConfigError(message_text) from None
             for message in messages_of(line) if is_whole else ():
                 if message.kind == "answer" and message.key == str(self._number):
                     body: Object = message.body
@@ -138,15 +143,18 @@ class AskedServer:
         raise ConfigError(f"{self._words[0]}: wrote {MOST_LINES:,} lines without an answer")
 
 
-def _refusal(body: Object) -> str | None:
+def _error_of(body: Object) -> str | None:
+    """Return the error message of a response; None if the response is no error."""
     error = body.get("error")
     return None if error is None else str(error.get("message") if isinstance(error, dict) else error)
 
 
-def _result(body: Object) -> Object:
+def _result_of(body: Object) -> Object:
+    """Return the result of a response."""
     result = body.get("result")
     return result if isinstance(result, dict) else {}
 
 
-def _objects(value: Any) -> list[Object]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+def _tables_in(value: Any) -> list[Object]:
+    """Return the objects in a JSON list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -1,6 +1,7 @@
 """The common form of trials that other people recorded: messages, tool calls with their answers, and the outcome.
 
-A reader makes `RecordedTurn`s. `trial_of` pairs the calls in them with their answers, in the same strict way for every format.
+A reader of a format makes `RecordedTurn`s. `trial_of` pairs the calls in the turns with their answers, by the same strict
+rules for every format.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ AGENT = "assistant"
 
 @dataclass(frozen=True)
 class AskedCall:
-    """A tool call, as a message asks for it. `by` names who asked."""
+    """A tool call in a message. `by` names the agent or user who asked for the call."""
 
     id: str
     tool: str
@@ -34,11 +35,12 @@ class AskedCall:
 class RecordedTurn:
     """A message of a trial.
 
-    role       "assistant", "user", "system", "tool", or an agent's name
-    asked      the calls that it asks for
-    answers    of an answer: the id of its call, and the tool's name where the message holds one
-    failed     of an answer: whether the tool failed; None if the file does not say
-    provider   the prompt's and the reply's tokens, as the provider counted them
+    role       "assistant", "user", "system", "tool", or the name of an agent
+    asked      the tool calls in the message
+    answers    the id of the call that this message answers; None if it is no answer
+    tool       the tool's name in an answer, if the message contains it
+    failed     whether the tool failed; None if the file does not say
+    provider   the tokens of the prompt and of the reply, as the provider counted them
     """
 
     role: str
@@ -52,9 +54,9 @@ class RecordedTurn:
 
     @cached_property
     def tokens(self) -> int:
-        """The tokens of its text and of the calls that it asks for, as we count them."""
-        asked = "".join(f"{call.tool}{json.dumps(call.arguments, ensure_ascii=False)}" for call in self.asked)
-        return count_tokens(self.text + asked)
+        """The tokens of the text and of the tool calls, counted by this package."""
+        calls_text = "".join(f"{call.tool}{json.dumps(call.arguments, ensure_ascii=False)}" for call in self.asked)
+        return count_tokens(self.text + calls_text)
 
 
 def key_of(tool: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
@@ -64,7 +66,7 @@ def key_of(tool: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class RecordedCall:
-    """A tool call and its answer. `asked` and `answered` are places in the turns of the trial. `answered` is None for a call
+    """A tool call and its answer. `asked` and `answered` are indexes of turns of the trial. `answered` is None for a call
     without an answer."""
 
     tool: str
@@ -85,9 +87,9 @@ class RecordedCall:
 class RecordedTrial:
     """A trial that other people recorded.
 
-    solved     None if the file does not say
-    state      whether the final state was right, as the file says; None if it does not
-    expected   the calls that bring about the right state, where the file names them
+    solved     whether the task was solved; None if the file does not say
+    state      whether the final state was right according to the file; None if the file does not say
+    expected   the calls that lead to the right state, if the file names them
     """
 
     task: str
@@ -105,8 +107,8 @@ class RecordedTrial:
 
     @property
     def provider_tokens(self) -> int | None:
-        """The tokens of the prompts and of the replies as the provider counted them; None if the file has no counts, or zeros
-        alone."""
+        """The tokens of the prompts and of the replies as the provider counted them; None if the file has no counts or only
+        zeros."""
         return sum(sum(turn.provider) for turn in self.turns if turn.provider) or None
 
 
@@ -120,15 +122,15 @@ class RecordedRun:
     sha256: str = ""
 
 
-def trial_of(where: str, turns: Sequence[RecordedTurn], task: str, number: str, **more: Any) -> RecordedTrial:
+def trial_of(file_name: str, turns: Sequence[RecordedTurn], task: str, number: str, **fields: Any) -> RecordedTrial:
     """Return a trial, with each call paired with its answer.
 
     Args:
-        where: It begins the lines of errors.
+        file_name: The file, named in messages of errors.
         turns: The messages, in order.
         task: The task's name.
         number: The trial's name among those of the task.
-        more: Other fields of `RecordedTrial`.
+        fields: Other fields of `RecordedTrial`.
 
     Raises:
         ResultsError: An answer has no call, or names another tool or asker than its call, or an id is asked twice before it is
@@ -136,36 +138,38 @@ def trial_of(where: str, turns: Sequence[RecordedTurn], task: str, number: str, 
     """
     calls, open_calls = list[RecordedCall](), dict[str, int]()
     for place, turn in enumerate(turns):
-        name = f"{where}, task {one_line(task, 60)}, message {place}"
+        place_name = f"{file_name}, task {one_line(task, 60)}, message {place}"
         if turn.answers is not None:
             index = open_calls.pop(turn.answers, None)
             if index is None:
-                raise ResultsError(f"{name}: a tool's message without its call (id {one_line(turn.answers, 60)})")
+                raise ResultsError(f"{place_name}: a tool's message without its call (id {one_line(turn.answers, 60)})")
             call = calls[index]
             if turn.tool not in (None, call.tool) or turn.by not in (None, call.by):
-                theirs = f"{turn.tool or call.tool} by {turn.by or call.by}"
-                raise ResultsError(f"{name}: answers {one_line(theirs, 80)}, but {call.tool} was called by {call.by}")
+                answering = f"{turn.tool or call.tool} by {turn.by or call.by}"
+                raise ResultsError(f"{place_name}: answers {one_line(answering, 80)}, but {call.tool} was called by {call.by}")
             calls[index] = RecordedCall(call.tool, call.arguments, call.by, call.asked, place, turn.text, turn.failed)
         elif open_calls and turn.role != "system":
-            waiting = calls[next(iter(open_calls.values()))]
-            raise ResultsError(f"{name}: comes before the answer of {waiting.tool} (message {waiting.asked})")
-        for asked in turn.asked:
-            if asked.id in open_calls:
-                raise ResultsError(f"{name}: the call's id {one_line(asked.id, 60)} stands twice before it is answered")
-            open_calls[asked.id] = len(calls)
-            calls.append(RecordedCall(asked.tool, asked.arguments, asked.by, place))
-    return RecordedTrial(task, number, tuple(turns), tuple(calls), **more)
+            open_call = calls[next(iter(open_calls.values()))]
+            raise ResultsError(f"{place_name}: comes before the answer of {open_call.tool} (message {open_call.asked})")
+        for call_in_turn in turn.asked:
+            if call_in_turn.id in open_calls:
+                raise ResultsError(
+                    f"{place_name}: the call's id {one_line(call_in_turn.id, 60)} stands twice before it is answered"
+                )
+            open_calls[call_in_turn.id] = len(calls)
+            calls.append(RecordedCall(call_in_turn.tool, call_in_turn.arguments, call_in_turn.by, place))
+    return RecordedTrial(task, number, tuple(turns), tuple(calls), **fields)
 
 
-def require_unique(where: str, trials: Iterable[RecordedTrial]) -> tuple[RecordedTrial, ...]:
-    """Return the trials. Raises ResultsError if two trials have the same task and number, since one of them would count
+def require_unique(file_name: str, trials: Iterable[RecordedTrial]) -> tuple[RecordedTrial, ...]:
+    """Return the trials. Raises ResultsError if two trials have the same task and number, because one trial would count
     twice."""
-    known, kept = set[tuple[str, str]](), list[RecordedTrial]()
+    seen_keys, unique = set[tuple[str, str]](), list[RecordedTrial]()
     for trial in trials:
-        if (trial.task, trial.number) in known:
-            raise ResultsError(f"{where}: task {one_line(trial.task, 60)}, trial {one_line(trial.number, 60)} stands twice")
-        known.add((trial.task, trial.number))
-        kept.append(trial)
-    if not kept:
-        raise ResultsError(f"{where}: holds no trial")
-    return tuple(kept)
+        if (trial.task, trial.number) in seen_keys:
+            raise ResultsError(f"{file_name}: task {one_line(trial.task, 60)}, trial {one_line(trial.number, 60)} stands twice")
+        seen_keys.add((trial.task, trial.number))
+        unique.append(trial)
+    if not unique:
+        raise ResultsError(f"{file_name}: holds no trial")
+    return tuple(unique)

@@ -1,7 +1,7 @@
-"""The points of a call at which the probe strikes, once in each cell.
+"""The points of a call at which the probe injects a fault. A cell is one call with a fault at one point.
 
-A point is one entry, and code knows nothing else of it. Ours stand here. Another package declares its own in the group
-`recovery_bench.points` of its entry points.
+Each point is one `StrikePoint`. This module has the built-in points. Another package declares more in the entry-point group
+`recovery_bench.points`.
 """
 
 from __future__ import annotations
@@ -18,66 +18,67 @@ from bench.record.probe_events import CallClass
 DoorAbility = Literal["hold", "twice", "mcp_error"]
 """What a door may be able to do: keep a call, or its answer, under silence; deliver a call twice; answer with an error in both
 forms of MCP."""
-CallFate = Literal["pass", "twice", "again", "hold", "error", "malformed", "rate_limit", "answer", "drop"]
-"""What becomes of a call that has arrived.
+CallAction = Literal["pass", "twice", "again", "hold", "error", "malformed", "rate_limit", "answer", "drop"]
+"""What the gateway does with a call that has arrived.
 
-pass       it is passed on as it came
-twice      it is passed on twice, the second time under a new id; the second answer is dropped
-again      it is passed on as it came, and `LiveCall.deliver` delivers it once more after the agent's next call with an effect
-hold       it is kept from the server under silence. If the client gives up, `went` delivers it later by `LiveCall.deliver`.
-           If it waits longer than `patience`, the door awaits `passes`, and passes it on as it came
-error      it is not passed on, and the door's error is the answer (`isError`, a JSON-RPC error, HTTP 503, as `form` says)
-malformed, rate_limit   the same of a model's request: a reply that is no reply; HTTP 429
-answer     it is not passed on, and `LiveCall.instead` is the answer
-drop       it is not passed on, and nothing is answered: the agent was killed
+pass       it forwards the call unchanged
+twice      it forwards the call twice, the second time under a new id; it drops the second response
+again      it forwards the call unchanged, and `LiveCall.deliver` sends it once more after the agent's next call with an effect
+hold       it keeps the call from the server, and answers nothing. If the client gives up, `CallGate.note_wait_end` sends the
+           call later by `LiveCall.deliver`. If the client waits longer than `patience`, the door awaits
+           `CallGate.note_passed_on` and forwards the call unchanged
+error      it does not forward the call, and answers with the door's error (`isError`, a JSON-RPC error, HTTP 503: see `form`)
+malformed, rate_limit   the same for a request to a model: a malformed reply; HTTP 429
+answer     it does not forward the call, and answers with `LiveCall.instead`
+drop       it does not forward the call, and answers nothing: the agent was killed
 """
-AnswerFate = Literal[
+AnswerAction = Literal[
     "give", "break", "silence", "error", "late", "stale", "empty", "garbled", "too_large", "cut_off", "half", "drop"
 ]
-"""What becomes of an answer that the server gave.
+"""What the gateway does with a server's response.
 
-give       it is given as it came
-break      the connection is broken instead
-silence    nothing is given until the client disconnects, cancels, or asks again, or until `patience` ends. Then, if it still
-           waits, the door notes "it waits longer" (`Gate.waits_longer`) and gives the answer
-error      an error stands in its place, as a proxy or a broken server answers after the call was done (HTTP 504, `isError`)
-late       as silence, and then the answer is given if the connection still stands
-stale      the answer that this read had before the last effect is given (`LiveCall.instead`)
-empty, garbled, too_large   what stands for the answer of a read
+give       it forwards the response unchanged
+break      it breaks the connection instead
+silence    it sends nothing until the client disconnects, cancels, or repeats the request, or until `patience` ends. If the
+           client then still waits, the door notes "waits_longer" and forwards the response
+error      it sends an error instead, as a proxy or a failing server does after a request was done (HTTP 504, `isError`)
+late       as `silence`; then it forwards the response if the connection is still open
+stale      it sends the response that the same read had before the last effect (`LiveCall.instead`)
+empty, garbled, too_large   it sends a damaged response of a read
 cut_off    a model's reply ends in the middle; `half`: a stream ends after half of its events, `break` before the first
-drop       nothing is given: the agent was killed
+drop       it sends nothing: the agent was killed
 """
 AgentDeath = Literal["", "arrived", "done", "given", "next"]
-"""When the agent is killed, if at all: when the call has arrived and was not passed on; when it is done and its answer was not
-given; when the last byte of the answer was given; when the next request arrives, which is not passed on."""
+"""When the agent is killed: never; after the call arrived and before it is forwarded; after the call is done and before its
+response is sent; after the last byte of the response; when the agent's next request arrives, which is not forwarded."""
 
 
 @dataclass(frozen=True)
 class StrikePoint(Part):
-    """A point of a call.
+    """A point of a call: when its request is forwarded, when its response is sent, and whether the agent is killed.
 
-    when      the clause of a report on it; `{}` stands for the call
-    of        the classes of the calls that have it
-    before    what becomes of the struck call
-    after     what becomes of its answer. A form that is a key of `forms` has a fate of its own
-    death     when the agent is killed; `processes`: how many of it go on at the same time then
+    when      the clause of a report on the point; `{}` stands for the call
+    of        the classes of calls that have the point
+    before    what the gateway does with the struck call
+    after     what the gateway does with the response. `forms` can give another action for a wire form
+    death     when the agent is killed; `processes`: how many processes of the agent are started afterwards
     others    whether another writer changes a store right before the call is done
-    forms     the wire forms, the default first: form -> the fate of the answer in that form
-    usual     door -> how many of the forms are cells unless all forms are asked for; elsewhere the default is
+    forms     the wire forms, the default first: form -> the action on the response in that form
+    usual     door -> how many of the forms become cells unless all forms are requested; for other doors only the default does
     needs     what a door must be able to do; "" for nothing
-    streams   whether only a reply has it that comes as a stream
-    by_tool   whether the tool gets the call twice, so that what is done twice is the tool's doing
-    when_in, death_in   form -> the clause, and when the agent is killed, where they are others
+    streams   whether only a streamed reply has the point
+    by_tool   whether the tool gets the call twice, so that a repeated effect is the tool's fault
+    when_in, death_in   form -> the clause, and when the agent is killed, where they differ from `when` and `death`
     """
 
     when: str
     of: tuple[CallClass, ...]
-    before: CallFate = "pass"
-    after: AnswerFate = "give"
+    before: CallAction = "pass"
+    after: AnswerAction = "give"
     death: AgentDeath = ""
     processes: int = 1
     others: bool = False
-    forms: Mapping[str, AnswerFate] = field(default_factory=dict, hash=False)
+    forms: Mapping[str, AnswerAction] = field(default_factory=dict, hash=False)
     usual: Mapping[str, int] = field(default_factory=dict, hash=False)
     needs: Literal["", DoorAbility] = ""
     streams: bool = False
@@ -87,8 +88,8 @@ class StrikePoint(Part):
 
     def __post_init__(self) -> None:
         self.refuse_unknown("of", self.of, get_args(CallClass))
-        self.refuse_unknown("before", (self.before,), get_args(CallFate))
-        self.refuse_unknown("after", (self.after, *self.forms.values()), get_args(AnswerFate))
+        self.refuse_unknown("before", (self.before,), get_args(CallAction))
+        self.refuse_unknown("after", (self.after, *self.forms.values()), get_args(AnswerAction))
         self.refuse_unknown("death", (self.death, *self.death_in.values()), get_args(AgentDeath))
         self.refuse_unknown("needs", [self.needs] if self.needs else [], get_args(DoorAbility))
 
@@ -158,22 +159,23 @@ POINTS = Registry("point", StrikePoint)
 
 
 def point_of(name: str) -> StrikePoint:
-    """Return the point of this name. Of one whose package is not installed, as in a recording, only the name is known."""
+    """Return the point with this name. If its package is not installed, as when a recording is read, the point has only a
+    name."""
     return POINTS[name] if name in POINTS else StrikePoint(name, f"{{}} is struck at {name}", ())
 
 
-def gravity_of(name: str) -> int:
-    """Return the place of a point among all, the gravest first."""
+def severity_rank(name: str) -> int:
+    """Return the position of a point in the order of severity; 0 is the most severe."""
     return POINTS.names.index(name) if name in POINTS else len(POINTS.names)
 
 
-def points_of(kind: CallClass) -> Sequence[StrikePoint]:
-    """Return the points of a call of this class, the gravest first."""
-    return [point for point in POINTS if kind in point.of]
+def points_of(call_class: CallClass) -> Sequence[StrikePoint]:
+    """Return the points that calls of this class have, the most severe first."""
+    return [point for point in POINTS if call_class in point.of]
 
 
-def is_meant(word: str, plan: str) -> bool:
-    """Return whether a word of `--only` means a cell: the name of a point means that point alone."""
+def selects_cell(word: str, plan: str) -> bool:
+    """Return whether a word given with `--only` selects a cell. The name of a point selects only cells of that point."""
     if word in POINTS:
         return re.search(rf"#\d+\.{word}(\.|$)", plan) is not None
     return word in plan or fnmatchcase(plan, f"*{word}*")

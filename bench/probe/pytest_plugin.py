@@ -1,13 +1,13 @@
-"""The pytest plug-in of the probe: a marker that names a `probe.toml` and cells, and a fixture with what a cell showed.
+"""The pytest plug-in of the probe: a marker that names a `probe.toml` and cells, and a fixture with the result of a cell.
 
     @pytest.mark.probe("probe.toml", "bank.pay#1.lost", "bank.pay#1.unacknowledged", tape="pay.json")
     def test_pays_once(probed):
         assert probed.verdict in ("same", "absorbed"), probed.timeline
 
-Each cell is a test of its own. With a tape nothing is started but the agent; without one the cell runs on copies of the stores.
-The file is looked for in the test's folder and in those above it; its paths are relative to the folder in which it is found.
-A project that has a fixture `probed` of its own sees nothing of this plug-in. Each run of pytest imports this module, so what
-takes long is imported where it is used.
+Each cell is a test of its own. With a tape only the agent is started; without one the cell runs on copies of the stores. The
+file is looked for in the test's folder and in its parents; its paths are relative to the folder in which it is found. A
+project with its own fixture `probed` is not affected. Each run of pytest imports this module, so slow modules are imported
+where they are used.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ MARKER = "probe(file, *cells, tape=None): strike these cells of the agent that a
 
 
 class ProbedCell(NamedTuple):
-    """What a cell showed.
+    """The result of a cell.
 
-    cell, verdict, why   its plan, the verdict, and what is to be said of it
-    calls                the journal: the calls at the gateway, in their order
-    rows                 the rows that differ from those of clean runs
+    cell, verdict, why   its plan, the verdict, and the reason
+    calls                the calls at the gateway, in their order
+    rows                 the rows that differ from the clean runs
     timeline             what happened, step by step, as text
     """
 
@@ -56,14 +56,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _is_ours(metafunc: pytest.Metafunc) -> bool:
-    """Return whether a test takes the fixture of this module, and not one of the same name. Pytest has no public way to ask."""
+    """Return whether a test uses the fixture of this module, and not another of the same name. Pytest has no public function
+    for that."""
     definitions = metafunc._arg2fixturedefs.get("probed")
     return definitions is not None and definitions[-1].func.__module__ == __name__
 
 
 @pytest.fixture
 def probed(request: pytest.FixtureRequest) -> ProbedCell:
-    """What a cell that the marker `probe` names showed. Without a verdict the test fails, since it shows nothing."""
+    """Return the result of a cell that the marker `probe` names. Without a verdict the test fails, since it shows nothing."""
     from bench.common.errors import ConfigError  # noqa: PLC0415
 
     marker = request.node.get_closest_marker("probe")
@@ -81,12 +82,12 @@ def probed(request: pytest.FixtureRequest) -> ProbedCell:
 
 
 def _folder_with(file: str, test: Path) -> Path:
-    """Return the nearest folder above a test from which a file has this path; the present folder if there is none."""
+    """Return the nearest parent folder of a test that contains this path; the current folder if none does."""
     return next((folder for folder in test.parents if (folder / file).is_file()), Path.cwd())
 
 
 def _run(file: Path, plan: str, tape: Path | None) -> tuple[CellRun, str]:
-    """Return the run of a cell, and what a person must know of a tape that it was played from."""
+    """Return the run of a cell, in a box if there is one, and a note about its tape."""
     from bench.probe.run.box.box import NoBox  # noqa: PLC0415
 
     try:
@@ -96,29 +97,32 @@ def _run(file: Path, plan: str, tape: Path | None) -> tuple[CellRun, str]:
 
 
 def _run_once(file: Path, plan: str, tape: Path | None, *, boxed: bool) -> tuple[CellRun, str]:
+    """Return the run of a cell, and a note about its tape."""
     import asyncio  # noqa: PLC0415
 
     from bench.common.errors import ConfigError  # noqa: PLC0415
     from bench.common.escaping import escape_line  # noqa: PLC0415
     from bench.probe.run.secrets import Secrets  # noqa: PLC0415
     from bench.probe.run.settings import ProbeSettings  # noqa: PLC0415
-    from bench.probe.run.tape import play, read_tape, record_tapes  # noqa: PLC0415
+    from bench.probe.run.tape import play_tape, read_tape, record_tapes  # noqa: PLC0415
 
     settings = ProbeSettings(file, is_taped=tape is not None, boxed=boxed)
     if tape is None:
         settings.check_unasked()
         hidden = Secrets.of(settings.subject, os.environ, settings.secret_addresses)
-        with hidden.kept_from_errors():
+        with hidden.removed_from_errors():
             return asyncio.run(record_tapes(settings, hidden, plan))[0][1], ""
     recorded = read_tape(tape)
     if recorded.plan != plan:
         raise ConfigError(f"{tape}: is the tape of {recorded.plan}; record this cell by: bench probe --test '{plan}'")
-    of = f" of {recorded.recorded}" if recorded.recorded else ""
-    note = f"this replays the servers, the model and the rows{of}; after a mend outside of the agent's code record them anew: "
-    return asyncio.run(play(settings, recorded)), f"{note}bench probe --test '{escape_line(plan)}'"
+    date_note = f" of {recorded.recorded}" if recorded.recorded else ""
+    note = f"this replays the servers, the model and the rows{date_note}; "
+    note += "after a mend outside of the agent's code record them anew: "
+    return asyncio.run(play_tape(settings, recorded)), f"{note}bench probe --test '{escape_line(plan)}'"
 
 
 def _probed_cell(run: CellRun, note: str) -> ProbedCell:
+    """Return the result of a run."""
     from bench.common.escaping import escape_line  # noqa: PLC0415
     from bench.probe.read.steps import lines_of  # noqa: PLC0415
     from bench.record.events import of_kind  # noqa: PLC0415

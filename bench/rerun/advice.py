@@ -56,7 +56,7 @@ class Demand:
 
 
 @dataclass(frozen=True)
-class Backing:
+class ArmEvidence:
     """The evidence for a recommendation: one arm compared with another, under the measured failures of the work.
 
     ours, theirs   the arms
@@ -73,7 +73,7 @@ class Backing:
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOutResult:
     """The result of the advised arm in a run that the advice did not use.
 
     harmless   number of arms that damaged nothing there; `close`: those within 10% of the cheapest
@@ -96,16 +96,17 @@ class HeldOut:
 
     @property
     def best(self) -> str:
-        """Return the arm that did the least damage per fault."""
+        """The arm that did the least damage per fault."""
         return min(self.harm, key=lambda arm: self.harm[arm])
 
     @property
     def worst(self) -> str:
+        """The arm that did the most damage per fault."""
         return max(self.harm, key=lambda arm: self.harm[arm])
 
     @property
     def coin(self) -> float:
-        """Return the mean damage per fault of an arm that is drawn at random."""
+        """The mean damage per fault of an arm that is drawn at random."""
         return sum(self.harm.values()) / len(self.harm)
 
     @property
@@ -116,7 +117,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Advice:
-    """The advice, with the measurements behind it.
+    """The advice and the measurements behind it.
 
     arm            the advised arm; `pattern`: the arm without its remedies
     kept           the patterns that supply all demands, or, if none does, the state's demand and most others
@@ -143,7 +144,7 @@ class Advice:
     unknown: tuple[str, ...]
     measured: tuple[str, ...]
     unmeasured: tuple[str, ...]
-    backing: tuple[Backing, ...]
+    backing: tuple[ArmEvidence, ...]
 
 
 def advise(workload: WorkloadEntry, evidence: Evidence) -> Advice:
@@ -157,30 +158,35 @@ def advise(workload: WorkloadEntry, evidence: Evidence) -> Advice:
         The advice.
     """
     demands = tuple(_demands(workload))
-    wanted = [demand.what for demand in demands if demand.what]
-    built = evidence.arms(workload.work.keys)
-    kept = _keep(wanted, [pattern for pattern in SUPPLIES if pattern in built.values()])
+    demanded = [demand.what for demand in demands if demand.what]
+    buildable = evidence.arms(workload.work.keys)
+    matching = _matching_patterns(demanded, [pattern for pattern in SUPPLIES if pattern in buildable.values()])
     measured = tuple(name for name in workload.failures if name in evidence.plans)
     failures = {name: workload.failures[name] for name in measured}
     plans = (FAULT_FREE, *measured)
-    arms = [arm for pattern in kept for arm, of in built.items() if of == pattern]
-    prices = {arm: evidence.price(arm, failures) for arm in built}
-    harm = {arm: evidence.harm(arm, failures) for arm in built}
+    arms = [arm for pattern in matching for arm, its_pattern in buildable.items() if its_pattern == pattern]
+    prices = {arm: evidence.price(arm, failures) for arm in buildable}
+    harm = {arm: evidence.harm(arm, failures) for arm in buildable}
     means = {arm: sum(values.values()) / len(values) for arm, values in harm.items()}
-    least = [arm for arm in arms if means[arm] == min(means[each] for each in arms)]
-    best = min(prices[arm] for arm in least)
-    alike = [arm for arm in least if prices[arm] <= best * (1 + ALIKE)]
+    least_harmful = [arm for arm in arms if means[arm] == min(means[candidate] for candidate in arms)]
+    best = min(prices[arm] for arm in least_harmful)
+    alike = [arm for arm in least_harmful if prices[arm] <= best * (1 + ALIKE)]
     # If a failure is not measured, an arm without remedies has no margin.
-    by_steps = min(alike, key=lambda name: (len(SUPPLIES[built[name]]), name in evidence.patterns))
-    better = [arm for arm in _told_apart(harm, by_steps) if means[arm] < means[by_steps]]
+    by_steps = min(alike, key=lambda name: (len(SUPPLIES[buildable[name]]), name in evidence.patterns))
+    better = [arm for arm in _distinguishable(harm, by_steps) if means[arm] < means[by_steps]]
     arm = min(better, key=lambda name: (means[name], prices[name]), default=by_steps)
-    pattern, apart = built[arm], _told_apart(harm, arm)
-    other = by_steps if better else next((name for name in built if built[name] == pattern and name != arm), BARE)
-    pairs = [(arm, other), *((STANDS_FOR[what], BARE) for what in wanted if STANDS_FOR[what] in evidence.patterns)]
+    pattern, apart = buildable[arm], _distinguishable(harm, arm)
+    compared_arm = (
+        by_steps if better else next((name for name in buildable if buildable[name] == pattern and name != arm), BARE)
+    )
+    pairs = [
+        (arm, compared_arm),
+        *((STANDS_FOR[supply], BARE) for supply in demanded if STANDS_FOR[supply] in evidence.patterns),
+    ]
     return Advice(
-        runtime=workload.goes_by,
+        runtime=workload.derived_runtime,
         demands=demands,
-        kept=tuple(kept),
+        kept=tuple(matching),
         pattern=pattern,
         arm=arm,
         price=prices[arm],
@@ -189,26 +195,27 @@ def advise(workload: WorkloadEntry, evidence: Evidence) -> Advice:
         alike=() if better else tuple(name for name in alike if name != arm),
         by_steps=by_steps,
         harm=means,
-        unknown=tuple(name for name in built if name not in (arm, *apart)),
+        unknown=tuple(name for name in buildable if name not in (arm, *apart)),
         measured=measured,
         unmeasured=tuple(name for name in workload.failures if name not in evidence.plans),
-        backing=tuple(_compare(evidence, ours, theirs, measured) for ours, theirs in pairs if BARE in built),
+        backing=tuple(_compare_arms(evidence, first, second, measured) for first, second in pairs if BARE in buildable),
     )
 
 
 def _demands(workload: WorkloadEntry) -> Iterator[Demand]:
-    """Yield the demands. The demand on state comes first, since coordination depends on state, and state limits control."""
+    """Yield the demand in each dimension. The demand on state comes first, since coordination depends on state, and state
+    limits control."""
     work, crashes = workload.work, workload.failures.get("crash", 0.0)
     if work.log_is_truth:
         yield Demand("state", "log", "a log of events is the truth")
-    elif workload.goes_by == "long-horizon" or crashes > 0 or work.lasts_minutes >= HOUR:
-        why = "it crashes" if crashes > 0 else f"it lasts {work.lasts_minutes:g} minutes"
-        yield Demand("state", "row", f"{why}, so a step that is done has to stay done")
+    elif workload.derived_runtime == "long-horizon" or crashes > 0 or work.lasts_minutes >= HOUR:
+        reason = "it crashes" if crashes > 0 else f"it lasts {work.lasts_minutes:g} minutes"
+        yield Demand("state", "row", f"{reason}, so a step that is done has to stay done")
     else:
         yield Demand("state", "", "it ends within the hour and no crash is expected")
     if work.parts > 1:
-        what = "scatter" if work.outside_effects else "delegation"
-        yield Demand("coordination", what, f"{work.parts} parts go on side by side")
+        supply = "scatter" if work.outside_effects else "delegation"
+        yield Demand("coordination", supply, f"{work.parts} parts go on side by side")
     else:
         yield Demand("coordination", "", "it has one part")
     if work.approvals:
@@ -219,40 +226,42 @@ def _demands(workload: WorkloadEntry) -> Iterator[Demand]:
         yield Demand("control", "", "all of it can be taken back" if work.outside_effects else "it changes nothing outside")
 
 
-def _keep(wanted: list[str], patterns: list[str]) -> list[str]:
+def _matching_patterns(demanded: list[str], patterns: list[str]) -> list[str]:
     """Return the patterns that meet all demands. If no pattern does, return the patterns that meet the demand on state and most
     of the others."""
-    if complete := [pattern for pattern in patterns if set(wanted) <= set(SUPPLIES[pattern])]:
+    if complete := [pattern for pattern in patterns if set(demanded) <= set(SUPPLIES[pattern])]:
         return complete
-    states = [what for what in wanted if what in STATES]
-    spines = [pattern for pattern in patterns if set(states) <= set(SUPPLIES[pattern])] or patterns
-    most = max(len(set(wanted) & set(SUPPLIES[pattern])) for pattern in spines)
-    return [pattern for pattern in spines if len(set(wanted) & set(SUPPLIES[pattern])) == most]
+    states = [demand for demand in demanded if demand in STATES]
+    with_state = [pattern for pattern in patterns if set(states) <= set(SUPPLIES[pattern])] or patterns
+    most = max(len(set(demanded) & set(SUPPLIES[pattern])) for pattern in with_state)
+    return [pattern for pattern in with_state if len(set(demanded) & set(SUPPLIES[pattern])) == most]
 
 
-def _told_apart(harm: Mapping[str, Mapping[str, float]], arm: str) -> list[str]:
-    """Return the arms whose damage differs from this arm's damage: p < 0.05 by the sign-flip test over instances, after Holm's
-    correction over all arms that differ anywhere."""
+def _distinguishable(harm: Mapping[str, Mapping[str, float]], arm: str) -> list[str]:
+    """Return the arms whose damage differs from this arm's damage: p < 0.05 in the sign-flip test over instances, after
+    Holm's correction over all arms with any difference."""
 
     def by_pair(name: str) -> dict[Pair, float]:
+        """Return the damage of an arm by pairs of trials."""
         return {(instance, 1): value for instance, value in harm[name].items()}
 
     tested = {name: paired_test(by_pair(name), by_pair(arm)).p for name in harm if harm[name] != harm[arm]}
     return [name for name, p in holm(tested).items() if p is not None and p < LEVEL]
 
 
-def _compare(evidence: Evidence, ours: str, theirs: str, failures: tuple[str, ...]) -> Backing:
+def _compare_arms(evidence: Evidence, arm: str, other_arm: str, failures: tuple[str, ...]) -> ArmEvidence:
+    """Return the damage of two arms under these failures, and their break-even points."""
     plans = (FAULT_FREE, *failures)
-    return Backing(
-        ours=ours,
-        theirs=theirs,
-        damaged=(evidence.damaged(ours, plans), evidence.damaged(theirs, plans)),
-        effects=(evidence.effects(ours, plans), evidence.effects(theirs, plans)),
-        break_even={failure: evidence.break_even(ours, theirs, failure) for failure in failures},
+    return ArmEvidence(
+        ours=arm,
+        theirs=other_arm,
+        damaged=(evidence.damaged(arm, plans), evidence.damaged(other_arm, plans)),
+        effects=(evidence.effects(arm, plans), evidence.effects(other_arm, plans)),
+        break_even={failure: evidence.break_even(arm, other_arm, failure) for failure in failures},
     )
 
 
-def held_out(advice: Advice, evidence: Evidence, plan: str) -> HeldOut:
+def held_out(advice: Advice, evidence: Evidence, plan: str) -> HeldOutResult:
     """Judge advice by a run that the advice did not use.
 
     Args:
@@ -267,7 +276,7 @@ def held_out(advice: Advice, evidence: Evidence, plan: str) -> HeldOut:
     damaged = {arm: evidence.damaged(arm, (plan,)) for arm in arms}
     prices = {arm: evidence.tokens(arm, plan) for arm in arms if damaged[arm].k == 0}
     tokens, best = evidence.tokens(advice.arm, plan), min(prices.values(), default=None)
-    return HeldOut(
+    return HeldOutResult(
         arm=advice.arm,
         run=evidence.run,
         plan=plan,

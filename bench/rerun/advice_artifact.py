@@ -7,7 +7,7 @@ from string import ascii_lowercase
 
 from bench.read.analysis.statistics import Share
 from bench.read.claims.break_even import NOT_MEASURED, rate_in_words
-from bench.rerun.advice import Advice, Backing, HeldOut
+from bench.rerun.advice import Advice, ArmEvidence, HeldOutResult
 from bench.rerun.evidence import Evidence
 from bench.rerun.workload import WorkloadEntry
 
@@ -16,7 +16,7 @@ HEAD = """| arm | compared with | damaged effects, in trials | damaged effects o
 | --- | --- | --- | --- | --- |"""
 
 
-def lines_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, judged: HeldOut | None) -> Iterator[str]:
+def lines_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, judged: HeldOutResult | None) -> Iterator[str]:
     """Yield the advice in at most eleven lines, one fact per line."""
     verb = "did no damage" if not advice.damaged.k else "did the least damage"
     yield f"{workload.name}: build {advice.arm}. It {verb}, in {share(advice.damaged)} trials."
@@ -46,11 +46,12 @@ def _doubts(advice: Advice) -> Iterator[str]:
 
 
 def share(value: Share) -> str:
+    """Return a share as a count, a total and its interval."""
     bounds = f" [{value.low:.0%}, {value.high:.0%}]" if value.low is not None and value.high is not None else ""
     return f"{value.k}/{value.n}{bounds}"
 
 
-def evidence_line(backing: Backing) -> str:
+def evidence_line(backing: ArmEvidence) -> str:
     """Return a line with the evidence for a recommendation."""
     sides = zip((backing.ours, backing.theirs), backing.damaged, backing.effects, strict=True)
     damaged = ", ".join(f"{arm} damaged {effects} effects in {share(rate)} trials" for arm, rate, effects in sides)
@@ -58,7 +59,7 @@ def evidence_line(backing: Backing) -> str:
     return f"{damaged}; failures in a run from which {backing.ours} is cheaper: {rates or NOT_MEASURED}"
 
 
-def judged_line(judged: HeldOut) -> str:
+def judged_line(judged: HeldOutResult) -> str:
     """Return a line with the result of the advice on the held-out run."""
     verdict = "holds" if judged.holds else "does not hold"
     lowest = f"{judged.ratio:.2f} times the lowest price" if judged.ratio else "no price to compare"
@@ -71,13 +72,13 @@ def judged_line(judged: HeldOut) -> str:
     )
 
 
-def judged_harm(judged: HeldOut) -> Iterator[tuple[str, float]]:
+def judged_harm(judged: HeldOutResult) -> Iterator[tuple[str, float]]:
     """Yield the damage per delivered fault of four arms: the advised arm, the best, the worst, and an arm drawn at random."""
     yield from (("advised", judged.harm[judged.arm]), (f"best ({judged.best})", judged.harm[judged.best]))
     yield from ((f"worst ({judged.worst})", judged.harm[judged.worst]), ("a coin", judged.coin))
 
 
-def artifact_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, judged: HeldOut | None) -> str:
+def artifact_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, judged: HeldOutResult | None) -> str:
     """Return the validation artifact, in Markdown.
 
     Args:
@@ -89,7 +90,7 @@ def artifact_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, jud
     work = ", ".join(f"{key} = {value}" for key, value in workload.work.model_dump().items())
     failures = ", ".join(f"{name} {count:g}" for name, count in workload.failures.items()) or "none"
     simulated = " All of it is SIMULATED: no model answered." if evidence.simulated else ""
-    dimensions = "; ".join(f"{each.dimension}: {each.what or NOTHING}, since {each.why}" for each in advice.demands)
+    dimensions = "; ".join(f"{demand.dimension}: {demand.what or NOTHING}, since {demand.why}" for demand in advice.demands)
     text = [
         f"# Advice: {workload.name}",
         f"Build **{advice.arm}**.{simulated}",
@@ -115,14 +116,18 @@ def artifact_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, jud
 
 
 def _choice_line(advice: Advice) -> str:
+    """Return the line about the choice of the arm."""
     failures = ", ".join(advice.measured) or "any failure that was measured"
     chosen = f"{len(advice.harmless)} of their arms, bare and with remedies, damaged nothing in a pass or under {failures}"
     alike = f" No price tells it from {', '.join(advice.alike)}." if advice.alike else ""
-    what = "cheapest" if advice.harmless else "least harmful"
-    return f"4. **Predicates**: {chosen}. The advised one is the {what}, at {advice.price:,.0f} tokens a run.{alike}"
+    rank = "cheapest" if advice.harmless else "least harmful"
+    return f"4. **Predicates**: {chosen}. The advised one is the {rank}, at {advice.price:,.0f} tokens a run.{alike}"
 
 
-def _row(backing: Backing) -> str:
+def _row(backing: ArmEvidence) -> str:
+    """Return a table row about a comparison of two arms."""
     rates = "; ".join(f"{name}: {rate_in_words(rate)}" for name, rate in backing.break_even.items()) or NOT_MEASURED
-    first, second = (f"{effects} in {share(rate)}" for rate, effects in zip(backing.damaged, backing.effects, strict=True))
-    return f"| {backing.ours} | {backing.theirs} | {first} | {second} | {rates} |"
+    first_damage, second_damage = (
+        f"{effects} in {share(rate)}" for rate, effects in zip(backing.damaged, backing.effects, strict=True)
+    )
+    return f"| {backing.ours} | {backing.theirs} | {first_damage} | {second_damage} | {rates} |"

@@ -1,10 +1,10 @@
-"""Find the part of an agent that is to blame for a failed trial. The trial is run again on the same draws, with sets of its
-parts mended.
+"""A diagnosis of the part of an agent that is to blame for a failed trial. The trial runs again on the same random draws, with
+sets of the agent's parts mended (replaced by sound parts).
 
-A set is sufficient if the failure is gone and no other has come by the faults that the trial met. Harm from a fault that only
-the mended trial meets blames no part. All minimal sufficient sets are found, by running every set
-that contains no smaller one. Parts are mended from the first event at which the trial left its control, or, if no fault is the
-reason, from the first proposal that differs from the declared right one.
+A set is sufficient if the failure is gone and the faults that the trial met cause no other failure. Harm from a fault that
+only the mended trial meets blames no part. All minimal sufficient sets are found by running every set that contains no
+smaller sufficient set. Parts are mended from the first event at which the trial differs from its control. If no fault is the
+reason, they are mended from the first proposal that differs from the declared right proposal.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from bench.common.minimal_sets import minimal_sets
 from bench.record.events import Called, of_kind
 from bench.record.record import TrialRecord
 from bench.rerun.mended_parts import NO_WORLD, OUTSIDE, PARTS, MendedPart
-from bench.rerun.mends import MendedAgent, ReplySource, RerunAgent, Start, WatchedModel
-from bench.rerun.rerun import Original, RerunArm, TrialFailure, differs, timeless
+from bench.rerun.mends import MendedAgent, MendingStart, ReplySource, RerunAgent, WatchedModel
+from bench.rerun.rerun import RerunArm, RerunnableTrial, TrialFailure, difference_between, timeless
 from bench.rerun.shrink import restrict
 from bench.run.experiment.matrix import Matrix
 from bench.run.experiment.trial import TrialResult
@@ -47,6 +47,7 @@ class FailedEntry:
 
     @property
     def words(self) -> str:
+        """The failure in words."""
         if self.kind == ENDED:
             return f"it ended {self.what.replace('_', ' ')}"
         return f"{self.kind}: {self.what}"
@@ -58,18 +59,18 @@ EntryCounts = Mapping[FailedEntry, int]
 
 @dataclass(frozen=True)
 class Rerun:
-    """A trial that was run again.
+    """The result of a trial that was run again.
 
-    entries        its failures
-    sources        where its replies came from
-    first_wrong    where its first wrong proposal was asked for; None if there is none
-    not_mended     part of its agent's boundary -> why it cannot be exchanged
+    entries        the failures of the trial
+    sources        the sources of its replies
+    first_wrong    the place of its first wrong proposal; None if no proposal is wrong
+    not_mended     part of the agent's boundary -> why the part cannot be replaced
     """
 
     result: TrialResult
     entries: EntryCounts
     sources: Counter[ReplySource]
-    first_wrong: Start | None
+    first_wrong: MendingStart | None
     not_mended: Mapping[MendedPart, str]
 
     @property
@@ -81,16 +82,16 @@ class Rerun:
 class EntryDiagnosis:
     """The diagnosis of one failure of a trial (`FailedEntry`).
 
-    start    where mending starts
-    asked    the parts that could be mended for it
-    minimal  the minimal sufficient sets; empty if no set suffices
+    start        where mending starts
+    asked        the parts that could be mended for this failure
+    minimal      the minimal sufficient sets; empty if no set suffices
     unjudged     the parts of sets whose rerun could not be judged
-    in_control   whether the trial has the entry without any fault too
-    later    whether, with some minimal set mended, the trial goes on to a fault that it had not met, and is harmed by it
+    in_control   whether the trial also has the failure without any fault
+    later        whether, with some minimal set mended, the trial meets a further fault and is harmed by it
     """
 
     entry: FailedEntry
-    start: Start
+    start: MendingStart
     asked: tuple[MendedPart, ...]
     minimal: tuple[MendedSet, ...]
     unjudged: MendedSet
@@ -111,12 +112,13 @@ class EntryDiagnosis:
 class Diagnosis:
     """The diagnosis of one failed trial.
 
-    undiagnosable   why it cannot be diagnosed, or ""
-    entries         each entry's diagnosis
+    undiagnosable   why the trial cannot be diagnosed, or ""
+    entries         the diagnosis of each failure
     asked           the parts that could be mended
-    not_asked       part -> why it could not be mended
-    sources         where the replies of all reruns came from, including the rerun with nothing mended
-    reruns          number of reruns; `unjudged` of them could not be judged
+    not_asked       part -> why the part could not be mended
+    sources         the sources of the replies in all reruns, including the rerun with nothing mended
+    reruns          the number of reruns
+    unjudged        the number of reruns that could not be judged
     """
 
     record: TrialRecord
@@ -159,7 +161,7 @@ def is_failed(record: TrialRecord) -> bool:
     return record.outcome not in UNJUDGED and (record.outcome != "solved" or bool(TrialFailure.of(record).damage))
 
 
-async def diagnose(original: Original, agent: RerunAgent | None = None) -> Diagnosis:
+async def diagnose(original: RerunnableTrial, agent: RerunAgent | None = None) -> Diagnosis:
     """Diagnose a failed trial.
 
     Args:
@@ -173,76 +175,83 @@ async def diagnose(original: Original, agent: RerunAgent | None = None) -> Diagn
         ConfigError: The trial did not fail.
     """
     if not is_failed(original.record):
-        how = f"it ended {TrialFailure.of(original.record).words}"
+        ending = f"it ended {TrialFailure.of(original.record).words}"
         if original.record.outcome in UNJUDGED:
-            how = f"it ended in no grade ({original.record.reason})"
-        raise ConfigError(f"trial {original.record.id}: {how}; name a trial that failed")
+            ending = f"it ended in no grade ({original.record.reason})"
+        raise ConfigError(f"trial {original.record.id}: {ending}; name a trial that failed")
     reruns = Reruns(original, agent or RerunAgent.of(original.arm.matrix.arm(original.arm.spec)))
-    whole = await reruns.of(frozenset(), Start(), original.plan)
-    if why := differs(original.record, whole.result.record):
-        detail = f" ({whole.result.record.reason})" if whole.outcome == "error" else ""
-        return Diagnosis(original.record, f"a rerun with nothing mended is another trial: {why}{detail}")
-    control = await reruns.of(frozenset(), Start(), restrict(original.plan, ())) if original.plan.faults else whole
-    met = restrict(original.plan, whole.result.strikes)
-    not_asked = _not_asked(original, reruns.agent, whole)
-    asked = tuple(part for part in PARTS if part not in not_asked)
+    unmended = await reruns.of(frozenset(), MendingStart(), original.plan)
+    if difference := difference_between(original.record, unmended.result.record):
+        detail = f" ({unmended.result.record.reason})" if unmended.outcome == "error" else ""
+        return Diagnosis(original.record, f"a rerun with nothing mended is another trial: {difference}{detail}")
+    control = await reruns.of(frozenset(), MendingStart(), restrict(original.plan, ())) if original.plan.faults else unmended
+    met_faults = restrict(original.plan, unmended.result.strikes)
+    not_asked = _unmendable(original, reruns.agent, unmended)
+    mendable = tuple(part for part in PARTS if part not in not_asked)
     entries = []
-    for entry, times in whole.entries.items():
+    for entry, times in unmended.entries.items():
         in_control = control.entries.get(entry, 0) >= times
-        start = whole.first_wrong or Start() if in_control else _parting(whole.result.record, control.result.record)
+        start = (
+            unmended.first_wrong or MendingStart()
+            if in_control
+            else _first_difference(unmended.result.record, control.result.record)
+        )
         has_keys_alone = entry.kind == "stale" and not_asked.get("verifier") == OUTSIDE
-        parts = tuple(part for part in asked if not (part == "commit" and has_keys_alone))
-        minimal, unjudged = await _minimal(reruns, entry, whole, start, parts, met)
-        later = [not _suffices(entry, whole, await reruns.of(mended, start, original.plan)) for mended in minimal]
+        parts = tuple(part for part in mendable if not (part == "commit" and has_keys_alone))
+        minimal, unjudged = await _minimal(reruns, entry, unmended, start, parts, met_faults)
+        later = [not _suffices(entry, unmended, await reruns.of(mended, start, original.plan)) for mended in minimal]
         entries.append(EntryDiagnosis(entry, start, parts, minimal, unjudged, in_control, any(later)))
-    return Diagnosis(original.record, "", tuple(entries), asked, not_asked, reruns.sources, len(reruns.known), reruns.unjudged)
+    return Diagnosis(
+        original.record, "", tuple(entries), mendable, not_asked, reruns.sources, len(reruns.known), reruns.unjudged
+    )
 
 
 async def _minimal(
-    reruns: Reruns, entry: FailedEntry, whole: Rerun, start: Start, parts: Sequence[MendedPart], met: FaultPlan
+    reruns: Reruns, entry: FailedEntry, unmended: Rerun, start: MendingStart, parts: Sequence[MendedPart], met_faults: FaultPlan
 ) -> tuple[tuple[MendedSet, ...], MendedSet]:
     """Return all minimal sets of these parts that suffice under the faults of the trial, the smallest first. Also return the
     parts of the sets that could not be judged."""
     unjudged: MendedSet = frozenset()
 
     async def suffices(mended: MendedSet) -> bool:
+        """Return whether mending this set removes the failure."""
         nonlocal unjudged
-        again = await reruns.of(mended, start, met)
-        if again.outcome in UNJUDGED:
+        mended_rerun = await reruns.of(mended, start, met_faults)
+        if mended_rerun.outcome in UNJUDGED:
             unjudged |= mended
-        return _suffices(entry, whole, again)
+        return _suffices(entry, unmended, mended_rerun)
 
     return await minimal_sets(parts, suffices), unjudged
 
 
-def _suffices(entry: FailedEntry, whole: Rerun, again: Rerun) -> bool:
+def _suffices(entry: FailedEntry, unmended: Rerun, mended_rerun: Rerun) -> bool:
     """Return whether the failure is gone and no other failure has appeared."""
-    if again.outcome in UNJUDGED or entry in again.entries:
+    if mended_rerun.outcome in UNJUDGED or entry in mended_rerun.entries:
         return False
-    is_worse = ENDINGS.index(again.outcome) > ENDINGS.index(whole.outcome)
-    return not is_worse and all(times <= whole.entries.get(other, 0) for other, times in again.entries.items())
+    is_worse = ENDINGS.index(mended_rerun.outcome) > ENDINGS.index(unmended.outcome)
+    return not is_worse and all(times <= unmended.entries.get(failure, 0) for failure, times in mended_rerun.entries.items())
 
 
 class Reruns:
     """The reruns of one trial. Each rerun is made once."""
 
-    def __init__(self, original: Original, agent: RerunAgent):
+    def __init__(self, original: RerunnableTrial, agent: RerunAgent):
         self._original, self.agent = original, agent
-        self.known: dict[tuple[MendedSet, Start, FaultPlan], Rerun] = {}
+        self.known: dict[tuple[MendedSet, MendingStart, FaultPlan], Rerun] = {}
         self.sources: Counter[ReplySource] = Counter()
         self.unjudged = 0
 
-    async def of(self, parts: MendedSet, start: Start, plan: FaultPlan) -> Rerun:
+    async def of(self, parts: MendedSet, start: MendingStart, plan: FaultPlan) -> Rerun:
         """Run the trial under this plan, with these parts mended."""
         key = parts, start, plan
         if key not in self.known:
-            made = self.known[key] = await rerun(self._original.arm, self.agent, parts, start, plan)
-            self.sources.update(made.sources)
-            self.unjudged += made.outcome in UNJUDGED
+            new_rerun = self.known[key] = await rerun(self._original.arm, self.agent, parts, start, plan)
+            self.sources.update(new_rerun.sources)
+            self.unjudged += new_rerun.outcome in UNJUDGED
         return self.known[key]
 
 
-async def rerun(arm: RerunArm, agent: RerunAgent, parts: MendedSet, start: Start, plan: FaultPlan) -> Rerun:
+async def rerun(arm: RerunArm, agent: RerunAgent, parts: MendedSet, start: MendingStart, plan: FaultPlan) -> Rerun:
     """Run the trial under these faults, with some of the agent's parts mended from `start` on."""
     spec, matrix = arm.spec, arm.matrix
     resolved = matrix.arm(spec)
@@ -255,20 +264,27 @@ async def rerun(arm: RerunArm, agent: RerunAgent, parts: MendedSet, start: Start
     result = await RerunArm(spec, exchanged).run(plan)
     first_wrong = None
     if (number := model.first_wrong) is not None:
-        asked = [place for place, event in enumerate(result.record.events) if isinstance(event, Called) and event.asked]
-        first_wrong = Start(asked[number] if number < len(asked) else len(result.record.events), number)
-    return Rerun(result, _entries(result, environment), model.sources, first_wrong, working.not_mended)
+        call_places = [place for place, event in enumerate(result.record.events) if isinstance(event, Called) and event.asked]
+        first_wrong = MendingStart(call_places[number] if number < len(call_places) else len(result.record.events), number)
+    return Rerun(result, _failures_of(result, environment), model.sources, first_wrong, working.not_mended)
 
 
 def _with_reasons(matrix: Matrix) -> Matrix:
     """Return the same trials with a change: a repair that is told of its rejection is also told the reason."""
     settings = {name: entry.settings for name, entry in matrix.architectures.items()}
-    told = {name: replace(each, repair="reason") for name, each in settings.items() if each.repair == "none"}
-    entries = {name: replace(matrix.architectures[name], settings=each) for name, each in told.items()}
+    changed_settings = {
+        name: replace(entry_settings, repair="reason")
+        for name, entry_settings in settings.items()
+        if entry_settings.repair == "none"
+    }
+    entries = {
+        name: replace(matrix.architectures[name], settings=entry_settings) for name, entry_settings in changed_settings.items()
+    }
     return replace(matrix, architectures={**matrix.architectures, **entries})
 
 
-def _entries(result: TrialResult, environment: Any) -> EntryCounts:
+def _failures_of(result: TrialResult, environment: Any) -> EntryCounts:
+    """Return the failures of a trial: its damaged effects, or else its wrong outcome."""
     entries: dict[FailedEntry, int] = {}
     if content := world_digest(result.record.events):
         with closing(World(environment, content=content_of(result.texts[content]))) as world:
@@ -281,31 +297,32 @@ def _entries(result: TrialResult, environment: Any) -> EntryCounts:
     return entries
 
 
-def _not_asked(original: Original, agent: RerunAgent, whole: Rerun) -> dict[MendedPart, str]:
-    """Return part -> the reason why it cannot be mended."""
+def _unmendable(original: RerunnableTrial, agent: RerunAgent, unmended: Rerun) -> dict[MendedPart, str]:
+    """Return the parts that cannot be mended, each with the reason."""
     not_asked: dict[MendedPart, str]
     if original.arm.matrix.arm(original.arm.spec).scenario.environment is None:
-        not_asked = {**whole.not_mended, "commit": NO_WORLD, "pattern": NO_WORLD}
+        not_asked = {**unmended.not_mended, "commit": NO_WORLD, "pattern": NO_WORLD}
     else:
-        not_asked = {**whole.not_mended, **({} if agent.remedied else {"pattern": agent.no_remedied})}
+        not_asked = {**unmended.not_mended, **({} if agent.remedied else {"pattern": agent.no_remedied})}
     return {part: not_asked[part] for part in PARTS if part in not_asked}
 
 
-def _parting(record: TrialRecord, control: TrialRecord) -> Start:
+def _first_difference(record: TrialRecord, control: TrialRecord) -> MendingStart:
     """Return the place at which a trial first differs from its control."""
-    first, second = timeless(record.events), timeless(control.events)
-    shorter = len(record.events) if len(first) <= len(second) else first[len(second)][0]
-    pairs = zip(first, second, strict=False)
-    events = next((number for (number, event), (_, other) in pairs if event != other), shorter)
-    return Start(events, sum(call.asked for call in of_kind(record.events[:events], Called)))
+    trial_events, control_events = timeless(record.events), timeless(control.events)
+    shorter = len(record.events) if len(trial_events) <= len(control_events) else trial_events[len(control_events)][0]
+    pairs = zip(trial_events, control_events, strict=False)
+    events = next((number for (number, event), (_, control_event) in pairs if event != control_event), shorter)
+    return MendingStart(events, sum(call.asked for call in of_kind(record.events[:events], Called)))
 
 
 def counts(diagnoses: Collection[Diagnosis]) -> dict[MendedPart, dict[str, int]]:
-    """Return part -> the number of failures for which the part is necessary, only contributes, is cleared, is not judged, or
-    could not be mended."""
+    """Return for each part the number of failures by verdict: necessary, contributing, cleared, not judged, not explained,
+    or not asked (it could not be mended)."""
     entries = [entry for diagnosis in diagnoses for entry in diagnosis.entries]
 
     def verdict(part: MendedPart, entry: EntryDiagnosis) -> str:
+        """Return what the diagnosis of a failure says of this part."""
         if part not in entry.asked:
             return "not asked"
         if not entry.minimal:

@@ -10,7 +10,7 @@ from itertools import chain
 from bench.record.events import Called, Event, Faulted
 from bench.record.record import TrialRecord
 from bench.record.world_events import ToolCalled
-from bench.rerun.began_anew import began_anew_lines
+from bench.rerun.began_anew import restart_lines
 from bench.rerun.diagnose import Diagnosis, EntryDiagnosis, MendedSet, counts
 from bench.rerun.mended_parts import PARTS, MendedPart
 from bench.rerun.mends import ReplySource
@@ -38,15 +38,15 @@ KEYS_ALONE = "the commit was not asked, since a key does not hold an effect to t
 
 def advice_line(part: MendedPart, diagnoses: Sequence[Diagnosis]) -> str:
     """Return a line on what to do about a part that some of the diagnoses blame."""
-    blaming = [each for each in diagnoses if part in each.blamed]
-    advice = ADVICE[part] if any(each.in_world for each in blaming) else ADVICE_OUTSIDE.get(part, ADVICE[part])
-    is_command = all(each.is_outside for each in blaming)
+    blaming = [diagnosis for diagnosis in diagnoses if part in diagnosis.blamed]
+    advice = ADVICE[part] if any(diagnosis.in_world for diagnosis in blaming) else ADVICE_OUTSIDE.get(part, ADVICE[part])
+    is_command = all(diagnosis.is_outside for diagnosis in blaming)
     return f"What to do about the {part}: {WITH_KEYS if part == 'commit' and is_command else advice}."
 
 
-def anew_lines(diagnoses: Sequence[Diagnosis]) -> list[str]:
-    """Return lines on how often agents that are commands began anew, and on what to change. Empty if none did."""
-    return began_anew_lines([each.record for each in diagnoses if each.in_world and each.is_outside])
+def command_restart_lines(diagnoses: Sequence[Diagnosis]) -> list[str]:
+    """Return the restart lines for agents that are commands. Without a restart the list is empty."""
+    return restart_lines([diagnosis.record for diagnosis in diagnoses if diagnosis.in_world and diagnosis.is_outside])
 
 
 def lines_of(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> list[str]:
@@ -74,61 +74,72 @@ def lines_of(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> list[str]
         for part, verdict in counts(diagnoses).items()
         if part not in verdicts and "cleared" in verdict
     ]:
-        where = "" if explained == len(entries) else f" for the {explained} entries that are explained"
-        lines.append(f"  not to blame{where}: {', '.join(cleared)}")
+        scope = "" if explained == len(entries) else f" for the {explained} entries that are explained"
+        lines.append(f"  not to blame{scope}: {', '.join(cleared)}")
     lines += not_asked_lines(diagnoses)
-    lines += [f"  {_trial_line(each)}" for each in _select(diagnoses)]
-    if anew := anew_lines(diagnoses):
+    lines += [f"  {_trial_line(selected)}" for selected in _select(diagnoses)]
+    if anew := command_restart_lines(diagnoses):
         lines += anew
     elif worst := most_blamed(diagnoses):
         lines.append(advice_line(worst, diagnoses))
     lines.append(replies_line(diagnoses))
-    if left := [each for each in diagnoses if each.undiagnosable]:
-        lines.append(f"{len(left)} cannot be diagnosed, such as {left[0].record.id}: {left[0].undiagnosable}.")
+    if undiagnosable := [selected for selected in diagnoses if selected.undiagnosable]:
+        lines.append(
+            f"{len(undiagnosable)} cannot be diagnosed, such as {undiagnosable[0].record.id}: {undiagnosable[0].undiagnosable}."
+        )
     return lines
 
 
 def finding(which: str, run: str, diagnoses: Sequence[Diagnosis]) -> str:
-    """Return the finding in a sentence."""
-    looked_into = [each for each in diagnoses if not each.undiagnosable]
-    if not looked_into:
+    """Return the main finding in a sentence."""
+    diagnosable = [diagnosis for diagnosis in diagnoses if not diagnosis.undiagnosable]
+    if not diagnosable:
         return f"None of {which} of {run} can be diagnosed."
-    part = most_blamed(looked_into)
+    part = most_blamed(diagnosable)
     if part is None:
         return f"{which} of {run}: no set of parts explains any of them, so no part is cleared."
-    times = sum(part in each.blamed for each in looked_into)
-    alone = sum(each.blamed == {part} and not each.not_asked for each in looked_into)
-    and_alone = f", and alone in {alone} of them" if any(not each.not_asked for each in looked_into) else ""
-    explained = sum(each.is_explained for each in looked_into)
+    times = sum(part in diagnosis.blamed for diagnosis in diagnosable)
+    alone = sum(diagnosis.blamed == {part} and not diagnosis.not_asked for diagnosis in diagnosable)
+    and_alone = f", and alone in {alone} of them" if any(not diagnosis.not_asked for diagnosis in diagnosable) else ""
+    explained = sum(diagnosis.is_explained for diagnosis in diagnosable)
     return f"{which} of {run}: the {part} is to blame in {times}{and_alone}; {explained} of {len(diagnoses)} are explained."
 
 
 def most_blamed(diagnoses: Sequence[Diagnosis]) -> MendedPart | None:
     """Return the part that most trials blame; None if no part is blamed."""
-    blamed = Counter(chain.from_iterable(_sort(each.blamed) for each in diagnoses))
+    blamed = Counter(chain.from_iterable(_sort(diagnosis.blamed) for diagnosis in diagnoses))
     return max(blamed, key=lambda part: (blamed[part], -PARTS.index(part)), default=None)
 
 
 def not_asked_lines(diagnoses: Sequence[Diagnosis]) -> list[str]:
     """Return lines on the parts that could not be mended, with the number of trials."""
-    asked_nothing: dict[tuple[str, ...], int] = Counter(tuple(each.not_asked) for each in diagnoses if each.not_asked)
-    return [f"  not asked in {times} of {len(diagnoses)} trials: {', '.join(parts)}" for parts, times in asked_nothing.items()]
+    counts_by_parts: dict[tuple[str, ...], int] = Counter(
+        tuple(diagnosis.not_asked) for diagnosis in diagnoses if diagnosis.not_asked
+    )
+    return [
+        f"  not asked in {times} of {len(diagnoses)} trials: {', '.join(parts)}" for parts, times in counts_by_parts.items()
+    ]
 
 
 def replies_line(diagnoses: Sequence[Diagnosis]) -> str:
     """Return a line on the origin of the replies, and in worlds on how many diagnoses are proved."""
-    in_worlds = [each for each in diagnoses if each.in_world]
-    proved, explained = sum(each.is_proved for each in in_worlds), sum(each.is_explained for each in in_worlds)
+    in_worlds = [diagnosis for diagnosis in diagnoses if diagnosis.in_world]
+    proved, explained = (
+        sum(diagnosis.is_proved for diagnosis in in_worlds),
+        sum(diagnosis.is_explained for diagnosis in in_worlds),
+    )
     proofs = f"{proved} of {explained} explanations are proved; " if in_worlds else ""
-    sources: Counter[ReplySource] = sum((each.sources for each in diagnoses), Counter())
-    whose = ", ".join(f"{sources[source]} {source}" for source in ("recorded", "transplanted", "simulated") if sources[source])
+    sources: Counter[ReplySource] = sum((diagnosis.sources for diagnosis in diagnoses), Counter())
+    source_counts = ", ".join(
+        f"{sources[source]} {source}" for source in ("recorded", "transplanted", "simulated") if sources[source]
+    )
     mark = " (SIMULATED)" if sources["simulated"] else ""
-    unjudged = sum(each.unjudged for each in diagnoses)
+    unjudged = sum(diagnosis.unjudged for diagnosis in diagnoses)
     uncleared = " and ".join(part for part, verdict in counts(diagnoses).items() if "not judged" in verdict)
     missing = f"; {unjudged} reruns could not be judged, for want of a recorded reply" if unjudged else ""
     missing += f", so that {uncleared} may be to blame as well" if uncleared else ""
-    reruns = sum(each.reruns for each in diagnoses)
-    return f"{proofs}{reruns} reruns used {whose or 'no'} replies{mark}{missing}."
+    reruns = sum(diagnosis.reruns for diagnosis in diagnoses)
+    return f"{proofs}{reruns} reruns used {source_counts or 'no'} replies{mark}{missing}."
 
 
 def trial_lines(diagnosis: Diagnosis) -> list[str]:
@@ -137,27 +148,23 @@ def trial_lines(diagnosis: Diagnosis) -> list[str]:
     lines = [f"trial {record.id}: {_place(record)}", f"It ended {TrialFailure.of(record).words}."]
     if diagnosis.undiagnosable:
         return [*lines, f"It cannot be diagnosed: {diagnosis.undiagnosable}."]
-    for alike in _alike(diagnosis.entries):
-        entry = alike[0]
-        since = f"event {entry.start.events} on, {_why(entry)}: {_event(record, entry.start.events)}"
+    for group in _group_by_diagnosis(diagnosis.entries):
+        entry = group[0]
+        place = "the first wrong proposal" if entry.in_control else "where the trial left its control"
+        since = f"event {entry.start.events} on, {place}: {_event(record, entry.start.events)}"
         since = since if entry.start.events else "the beginning on"
-        lines += [*(each.entry.words for each in alike), f"  {verdict_of(entry)} from {since}"]
-    lines += [f"The {part} could not be mended: {why}." for part, why in diagnosis.not_asked.items()]
+        lines += [*(same_entry.entry.words for same_entry in group), f"  {verdict_of(entry)} from {since}"]
+    lines += [f"The {part} could not be mended: {reason}." for part, reason in diagnosis.not_asked.items()]
     lines += [advice_line(part, [diagnosis]) for part in PARTS if part in diagnosis.blamed]
-    return [*lines, *anew_lines([diagnosis]), replies_line([diagnosis])]
+    return [*lines, *command_restart_lines([diagnosis]), replies_line([diagnosis])]
 
 
-def _alike(entries: Sequence[EntryDiagnosis]) -> list[list[EntryDiagnosis]]:
+def _group_by_diagnosis(entries: Sequence[EntryDiagnosis]) -> list[list[EntryDiagnosis]]:
     """Group the failures that have the same diagnosis."""
     groups: dict[object, list[EntryDiagnosis]] = {}
     for entry in entries:
         groups.setdefault((entry.minimal, entry.start, entry.in_control), []).append(entry)
     return list(groups.values())
-
-
-def _why(entry: EntryDiagnosis) -> str:
-    """Return the reason why mending starts at that event."""
-    return "the first wrong proposal" if entry.in_control else "where the trial left its control"
 
 
 def verdict_of(entry: EntryDiagnosis) -> str:
@@ -168,22 +175,29 @@ def verdict_of(entry: EntryDiagnosis) -> str:
 
 
 def _verdict_of(entry: EntryDiagnosis) -> str:
+    """Return which sets of parts remove a failure, without remarks."""
     if not entry.minimal:
         return "not explained: no set of mended parts removes it without other harm"
     if len(entry.minimal) == 1:
         [only] = entry.minimal
-        return f"it is gone when the {_and(only)} {'is' if len(only) == 1 else 'are'} mended"
-    necessary = f"; always needed: {_and(entry.necessary)}" if entry.necessary else ""
-    return f"it is gone when these are mended: the {', or the '.join(map(_and, entry.minimal))}{necessary}"
+        return f"it is gone when the {_join_parts(only)} {'is' if len(only) == 1 else 'are'} mended"
+    necessary = f"; always needed: {_join_parts(entry.necessary)}" if entry.necessary else ""
+    return f"it is gone when these are mended: the {', or the '.join(map(_join_parts, entry.minimal))}{necessary}"
 
 
 def as_json(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> str:
     """Return the whole diagnosis of a run as JSON."""
-    document = {"run": run, "failed": failed, "counts": counts(diagnoses), "trials": [_as_json(each) for each in diagnoses]}
+    document = {
+        "run": run,
+        "failed": failed,
+        "counts": counts(diagnoses),
+        "trials": [_as_json(diagnosis) for diagnosis in diagnoses],
+    }
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
 def _as_json(diagnosis: Diagnosis) -> dict[str, object]:
+    """Return the diagnosis of one trial as JSON values."""
     record = diagnosis.record
     return {
         **{name: getattr(record, name) for name in ("scenario", "instance", "architecture", "model", "plan", "repetition")},
@@ -215,36 +229,42 @@ def _as_json(diagnosis: Diagnosis) -> dict[str, object]:
 
 
 def _sort(parts: MendedSet) -> list[MendedPart]:
+    """Return parts in the order of `PARTS`."""
     return [part for part in PARTS if part in parts]
 
 
-def _and(parts: MendedSet) -> str:
+def _join_parts(parts: MendedSet) -> str:
+    """Return the names of parts, joined with "and"."""
     return " and ".join(_sort(parts))
 
 
 def _share(verdict: Mapping[str, int]) -> int:
+    """Return for how many failures a part is necessary or contributes."""
     return verdict.get("necessary", 0) + verdict.get("contributing", 0)
 
 
 def _select(diagnoses: Sequence[Diagnosis]) -> list[Diagnosis]:
     """Return the trials to show: first one trial for each set of blamed parts, then further trials."""
-    diagnosable = [each for each in diagnoses if not each.undiagnosable]
-    unlike = list({each.blamed: each for each in reversed(diagnosable)}.values())[::-1]
-    return [*unlike, *(each for each in diagnosable if each not in unlike)][:SHOWN]
+    diagnosable = [diagnosis for diagnosis in diagnoses if not diagnosis.undiagnosable]
+    distinct = list({diagnosis.blamed: diagnosis for diagnosis in reversed(diagnosable)}.values())[::-1]
+    return [*distinct, *(diagnosis for diagnosis in diagnosable if diagnosis not in distinct)][:SHOWN]
 
 
 def _trial_line(diagnosis: Diagnosis) -> str:
-    first = max(diagnosis.entries, key=lambda entry: bool(entry.minimal))
-    more = f", and {len(diagnosis.entries) - 1} more" if len(diagnosis.entries) > 1 else ""
-    return f"{diagnosis.record.id[:8]} ({_place(diagnosis.record)}) {first.entry.words}{more}: {verdict_of(first)}"
+    """Return a line about one trial."""
+    main_entry = max(diagnosis.entries, key=lambda entry: bool(entry.minimal))
+    further = f", and {len(diagnosis.entries) - 1} more" if len(diagnosis.entries) > 1 else ""
+    return f"{diagnosis.record.id[:8]} ({_place(diagnosis.record)}) {main_entry.entry.words}{further}: {verdict_of(main_entry)}"
 
 
 def _place(record: TrialRecord) -> str:
-    where = f"{record.scenario}/{record.instance}" if record.instance else record.scenario
-    return f"{record.architecture} on {where}, plan {record.plan}, repetition {record.repetition}"
+    """Return the names of a trial: its architecture, scenario, plan and repetition."""
+    scenario = f"{record.scenario}/{record.instance}" if record.instance else record.scenario
+    return f"{record.architecture} on {scenario}, plan {record.plan}, repetition {record.repetition}"
 
 
 def _event(record: TrialRecord, number: int) -> str:
+    """Describe the event with this number."""
     event: Event | None = record.events[number] if number < len(record.events) else None
     match event:
         case Faulted():

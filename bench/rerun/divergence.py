@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from bench.read.tables.contrasts import MeanContrast, contrast_of
+from bench.read.tables.contrasts import BootstrapMean, bootstrap_mean
 from bench.record.events import of_kind
 from bench.record.reading import read_records
 from bench.record.record import TrialRecord, latest
@@ -41,9 +41,9 @@ class Divergence:
     form: str
     boundary: str
     place: str
-    between: MeanContrast | None
-    within: MeanContrast | None
-    beyond: MeanContrast
+    between: BootstrapMean | None
+    within: BootstrapMean | None
+    beyond: BootstrapMean
     events: int
     first: float | None = None
 
@@ -58,17 +58,17 @@ class ComparedEvent:
 
 
 def with_state(replies: Iterable[tuple[str, BankedReply]], *, of_prompts: bool) -> Iterator[tuple[str, BankedReply, str]]:
-    """Yield (model, reply, name of the state on both sides). For prompts the name is the number of the state within its
-    judgment."""
-    asked: Counter[tuple[str, str, str, int, str]] = Counter()
+    """Yield the model, the reply, and the name of the state on both sides. For prompts the name is the number of the state
+    within its judgment."""
+    state_counts: Counter[tuple[str, str, str, int, str]] = Counter()
     for model, reply in replies:
         place = (model, reply.scenario, reply.instance, reply.repetition, reply.judgment)
-        asked[place] += 1
-        yield model, reply, str(asked[place]) if of_prompts else reply.state
+        state_counts[place] += 1
+        yield model, reply, str(state_counts[place]) if of_prompts else reply.state
 
 
 def committed(reply: BankedReply, strength: str) -> object:
-    """Return what a boundary of this strength commits of a reply. None means that nothing is committed."""
+    """Return the output that a boundary of this strength commits for a reply. None means that nothing is committed."""
     if reply.rejected and strength == "business_rule":
         return None
     if reply.output is None:
@@ -77,7 +77,7 @@ def committed(reply: BankedReply, strength: str) -> object:
 
 
 def courses(folder: Path) -> dict[str, tuple[str, ...]]:
-    """Return trial -> its effects in order, each as a tool with arguments."""
+    """Return the effects of each trial in order, by the trial's id. An effect is a tool with its arguments."""
     records = latest(record for record in read_records(folder) if isinstance(record, TrialRecord))
     return {
         record.id: tuple(
@@ -90,10 +90,12 @@ def courses(folder: Path) -> dict[str, tuple[str, ...]]:
 
 
 def divergence(form: str, boundary: str, place: str, events: Sequence[ComparedEvent]) -> Divergence:
+    """Return the divergence of two sides over these events. `form` is "running" for effects at the end, or "local" for
+    judgments."""
     differ = _effects_differ if form == "running" else ne
     instances = [event.instance for event in events]
     pairs = [pair for event in events for pair in product(event.these, event.those)]
-    places = [_first(*pair) for pair in pairs if form == "running" and differ(*pair)]
+    places = [_first_differing_number(*pair) for pair in pairs if form == "running" and differ(*pair)]
     return Divergence(
         form=form,
         boundary=boundary,
@@ -107,10 +109,12 @@ def divergence(form: str, boundary: str, place: str, events: Sequence[ComparedEv
 
 
 def _between(event: ComparedEvent, differ: Differ) -> float:
+    """Return the share of pairs of the two sides that differ."""
     return fmean(differ(*pair) for pair in product(event.these, event.those))
 
 
 def _within(event: ComparedEvent, differ: Differ) -> float:
+    """Return the mean share of pairs of two seeds of one side that differ."""
     return fmean(fmean(differ(*pair) for pair in combinations(seeds, 2)) for seeds in (event.these, event.those))
 
 
@@ -120,18 +124,23 @@ def beyond_spread(events: Sequence[ComparedEvent], differ: Differ = ne) -> list[
     return [_between(event, differ) - _within(event, differ) for event in events]
 
 
-def _effects_differ(these: Sequence[str], those: Sequence[str]) -> bool:
-    return sorted(these) != sorted(those)
+def _effects_differ(first_effects: Sequence[str], second_effects: Sequence[str]) -> bool:
+    """Return whether two lists have different effects, in any order."""
+    return sorted(first_effects) != sorted(second_effects)
 
 
-def _first(these: Sequence[str], those: Sequence[str]) -> int:
-    pairs = enumerate(zip(these, those, strict=False), 1)
-    return next((place for place, (this, that) in pairs if this != that), min(len(these), len(those)) + 1)
+def _first_differing_number(first_effects: Sequence[str], second_effects: Sequence[str]) -> int:
+    """Return the number of the first effect that differs, from 1."""
+    pairs = enumerate(zip(first_effects, second_effects, strict=False), 1)
+    return next(
+        (place for place, (first_effect, second_effect) in pairs if first_effect != second_effect),
+        min(len(first_effects), len(second_effects)) + 1,
+    )
 
 
-def mean_by_instance(instances: Sequence[str], values: Sequence[float]) -> MeanContrast:
+def mean_by_instance(instances: Sequence[str], values: Sequence[float]) -> BootstrapMean:
     """Return the mean over instances of the mean within each instance."""
     by_instance: dict[str, list[float]] = {}
     for instance, value in zip(instances, values, strict=True):
         by_instance.setdefault(instance, []).append(value)
-    return contrast_of({instance: fmean(each) for instance, each in by_instance.items()})
+    return bootstrap_mean({instance: fmean(instance_values) for instance, instance_values in by_instance.items()})

@@ -43,17 +43,18 @@ class Evidence:
 
     @cached_property
     def plans(self) -> tuple[str, ...]:
+        """The fault plans of the run."""
         return tuple(plan for plan in self.config.plans if plan != FAULT_FREE)
 
     @cached_property
     def patterns(self) -> dict[str, str]:
-        """Each pattern that the run has both without and with remedies -> its arm with remedies."""
+        """The patterns that the run has both without and with remedies, each with its arm that has remedies."""
         variants = {name: entry.base for name, entry in self.config.architecture.items() if entry.remedies and entry.base}
         return {base: name for name, base in variants.items() if {base, name} <= set(self.config.architectures)}
 
     def arms(self, keys: bool) -> dict[str, str]:
-        """Return the arms that can be built, with their patterns. Arms have no remedies; with `keys`, arms with remedies are
-        added.
+        """Return the arms that can be built, each with its pattern. The arms have no remedies; with `keys`, the arms with
+        remedies are added.
 
         Raises ResultsError if the run lacks one of these forms.
         """
@@ -72,11 +73,12 @@ class Evidence:
 
     @cached_property
     def _parts(self) -> dict[Any, pd.DataFrame]:
+        """The trials of each arm and plan."""
         return dict(iter(self.trials.groupby(["architecture", "plan"])))
 
     @cached_property
     def _damage(self) -> tuple[Any, Any, Any]:
-        """By arm, plan and instance: the mean damage of a trial, the number of trials, the faults that were delivered."""
+        """The mean damage of a trial, the number of trials, and the number of delivered faults, by arm, plan and instance."""
         place = ["architecture", "plan", "instance"]
         damage = self.trials.assign(damage=self.trials[DAMAGE].sum(axis=1)).groupby(place)
         return damage["damage"].mean(), damage["damage"].size(), damage["faults_delivered"].sum()
@@ -91,16 +93,19 @@ class Evidence:
         return int(self.of(arm, plans)[DAMAGE].to_numpy().sum())
 
     def harm(self, arm: str, failures: Mapping[str, float]) -> dict[str, float]:
-        """Return instance -> the expected number of damaged effects in a run with these failures. `failures` says how many of
-        each failure a run has. The number is the damage without a failure, plus what each delivered failure adds. For an
-        instance that a failure never struck, the mean of the other instances is added."""
+        """Return for each instance the expected number of damaged effects in a run with these failures. `failures` has the
+        number of each failure in a run.
+
+        The expected number is the damage without a failure, plus the damage that each delivered failure adds. For an
+        instance in which a failure was never injected, the mean of the other instances is added.
+        """
         mean, size, faults = self._damage
-        calm = mean.loc[arm, FAULT_FREE]
-        total = calm.copy()
+        without_fault = mean.loc[arm, FAULT_FREE]
+        total = without_fault.copy()
         for plan, count in failures.items():
-            added = (mean.loc[arm, plan] - calm).clip(lower=0) * size.loc[arm, plan]
-            struck = faults.loc[arm, plan].where(lambda number: number > 0)
-            by_fault = added / struck
+            added = (mean.loc[arm, plan] - without_fault).clip(lower=0) * size.loc[arm, plan]
+            fault_counts = faults.loc[arm, plan].where(lambda number: number > 0)
+            by_fault = added / fault_counts
             total += count * by_fault.fillna(by_fault.mean() if by_fault.notna().any() else 0.0)
         return {str(instance): float(value) for instance, value in total.dropna().items()}
 
@@ -117,17 +122,18 @@ class Evidence:
         return float(self.of(arm, [plan])["tokens"].mean())
 
     def passes(self, arm: str) -> dict[Pair, float]:
-        """Return pair -> the tokens of the arm's trial without a fault."""
+        """Return the tokens of the arm's trials without a fault, by instance and repetition."""
         trials = self.of(arm, [FAULT_FREE])
         return dict(zip(_pairs(trials), trials["tokens"].astype(float), strict=True))
 
     def rounds(self, arm: str, plan: str) -> dict[Pair, float]:
-        """Return pair -> the tokens that one failure cost more than the control, for trials that a failure struck."""
+        """Return the tokens that one failure cost more than the control, by instance and repetition, for trials in which a
+        failure was injected."""
         trials, passes = self.of(arm, [plan]), self.passes(arm)
-        struck = trials[trials["faults_delivered"] > 0]
+        faulted = trials[trials["faults_delivered"] > 0]
         return {
             pair: (tokens - passes[pair]) / faults
-            for pair, tokens, faults in zip(_pairs(struck), struck["tokens"], struck["faults_delivered"], strict=True)
+            for pair, tokens, faults in zip(_pairs(faulted), faulted["tokens"], faulted["faults_delivered"], strict=True)
         }
 
     def price(self, arm: str, failures: dict[str, float]) -> float:
@@ -139,13 +145,14 @@ class Evidence:
             total += count * sum(rounds.values()) / len(rounds) if rounds else 0.0
         return total
 
-    def break_even(self, ours: str, theirs: str, plan: str) -> BreakEven | None:
-        """Return from how many of these failures a run on the first arm takes fewer tokens than a run on the second."""
-        passes = in_common(self.passes(ours), self.passes(theirs))
-        return break_even(passes, in_common(self.rounds(ours, plan), self.rounds(theirs, plan)))
+    def break_even(self, arm: str, other_arm: str, plan: str) -> BreakEven | None:
+        """Return the number of these failures above which a run of `arm` takes fewer tokens than a run of `other_arm`."""
+        passes = in_common(self.passes(arm), self.passes(other_arm))
+        return break_even(passes, in_common(self.rounds(arm, plan), self.rounds(other_arm, plan)))
 
 
 def _pairs(trials: pd.DataFrame) -> list[Pair]:
+    """Return the instance and repetition of each trial."""
     return [
         (str(instance), int(repetition)) for instance, repetition in zip(trials["instance"], trials["repetition"], strict=True)
     ]
@@ -155,6 +162,7 @@ NUMBERS = {"repetition": int, "tokens": float, "faults_delivered": int, **dict.f
 
 
 def _read_table(path: Path) -> pd.DataFrame:
+    """Read a table of trials. Raises ResultsError."""
     try:
         return pd.read_csv(path, dtype=NUMBERS)
     except (ValueError, OSError, EOFError, zlib.error) as error:
@@ -174,9 +182,9 @@ def read_evidence(run: str, scenario: str) -> Evidence:
     Raises:
         ResultsError: There is no such run, or it has no such world, no damage, or no control.
     """
-    if kept := next((path for path in (Path(run), REPORTS / run) if (path / TABLE).is_file()), None):
-        manifest = read_manifest(kept)
-        trials, config, entries = _read_table(kept / TABLE), manifest.config, manifest.models
+    if table_folder := next((path for path in (Path(run), REPORTS / run) if (path / TABLE).is_file()), None):
+        manifest = read_manifest(table_folder)
+        trials, config, entries = _read_table(table_folder / TABLE), manifest.config, manifest.models
     elif (folder := folder_of(run)).is_dir() or archive_of(folder):
         trials, config, entries = (loaded := load_run(folder)).trials, loaded.config, loaded.manifest.models
     else:

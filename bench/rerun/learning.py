@@ -34,7 +34,7 @@ from bench.scenario import Scenario, Subtask
 
 
 @dataclass
-class _Seen:
+class _ReplyCounts:
     """The distinct first replies for one subtask, by prompt and reply. Each has its tokens, and whether it was rejected."""
 
     rejected: dict[object, bool] = field(default_factory=dict)
@@ -42,10 +42,12 @@ class _Seen:
 
     @property
     def counted(self) -> FirstReplies:
+        """The number of first replies, and of rejected ones."""
         return FirstReplies(rejected=sum(self.rejected.values()), of=len(self.rejected))
 
     @property
     def accepted_share(self) -> Fraction:
+        """The estimated share of first replies that are accepted."""
         return 1 - Fraction(self.counted.rejected + 1, self.counted.of + 2)
 
     @property
@@ -67,13 +69,13 @@ def learn(
     if not sessions or not sessions[-1].mark:
         raise ResultsError(f"{folder}: is not complete, and what is learned of it would depend on its end; go on with it first")
     model = model or manifest.config.models[0]
-    for what, name, known in (
+    for kind, name, known_names in (
         ("architecture", architecture, manifest.config.architectures),
         ("model", model, manifest.config.models),
         ("fault plan", plan, manifest.config.plans),
     ):
-        if name not in known:
-            raise ConfigError(f"run '{manifest.name}' has no {what} '{name}'; {nearest(name, known)}")
+        if name not in known_names:
+            raise ConfigError(f"run '{manifest.name}' has no {kind} '{name}'; {nearest(name, known_names)}")
     trials = [
         trial
         for trial in latest(record for record in records if isinstance(record, TrialRecord))
@@ -93,28 +95,30 @@ def learn(
 def of_pack(
     name: str, manifest: Manifest, trials: Sequence[TrialRecord], packs: Sequence[Path], count: int | None
 ) -> PackPolicy:
-    """Return the policy that these trials teach for one scenario. Raise as `learn` does."""
+    """Return the policy learned from these trials for one scenario. Raises the errors of `learn`."""
     drawn = sample(manifest.scenarios[name].instances, count, "learning", manifest.config.seed, name.partition(":")[0])
     scenarios = [load_pack(name, packs, instance) for instance in drawn]
     if (names := tuple(subtask.name for subtask in scenarios[0].task.subtasks)) != manifest.scenarios[name].subtasks:
         raise ConfigError(
             f"scenario '{name}' has other subtasks than in run '{manifest.name}': {', '.join(names)}; run it again"
         )
-    seen = {subtask: _Seen() for subtask in names}
+    reply_counts = {subtask: _ReplyCounts() for subtask in names}
     for trial in trials:
         if trial.scenario == name and trial.instance in drawn:
-            _look_at(trial, seen)
-    if missing := [subtask for subtask, replies in seen.items() if not replies.rejected or not replies.tokens]:
+            _count_first_replies(trial, reply_counts)
+    if missing := [subtask for subtask, replies in reply_counts.items() if not replies.rejected or not replies.tokens]:
         problem = f"run '{manifest.name}': on {name} no first reply for '{missing[0]}' alone was verified"
         raise ResultsError(f"{problem}; learn from an architecture with a call by subtask, on more trials")
-    calls = _cheapest(scenarios, seen)
+    calls = _cheapest(scenarios, reply_counts)
     return PackPolicy(
-        instances=tuple(drawn), calls=calls, first_replies={subtask: replies.counted for subtask, replies in seen.items()}
+        instances=tuple(drawn),
+        calls=calls,
+        first_replies={subtask: replies.counted for subtask, replies in reply_counts.items()},
     )
 
 
-def _look_at(trial: TrialRecord, seen: Mapping[str, _Seen]) -> None:
-    """Record the first reply for each subtask."""
+def _count_first_replies(trial: TrialRecord, reply_counts: Mapping[str, _ReplyCounts]) -> None:
+    """Count the first reply for each subtask of a trial."""
     calls = {call.call: call for call in of_kind(trial.events, Called)}
     judged: set[str] = set()
     for verdict in of_kind(trial.events, Judged):
@@ -122,13 +126,13 @@ def _look_at(trial: TrialRecord, seen: Mapping[str, _Seen]) -> None:
         if verdict.view != "told" or verdict.subtask in judged or call is None or call.subtasks != (verdict.subtask,):
             continue
         judged.add(verdict.subtask)
-        asked = (trial.instance, trial.repetition, tuple(message.content for message in call.messages))
-        seen[verdict.subtask].rejected[(*asked, call.delivered or call.reply)] = not verdict.accepted
-        seen[verdict.subtask].tokens[(*asked, call.reply)] = call.tokens_out
+        prompt_key = (trial.instance, trial.repetition, tuple(message.content for message in call.messages))
+        reply_counts[verdict.subtask].rejected[(*prompt_key, call.delivered or call.reply)] = not verdict.accepted
+        reply_counts[verdict.subtask].tokens[(*prompt_key, call.reply)] = call.tokens_out
 
 
-def _cheapest(scenarios: Sequence[Scenario], seen: Mapping[str, _Seen]) -> tuple[tuple[str, ...], ...]:
-    """Return the cheapest way to cut the list of subtasks into calls. If two ways cost the same, return the way with more
+def _cheapest(scenarios: Sequence[Scenario], reply_counts: Mapping[str, _ReplyCounts]) -> tuple[tuple[str, ...], ...]:
+    """Return the cheapest split of the list of subtasks into calls. If two splits cost the same, return the split with more
     calls."""
     subtasks = scenarios[0].task.subtasks
     best: list[tuple[Fraction, int, tuple[tuple[str, ...], ...]]] = [(Fraction(0), 0, ())]
@@ -136,19 +140,21 @@ def _cheapest(scenarios: Sequence[Scenario], seen: Mapping[str, _Seen]) -> tuple
         options = []
         for start in range(end):
             names = tuple(subtask.name for subtask in subtasks[start:end])
-            before, calls, cut = best[start]
-            options.append((before + _price(scenarios, names, seen), calls - 1, (*cut, names)))
+            cost_before, calls, cut = best[start]
+            options.append((cost_before + _price(scenarios, names, reply_counts), calls - 1, (*cut, names)))
         best.append(min(options))
     return best[-1][2]
 
 
-def _price(scenarios: Sequence[Scenario], names: Sequence[str], seen: Mapping[str, _Seen]) -> Fraction:
+def _price(scenarios: Sequence[Scenario], names: Sequence[str], reply_counts: Mapping[str, _ReplyCounts]) -> Fraction:
     """Return the expected tokens until a call for these subtasks is accepted."""
-    asked = [_prompt_tokens(scenario, [scenario.task.subtask(name) for name in names]) for scenario in scenarios]
+    prompt_tokens = [_prompt_tokens(scenario, [scenario.task.subtask(name) for name in names]) for scenario in scenarios]
     together = [scenarios[0].task.subtask(name) for name in names]
-    read = dict.fromkeys(name for subtask in together for name in subtask.reads if name in seen and name not in names)
-    replies = sum((seen[name].mean_tokens for name in (*read, *names)), Fraction(0))
-    return (Fraction(sum(asked), len(asked)) + replies) / prod(seen[name].accepted_share for name in names)
+    read = dict.fromkeys(name for subtask in together for name in subtask.reads if name in reply_counts and name not in names)
+    replies = sum((reply_counts[name].mean_tokens for name in (*read, *names)), Fraction(0))
+    return (Fraction(sum(prompt_tokens), len(prompt_tokens)) + replies) / prod(
+        reply_counts[name].accepted_share for name in names
+    )
 
 
 def _prompt_tokens(scenario: Scenario, subtasks: Sequence[Subtask]) -> int:

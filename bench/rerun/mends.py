@@ -1,17 +1,17 @@
-"""The five parts of an agent that a rerun can mend. The proposer is mended at the model, and the other parts where the agent
-has them.
+"""The five parts of an agent that a rerun can mend, that is, replace by a sound part. The proposer is mended at the model, and
+the other parts in the agent.
 
-proposer   gives the right output, as the pack declares it
+proposer   returns the right output that the pack declares
 verifier   checks every proposal against its schema, the policy and the pack's rules
-commit     makes every effect under a key, and on the versions on which it was decided
-signal     tells every rejection, with its reason
-pattern    has its author's remedies
+commit     makes every effect under a key, and only on the row versions on which the effect was decided
+signal     reports every rejection with its reason
+pattern    has the remedies of the pattern's author
 
-A mended part replaces the agent's own part from an event of the trial on. So a weakness in its code is mended as well as a
-config setting. The pattern is mended from the beginning, because its stored state cannot be exchanged later.
+A mended part replaces the agent's own part from an event of the trial on. So a weakness in the agent's code is mended in the
+same way as a config setting. The pattern is mended from the beginning, because its stored state cannot be replaced later.
 
 A mended part is always code of this suite. An architecture of another package is never loaded again as its own mend: its
-pattern cannot be mended, and its boundary stays the one that it made.
+pattern cannot be mended, and its boundary remains the boundary that the architecture made.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ WHOLE = Form(strength="business_rule", commit="compare_and_swap", signal="typed"
 
 
 @dataclass(frozen=True)
-class Start:
+class MendingStart:
     """The place at which mending starts: this many events, and this many requests to the model, stay as they were."""
 
     events: int = 0
@@ -75,10 +75,12 @@ class RerunAgent:
 
     @staticmethod
     def of(arm: ResolvedArm) -> RerunAgent:
+        """Return the agent of an arm, with its remedied form if the suite has one."""
         entry = arm.architecture
         form = entry.form or BARE
 
         def boundary(workbench: Workbench) -> Boundary:
+            """Return the boundary with the arm's settings."""
             return Boundary.of(workbench, form)
 
         if not is_ours(entry.part):
@@ -110,7 +112,7 @@ class MendedAgent:
 
     agent: RerunAgent
     parts: frozenset[MendedPart]
-    start: Start
+    start: MendingStart
     model: WatchedModel
     in_world: bool
     not_mended: dict[MendedPart, str] = field(default_factory=lambda: dict.fromkeys(("verifier", "signal"), OUTSIDE))
@@ -118,6 +120,7 @@ class MendedAgent:
     _undone: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     async def work(self, task: Task, workbench: Workbench) -> None:
+        """Run the agent on the task, with its parts mended."""
         if self.in_world:
             world: WorldActions = workbench.world
             if world.life == 1:
@@ -132,31 +135,41 @@ class MendedAgent:
         await (remedied or self.agent.work)(task, workbench)
 
     def _exchange(self, boundary: Boundary, workbench: Workbench) -> Boundary:
-        kept = self.agent.boundary(workbench) if "pattern" in self.parts else boundary
-        whole, world = Boundary.of(workbench, WHOLE), workbench.world
+        """Return the boundary with the mended parts in place of the agent's own parts."""
+        own_boundary = self.agent.boundary(workbench) if "pattern" in self.parts else boundary
+        sound_boundary, world = Boundary.of(workbench, WHOLE), workbench.world
         if not self._works_through:
             self._works_through, self.not_mended = True, {}
-        self.not_mended |= {part: OTHER for part in BOUNDARY if not _fits(kept, part, getattr(whole, part))}
+        self.not_mended |= {part: OTHER for part in BOUNDARY if not _fits(own_boundary, part, getattr(sound_boundary, part))}
         mended: dict[str, Any] = {
-            part: _SwitchedPart(getattr(kept, part), getattr(whole, part), lambda: self._has_begun(world))
+            part: _SwitchedPart(getattr(own_boundary, part), getattr(sound_boundary, part), lambda: self._has_begun(world))
             for part in BOUNDARY
             if part in self.parts and part not in self.not_mended
         }
-        return replace(kept, **mended) if mended else kept
+        return replace(own_boundary, **mended) if mended else own_boundary
 
     def _has_begun(self, world: WorldActions) -> bool:
+        """Return whether the trial has reached the start of mending."""
         return len(world.acting.log.events) >= self.start.events
 
     def _make_under_keys(self, world: WorldActions) -> None:
         """Give a key to each effect of an agent without a boundary. An undo renews the key."""
         act = world.act
 
-        async def keyed(tool: str, arguments: ToolArguments, key: str | None = None, **how: Any) -> Acted:
+        async def keyed(tool: str, arguments: ToolArguments, key: str | None = None, **options: Any) -> Acted:
+            """Call a tool, with a key if the agent gave none."""
             effect = world.effect_of(tool, arguments)
-            known = world.tools.get(tool)
-            if key is None and effect and known and known.writes and not self._works_through and self._has_begun(world):
+            declared_tool = world.tools.get(tool)
+            if (
+                key is None
+                and effect
+                and declared_tool
+                and declared_tool.writes
+                and not self._works_through
+                and self._has_begun(world)
+            ):
                 key = f"{tool}: {effect} {self._undone[tool, effect]}"
-            acted = await act(tool, arguments, key, **how)
+            acted = await act(tool, arguments, key, **options)
             if acted.outcome == "done" and tool in world.undoes:
                 self._undone.update([(tool, effect), (world.undoes[tool], effect)])
             return acted
@@ -166,19 +179,21 @@ class MendedAgent:
 
 def _fits(boundary: Any, part: MendedPart, mended: object) -> bool:
     """Return whether a mended part can replace this part of a boundary: it must have all methods of the present part."""
-    kept = getattr(boundary, part, None)
-    public = {name for name in dir(kept) if not name.startswith("_")}
-    return is_dataclass(boundary) and kept is not None and public <= set(dir(mended))
+    own_part = getattr(boundary, part, None)
+    public = {name for name in dir(own_part) if not name.startswith("_")}
+    return is_dataclass(boundary) and own_part is not None and public <= set(dir(mended))
 
 
 class MendedTask:
-    """The workbench of a task without a world, whose verifier and signal are mended if they are among `parts`, once `has_begun`
-    holds. The verifier knows which outputs a fault has struck, and rejects them. The signal tells the reason of the last
-    rejection at each further attempt. So a repair is tried without its reason if the verifier alone is mended, and with it if
-    both are.
+    """The workbench of a task without a world. Its verifier and signal are mended if they are among `parts`, as soon as
+    `has_begun` returns true.
+
+    The mended verifier knows which outputs a fault has changed, and rejects them. The mended signal gives the reason of the
+    last rejection to each further attempt. So if only the verifier is mended, a repair does not get the reason; if both are
+    mended, it does.
 
     hears        whether the model's replies can depend on a reason
-    not_mended   part -> why it cannot be mended; known at the trial's end
+    not_mended   part -> why the part cannot be mended; known at the end of the trial
     """
 
     def __init__(self, workbench: Workbench, parts: Collection[MendedPart], has_begun: Callable[[], bool], hears: bool) -> None:
@@ -198,42 +213,48 @@ class MendedTask:
         for name, hook in hooks.items():  # only this trial's workbench
             setattr(workbench, name, hook)
 
-    async def propose(self, *subtasks: Subtask, repair: Rejected | None = None, **how: Any) -> Proposal:
+    async def propose(self, *subtasks: Subtask, repair: Rejected | None = None, **options: Any) -> Proposal:
+        """Ask for a proposal, with the reason of the last rejection if the signal is mended."""
         if self._hears:
             self.not_mended.pop("signal", None)
         elif "signal" in self.not_mended:
             self.not_mended["signal"] = DEAF
         if "signal" in self._parts and repair is None and self._has_begun():
-            repair = next((self._rejected[each.name] for each in subtasks if each.name in self._rejected), None)
-        return await self._propose(*subtasks, repair=repair, **how)
+            repair = next((self._rejected[subtask.name] for subtask in subtasks if subtask.name in self._rejected), None)
+        return await self._propose(*subtasks, repair=repair, **options)
 
     def commit_unverified(self, proposal: Proposal) -> None:
+        """Commit a proposal, and remember it for the checkpoint."""
         self._unverified.update(dict.fromkeys(proposal.names, proposal))
         self._commit_unverified(proposal)
 
     def verify(self, proposal: Proposal, sufficiency: bool = False) -> Rejected | None:
+        """Verify a proposal with the agent's verifier, then with the mended verifier."""
         rejected = self._verify(proposal, sufficiency)
-        return self._hear(rejected or self._of_struck(dict.fromkeys(proposal.names, proposal)), proposal.names)
+        return self._remember_rejection(
+            rejected or self._reject_changed_output(dict.fromkeys(proposal.names, proposal)), proposal.names
+        )
 
     def checkpoint(self, stage: Sequence[Subtask]) -> Rejected | None:
+        """Verify the proposals of a stage with the agent's verifier, then with the mended verifier."""
         rejected, names = self._checkpoint(stage), [subtask.name for subtask in stage]
         unverified = {name: self._unverified[name] for name in names if name in self._unverified}
-        return self._hear(rejected or self._of_struck(unverified), names)
+        return self._remember_rejection(rejected or self._reject_changed_output(unverified), names)
 
-    def _of_struck(self, accepted: Mapping[str, Proposal]) -> Rejected | None:
-        """Return the mended verifier's rejection of the first accepted output that a fault has struck, by subtask."""
+    def _reject_changed_output(self, accepted: Mapping[str, Proposal]) -> Rejected | None:
+        """Return the mended verifier's rejection of the first accepted output that a fault has changed."""
         if self.not_mended.get("verifier") == OUTSIDE:
             self.not_mended["verifier"] = UNSTRUCK
         for name, proposal in accepted.items():
-            if any(_strikes(receipt, name) for receipt in proposal.receipts):
+            if any(_changed_content(receipt, name) for receipt in proposal.receipts):
                 self.not_mended.pop("verifier", None)
                 if "verifier" in self._parts and self._has_begun():
                     self._workbench.reject(proposal, STRUCK)
                     return Rejected(name, "check", STRUCK, proposal.text)
         return None
 
-    def _hear(self, rejected: Rejected | None, names: Collection[str]) -> Rejected | None:
-        """Keep a rejection for the further attempts at its subtask. An accepted output has no rejection to keep."""
+    def _remember_rejection(self, rejected: Rejected | None, names: Collection[str]) -> Rejected | None:
+        """Remember a rejection for the further attempts at its subtask, and forget the rejections of accepted outputs."""
         for name in names:
             self._rejected.pop(name, None)
         if rejected:
@@ -241,26 +262,28 @@ class MendedTask:
         return rejected
 
 
-def _strikes(receipt: OpenReceipt, subtask: str) -> bool:
+def _changed_content(receipt: OpenReceipt, subtask: str) -> bool:
+    """Return whether a fault has changed the content of this subtask."""
     return receipt.is_delivered and receipt.due.subtask == subtask and receipt.due.fault.point in CONTENT_POINTS
 
 
 class _SwitchedPart:
-    """A part that is exchanged for another when the trial comes to the start of mending."""
+    """A part of a boundary that is replaced by another part at the start of mending."""
 
-    def __init__(self, kept: Any, mended: Any, has_begun: Callable[[], bool]):
-        self._kept, self._mended, self._has_begun = kept, mended, has_begun
+    def __init__(self, original: Any, mended: Any, has_begun: Callable[[], bool]):
+        self._original, self._mended, self._has_begun = original, mended, has_begun
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._mended if self._has_begun() else self._kept, name)
+        return getattr(self._mended if self._has_begun() else self._original, name)
 
 
 class WatchedModel:
     """A model that counts its replies by their source. From a given request on, a right proposer answers instead.
 
-    mended_from   number of requests that the model answers first; None: all
-    asked         number of requests so far
-    first_wrong   number of requests before the first reply that differs from the declared right one; None if none differs
+    mended_from   the number of requests that the model answers first; None: all requests
+    asked         the number of requests so far
+    first_wrong   the number of requests before the first reply that differs from the declared right reply; None if no reply
+    differs
     """
 
     timing: Timing
@@ -278,6 +301,7 @@ class WatchedModel:
         return self._model.parameters
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
+        """Answer a request with the model or with the right proposer, and count the source of the reply."""
         number, self.asked = self.asked, self.asked + 1
         if self._mended_from is not None and number >= self._mended_from:
             self.sources["right"] += 1
@@ -295,6 +319,7 @@ class WatchedModel:
         await self._model.close()
 
     def _source(self, request: Request) -> ReplySource:
+        """Return the source of the model's reply."""
         if not isinstance(self._model, SimulatedModel):
             return "recorded"
         bank, context = self._model.bank, request.context
@@ -307,18 +332,23 @@ class WatchedModel:
         """Return whether a reply to a judgment differs from the right reply. Notes in free text never differ, nor do replies to
         an outside agent."""
         context, environment = request.context, self._scenario.environment
-        right = {**self._scenario.reference, **context.references}
-        asked = [subtask for subtask in self._scenario.task.subtasks if subtask.name in context.subtasks]
-        if reply.tool_calls or not asked or any(name not in right for name in context.subtasks):
+        right_outputs = {**self._scenario.reference, **context.references}
+        subtasks = [subtask for subtask in self._scenario.task.subtasks if subtask.name in context.subtasks]
+        if reply.tool_calls or not subtasks or any(name not in right_outputs for name in context.subtasks):
             return False
-        answer = read(reply.text, reply.finish, asked, context.answer_format)
+        answer = read(reply.text, reply.finish, subtasks, context.answer_format)
         if not isinstance(answer, Extracted):
             return True
         notes = environment.notes if environment else ()
-        whole: Any = answer.value
-        outputs = {name: whole.get(name) for name in context.subtasks} if len(context.subtasks) > 1 else {asked[0].name: whole}
-        return any(_without(output, notes) != _without(right[name], notes) for name, output in outputs.items())
+        value: Any = answer.value
+        outputs = (
+            {name: value.get(name) for name in context.subtasks} if len(context.subtasks) > 1 else {subtasks[0].name: value}
+        )
+        return any(
+            _without_notes(output, notes) != _without_notes(right_outputs[name], notes) for name, output in outputs.items()
+        )
 
 
-def _without(output: Any, notes: tuple[str, ...]) -> Any:
+def _without_notes(output: Any, notes: tuple[str, ...]) -> Any:
+    """Return an output without its free-text notes."""
     return {name: value for name, value in output.items() if name not in notes} if isinstance(output, dict) else output

@@ -1,5 +1,5 @@
-"""Rebuild the world of a recorded trial step by step: the rows that each journal entry changed, and the effects that its damage
-was counted from. The pack's present code does it; the digest in the record says whether the world is still the same."""
+"""The world of a recorded trial, rebuilt step by step: the rows that each journal entry changed, and the effects that count
+as damage. The pack's present code rebuilds the world. The digest in the record shows whether the world is still the same."""
 
 from __future__ import annotations
 
@@ -14,10 +14,17 @@ from bench.worlds.run.environment.changes import changes, rows_in
 from bench.worlds.run.environment.final import content_of
 
 
-def remake(kept: str, digest: str, environment: Environment | None, drawn_from: tuple[object, ...]) -> Remade:
-    """Rebuild a recorded world. `kept` is its recorded SQL; `digest` names the content of its tables at the end."""
+def remake(recorded_sql: str, digest: str, environment: Environment | None, drawn_from: tuple[object, ...]) -> Remade:
+    """Rebuild a recorded world.
+
+    Args:
+        recorded_sql: The recorded content of the world.
+        digest: The digest of its tables at the end.
+        environment: The environment of its pack; None if the pack is absent.
+        drawn_from: The seed of its random draws.
+    """
     try:
-        content = content_of(kept)
+        content = content_of(recorded_sql)
         entries = final_world(content).journal
     except CannotRestore as error:
         return Remade((), lacking=str(error))
@@ -36,16 +43,17 @@ def remake(kept: str, digest: str, environment: Environment | None, drawn_from: 
 def _changes(
     environment: Environment, entries: Sequence[JournalEntry], digest: str, drawn_from: tuple[object, ...]
 ) -> dict[int, Sequence[RowChange]]:
-    """Return the rows that each entry changed. Raise CannotRestore if the pack makes a different world from these entries."""
+    """Return the rows that each journal entry changed. Raises CannotRestore if the pack's code makes another world of these
+    entries."""
     by_effect: dict[int, Sequence[RowChange]] = {}
     with closing(World(environment, drawn_from=drawn_from)) as world:
-        before, was = rows_in(world.snapshot().content), world.digest()
+        rows_before, digest_before = rows_in(world.snapshot().content), world.digest()
         for entry in entries:
             world.replay([entry])
-            if world.digest() != was:
-                after = rows_in(world.snapshot().content)
-                by_effect[entry.seq] = changes(before, after)
-                before, was = after, world.digest()
-        if was != digest:
+            if world.digest() != digest_before:
+                rows_after = rows_in(world.snapshot().content)
+                by_effect[entry.seq] = changes(rows_before, rows_after)
+                rows_before, digest_before = rows_after, world.digest()
+        if digest_before != digest:
             raise CannotRestore("its pack makes another world of the same calls; it has changed since")
     return by_effect

@@ -1,7 +1,7 @@
-"""Run a recorded trial again on the same draws with another fault plan, without any model behind an endpoint.
+"""A recorded trial, run again on the same random draws with another fault plan, without any model behind an endpoint.
 
-A simulated model answers anew, decided by its seeds. Any other model answers from what the run recorded. A rerun that asks for
-a reply that was not recorded cannot be judged, and ends in an error that says so.
+A simulated model answers again from its seeds. Any other model answers from the replies that the run recorded. A rerun that
+asks for an unrecorded reply cannot be judged; it ends in an error that says so.
 """
 
 from __future__ import annotations
@@ -41,15 +41,16 @@ WORST = "worst"
 
 @dataclass(frozen=True)
 class TrialFailure:
-    """How a trial ended: its outcome, and in a world how often each kind of damage happened."""
+    """The end of a trial: its outcome, and in a world the number of damaged effects by kind."""
 
     outcome: str
     damage: Mapping[str, int]
 
     @staticmethod
     def of(record: TrialRecord) -> TrialFailure:
-        ended = next(iter(of_kind(record.events, WorldEnded)), None)
-        kinds: Mapping[str, Any] = ended.damage if ended else {}
+        """Return the end of a recorded trial."""
+        end_event = next(iter(of_kind(record.events, WorldEnded)), None)
+        kinds: Mapping[str, Any] = end_event.damage if end_event else {}
         return TrialFailure(record.outcome, {kind: times for kind, times in kinds.items() if times})
 
     @property
@@ -63,6 +64,7 @@ class TrialFailure:
 
     @property
     def words(self) -> str:
+        """The outcome and the damage in words."""
         damage = ", ".join(f"{times} {kind}" for kind, times in self.damage.items())
         return f"{self.outcome.replace('_', ' ')}, with {damage}" if damage else self.outcome.replace("_", " ")
 
@@ -86,8 +88,8 @@ class RerunArm:
 
 
 @dataclass(frozen=True)
-class Original:
-    """A recorded trial, and the arm that runs it again."""
+class RerunnableTrial:
+    """A recorded trial, and the arm that can run it again."""
 
     folder: Path
     record: TrialRecord
@@ -98,11 +100,11 @@ class Original:
         return self.arm.spec.plan
 
     async def again(self, plan: FaultPlan | None = None) -> TrialResult:
-        """Run the trial again, under its own faults unless other faults are given."""
+        """Run the trial again, under its own faults or under the given faults."""
         return await self.arm.run(plan or self.plan)
 
 
-def original_of(folder: Path, trial: str, packs: Sequence[Path]) -> Original:
+def rerunnable_trial(folder: Path, trial: str, packs: Sequence[Path]) -> RerunnableTrial:
     """Find a trial of a run and prepare its experiment.
 
     Args:
@@ -114,36 +116,35 @@ def original_of(folder: Path, trial: str, packs: Sequence[Path]) -> Original:
         ConfigError: No trial has this id, or several have it; a pack of the run cannot be loaded.
         ResultsError: The run cannot be read.
     """
-    return originals_of(folder, [record_of(folder, trial)], packs)[0]
+    return rerunnable_trials(folder, [record_of(folder, trial)], packs)[0]
 
 
-def originals_of(folder: Path, records: Sequence[TrialRecord], packs: Sequence[Path]) -> list[Original]:
-    """Prepare the experiments of some trials of a run. Raise as `original_of` does."""
+def rerunnable_trials(folder: Path, records: Sequence[TrialRecord], packs: Sequence[Path]) -> list[RerunnableTrial]:
+    """Prepare the experiments of some trials of a run. Raises the errors of `rerunnable_trial`."""
     manifest = read_manifest(folder)
     for record in records:
-        if why := why_not_rerun(record, manifest):
-            raise ConfigError(f"trial {record.id}: {why}")
+        if reason := why_not_rerun(record, manifest):
+            raise ConfigError(f"trial {record.id}: {reason}")
     matrix = build_matrix(_config_of(manifest, folder, records), packs, our_codebase().digest)
-    specs = {_place(spec, spec.plan.name): spec for spec in matrix.specs}
-    if lacking := [record for record in records if _place(record) not in specs]:
+    specs = {_identity(spec, spec.plan.name): spec for spec in matrix.specs}
+    if lacking := [record for record in records if _identity(record) not in specs]:
         raise ConfigError(
             f"trial {lacking[0].id}: the packs that are here have no such trial; give the folder that the run had"
         )
-    alone = [(record, specs[_place(record)]) for record in records]
-    return [Original(folder, record, RerunArm(spec, replace(matrix, specs=(spec,)))) for record, spec in alone]
+    alone = [(record, specs[_identity(record)]) for record in records]
+    return [RerunnableTrial(folder, record, RerunArm(spec, replace(matrix, specs=(spec,)))) for record, spec in alone]
 
 
 def why_not_rerun(record: TrialRecord, manifest: Manifest) -> str:
-    """Return why the agent of a trial cannot be started by this command; "" if it can."""
+    """Return why this command cannot start the agent of a trial; "" if it can."""
     name = record.architecture
     if name in manifest.config.architecture or name in ARCHITECTURES or is_path(name):
         return ""
     return f"'{name}' is not started from here: who was served its trials starts it, so they are not run again"
 
 
-def differs(original: TrialRecord, rerun: TrialRecord) -> str:
-    """Return in words the first place at which a rerun differs from the original; "" if events, outcome and grade are all
-    equal.
+def difference_between(original: TrialRecord, rerun: TrialRecord) -> str:
+    """Describe the first difference between a rerun and the original trial; "" if events, outcome and grade are all equal.
 
     Seconds are left out: a live model's come from another machine. So is a wait for a slot at the endpoint, which only other
     trials cause. An event's origin is left out too: it follows from the other events, and older runs do not have it. So are the
@@ -151,24 +152,31 @@ def differs(original: TrialRecord, rerun: TrialRecord) -> str:
     """
     if (original.outcome, original.grade) != (rerun.outcome, rerun.grade):
         return f"it ended {rerun.outcome} in place of {original.outcome}"
-    first, second = timeless(original.events), timeless(rerun.events)
-    if any(began.tools == "" for began in of_kind(original.events, WorldBegan)):
-        second = timeless([replace(event, tools="") if isinstance(event, WorldBegan) else event for event in rerun.events])
-    for (number, event), (_, again) in zip(first, second, strict=False):
-        if event != again:
+    original_events, rerun_events = timeless(original.events), timeless(rerun.events)
+    if any(began_event.tools == "" for began_event in of_kind(original.events, WorldBegan)):
+        rerun_events = timeless(
+            [replace(event, tools="") if isinstance(event, WorldBegan) else event for event in rerun.events]
+        )
+    for (number, event), (_, rerun_event) in zip(original_events, rerun_events, strict=False):
+        if event != rerun_event:
             return f"event {number} is another"
-    return f"it has {len(second)} events in place of {len(first)}" if len(first) != len(second) else ""
+    return (
+        f"it has {len(rerun_events)} events in place of {len(original_events)}"
+        if len(original_events) != len(rerun_events)
+        else ""
+    )
 
 
 def timeless(events: Sequence[Any]) -> list[tuple[int, tuple[object, ...]]]:
-    """Return the events that depend on no clock and on no other trial: each with its number, and its type and values. An event
-    that caused a call is named by its place among them."""
-    kept = [number for number, event in enumerate(events) if not (isinstance(event, Waited) and event.why == "slot")]
-    places = {number: place for place, number in enumerate(kept)}
-    return [(number, _values(events[number], places)) for number in kept]
+    """Return the events without those that depend on a clock or on another trial. Each event has its number, its type and
+    its values. An event that caused a call is identified by its index among the returned events."""
+    numbers = [number for number, event in enumerate(events) if not (isinstance(event, Waited) and event.why == "slot")]
+    places = {number: place for place, number in enumerate(numbers)}
+    return [(number, _values(events[number], places)) for number in numbers]
 
 
 def _values(event: Any, places: Mapping[int, int]) -> tuple[object, ...]:
+    """Return the type and the values of an event, without its origin and without times."""
     origin = next(
         ({field.name for field in fields(form)} for form in (StepOrigin, EventOrigin) if isinstance(event, form)), set()
     )
@@ -180,7 +188,7 @@ def _values(event: Any, places: Mapping[int, int]) -> tuple[object, ...]:
 
 
 def record_of(folder: Path, trial: str) -> TrialRecord:
-    """Return the trial of this name. Raise as `original_of` does."""
+    """Return the record of the trial with this name. Raises the errors of `rerunnable_trial`."""
     read_manifest(folder)
     records = {record.id: record for record in latest(read_trials(folder))}
     if trial == WORST:
@@ -198,15 +206,18 @@ def record_of(folder: Path, trial: str) -> TrialRecord:
 def _config_of(manifest: Manifest, folder: Path, records: Sequence[TrialRecord]) -> Config:
     """Return the run's config for the arms of these trials. Models are simulated, or answer from the recording."""
 
-    def each(name: Callable[[TrialRecord], str]) -> list[str]:
+    def distinct_names(name: Callable[[TrialRecord], str]) -> list[str]:
+        """Return the distinct names in the records."""
         return list(dict.fromkeys(map(name, records)))
 
     values = manifest.config.model_dump(exclude_unset=True)
     values |= {
-        "scenarios": each(lambda record: f"{record.scenario}/{record.instance}" if record.instance else record.scenario),
-        "architectures": each(lambda record: record.architecture),
-        "models": each(lambda record: record.model),
-        "plans": each(lambda record: record.plan),
+        "scenarios": distinct_names(
+            lambda record: f"{record.scenario}/{record.instance}" if record.instance else record.scenario
+        ),
+        "architectures": distinct_names(lambda record: record.architecture),
+        "models": distinct_names(lambda record: record.model),
+        "plans": distinct_names(lambda record: record.plan),
         "repetitions": max(record.repetition for record in records),
         "instances": None,
         "model": _entries(manifest, folder),
@@ -219,8 +230,8 @@ def _entries(manifest: Manifest, folder: Path) -> dict[str, Mapping[str, Any]]:
     anew = {name: parameters for name, parameters in manifest.models.items() if _answers_anew(parameters)}
     entries: dict[str, Mapping[str, Any]] = {**recorded_entries(folder)}
     for parameters in anew.values():
-        asked = {"answer_format": parameters.answer_format}
-        entries |= {target: {**_settings(model), **asked} for target, model in parameters.models.items()}
+        format_setting = {"answer_format": parameters.answer_format}
+        entries |= {target: {**_settings(model), **format_setting} for target, model in parameters.models.items()}
     return entries | {name: {**_settings(model), "answer_format": model.answer_format} for name, model in anew.items()}
 
 
@@ -234,8 +245,8 @@ def _answers_anew(parameters: ModelParameters) -> bool:
 
 
 def _settings(parameters: ModelParameters) -> dict[str, Any]:
-    """Return the settings with which a model answers as it did in the run. Measured rates of repair are given as numbers, so
-    the run that they were measured in is not needed."""
+    """Return the settings with which a model answers as in the run. Measured repair rates are included as numbers, so the
+    run in which they were measured is not needed."""
     shown = parameters.shown
     settings = {key: value for key, value in shown.items() if key in MODELS[parameters.kind].settings.model_fields}
     if bank := shown.get("bank"):
@@ -245,14 +256,15 @@ def _settings(parameters: ModelParameters) -> dict[str, Any]:
     return settings
 
 
-def _place(trial: TrialRecord | TrialSpec, plan: str = "") -> tuple[object, ...]:
+def _identity(trial: TrialRecord | TrialSpec, plan: str = "") -> tuple[object, ...]:
+    """Return the scenario, instance, architecture, model, plan and repetition of a trial."""
     plan = plan or str(trial.plan)
     return trial.scenario, trial.instance, trial.architecture, trial.model, plan, trial.repetition
 
 
-def require_equal(original: Original, rerun: TrialResult) -> None:
+def require_equal(original: RerunnableTrial, rerun: TrialResult) -> None:
     """Raise ResultsError if a rerun with nothing changed differs from the recorded trial."""
-    if why := differs(original.record, rerun.record):
-        message = f"trial {original.record.id}: a rerun with nothing changed is another trial: {why}"
+    if first_difference := difference_between(original.record, rerun.record):
+        message = f"trial {original.record.id}: a rerun with nothing changed is another trial: {first_difference}"
         detail = f" ({rerun.record.reason})" if rerun.record.outcome == "error" else ""
         raise ResultsError(f"{message}{detail}; run it on the version of the code and the packs that recorded it")

@@ -1,8 +1,10 @@
-"""Find the worst schedule of faults within a number of trials: the search learns from each trial where faults can strike.
+"""A search for the worst fault schedule within a number of trials. The search learns from each trial where faults can be
+injected.
 
-A schedule is a set of strikes of a plan's faults. The search begins with the places of the control: its calls, effects and
-events. It strikes each effect once alone. Then it adds strikes to the schedules that did most damage: in turn near what they
-strike, such as a second try, and at the effects that they were tried with least.
+A schedule is a set of strikes, that is, injected faults of a plan. The search begins with the places of the control: its
+calls, effects and events. It injects a fault at each effect once. Then it adds strikes to the schedules that did most
+damage, alternately near their strikes (for example at a second attempt) and at the effects that were tried with them least
+often.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ MOST_STRIKES = 3
 """Strikes in one schedule. Failures that need more strikes are rare, and no search finds them within some hundred trials."""
 StrikeSet = frozenset[PlacedStrike]
 RunPlan = Callable[[FaultPlan], Awaitable[TrialResult]]
-Strategy = Callable[["Seen", Random], StrikeSet | None]
+Strategy = Callable[["SearchState", Random], StrikeSet | None]
 
 
 @dataclass(frozen=True, order=True)
@@ -45,29 +47,31 @@ class TrialHarm:
 
 
 @dataclass(frozen=True)
-class Tried:
-    """A schedule of faults, its harm, and the strikes that first became possible in its trial."""
+class TriedSchedule:
+    """A fault schedule with its harm, and the strikes that first became possible in its trial."""
 
     schedule: StrikeSet
     harm: TrialHarm
     opened: tuple[PlacedStrike, ...]
 
 
-class Seen:
-    """The state of a search: the schedules that were tried, and each strike that some trial made possible."""
+class SearchState:
+    """The state of a search: the tried schedules, and each strike that was possible in some trial."""
 
     def __init__(self) -> None:
-        self.tried: dict[StrikeSet, Tried] = {}
+        self.tried: dict[StrikeSet, TriedSchedule] = {}
         self.places: dict[PlacedStrike, None] = {}
 
     def add(self, schedule: StrikeSet, harm: TrialHarm, places: Sequence[PlacedStrike]) -> None:
+        """Add a schedule with its harm and its possible strikes."""
         opened = tuple(place for place in places if place not in self.places)
         self.places |= dict.fromkeys(places)
-        self.tried[schedule] = Tried(schedule, harm, opened)
+        self.tried[schedule] = TriedSchedule(schedule, harm, opened)
 
     @property
-    def worst_first(self) -> list[Tried]:
-        """The schedules, most damage first; for equal harm fewer strikes first, then earlier ones."""
+    def worst_first(self) -> list[TriedSchedule]:
+        """The schedules by their damage, the worst first. With equal harm the schedule with fewer strikes is first, then the
+        earlier schedule."""
         return sorted(self.tried.values(), key=lambda tried: (-tried.harm.damage, not tried.harm.unsolved, len(tried.schedule)))
 
 
@@ -78,10 +82,10 @@ class SearchResult:
     tried   all schedules in the order of trying; the first is the control's, without a strike
     """
 
-    tried: tuple[Tried, ...]
+    tried: tuple[TriedSchedule, ...]
 
     @property
-    def worst(self) -> Tried:
+    def worst(self) -> TriedSchedule:
         return max(self.tried, key=lambda tried: (tried.harm.damage, tried.harm.unsolved, -len(tried.schedule)))
 
     @property
@@ -103,66 +107,73 @@ async def search(run: RunPlan, menu: FaultPlan, trials: int, seed: int = 1, stra
     Returns:
         All schedules that were tried, with the damage of each.
     """
-    seen, draw = Seen(), draw_for(seed, "search")
+    state, draw = SearchState(), draw_for(seed, "search")
     control: TrialFailure | None = None
     schedule: StrikeSet | None = frozenset()
-    while schedule is not None and len(seen.tried) < trials:
+    while schedule is not None and len(state.tried) < trials:
         result = await run(under(menu, schedule))
-        ended = TrialFailure.of(result.record)
-        control = control or ended
-        seen.add(schedule, _harm(result.record, ended, control), list(dict.fromkeys(_room(result.record, menu))))
-        schedule = (strategy or next_schedule)(seen, draw)
-    return SearchResult(tuple(seen.tried.values()))
+        end = TrialFailure.of(result.record)
+        control = control or end
+        state.add(schedule, _harm(result.record, end, control), list(dict.fromkeys(_strikes_in_trial(result.record, menu))))
+        schedule = (strategy or next_schedule)(state, draw)
+    return SearchResult(tuple(state.tried.values()))
 
 
-def next_schedule(seen: Seen, draw: Random) -> StrikeSet | None:
-    """Choose the next schedule. At first it is a single strike, until each effect was struck once. Then the choice alternates
-    between the worst schedule with an untried strike near its strikes, and a bad schedule with a strike at the effect that it
-    was combined with least often."""
-    alone = [place for place in seen.places if frozenset({place}) not in seen.tried]
-    covered = {_effect(place) for place in seen.places if frozenset({place}) in seen.tried}
-    if first := [place for place in alone if _effect(place) not in covered]:
-        return frozenset({draw.choice(first)})
-    turns = (_nearer, _farther) if len(seen.tried) % 2 else (_farther, _nearer)
-    longer = next((chosen for turn in turns if (chosen := turn(seen, draw))), None)
+def next_schedule(state: SearchState, draw: Random) -> StrikeSet | None:
+    """Choose the next schedule.
+
+    At first the schedule is a single strike, until each effect was struck once. Then the choice alternates between two
+    extensions: the worst schedule with an untried strike near its strikes; and a bad schedule with a strike at the effect
+    with which it was combined least often.
+    """
+    alone = [place for place in state.places if frozenset({place}) not in state.tried]
+    covered = {_effect(place) for place in state.places if frozenset({place}) in state.tried}
+    if uncovered := [place for place in alone if _effect(place) not in covered]:
+        return frozenset({draw.choice(uncovered)})
+    extensions = (_nearer, _farther) if len(state.tried) % 2 else (_farther, _nearer)
+    longer = next((chosen for extend in extensions if (chosen := extend(state, draw))), None)
     return longer or (frozenset({alone[0]}) if alone else None)
 
 
-def _nearer(seen: Seen, draw: Random) -> StrikeSet | None:
+def _nearer(state: SearchState, draw: Random) -> StrikeSet | None:
     """Extend the worst schedule by a strike at a place that it opened or at an effect that it strikes."""
-    for parent in _parents(seen):
-        struck = {_effect(place) for place in parent.schedule}
-        if near := [place for place in _untried_places(seen, parent) if place in parent.opened or _effect(place) in struck]:
-            return parent.schedule | {draw.choice(near)}
+    for parent in _parents(state):
+        struck_effects = {_effect(place) for place in parent.schedule}
+        if nearby := [
+            place for place in _untried_places(state, parent) if place in parent.opened or _effect(place) in struck_effects
+        ]:
+            return parent.schedule | {draw.choice(nearby)}
     return None
 
 
-def _farther(seen: Seen, draw: Random) -> StrikeSet | None:
+def _farther(state: SearchState, draw: Random) -> StrikeSet | None:
     """Extend a schedule, drawn with a bias to the worst, by a strike at the effect that it was tried with least."""
-    parents = [parent for parent in _parents(seen) if _untried_places(seen, parent)]
+    parents = [parent for parent in _parents(state) if _untried_places(state, parent)]
     if not parents:
         return None
     [parent] = draw.choices(parents, [0.5**rank for rank in range(len(parents))])
-    covered = Counter(_effect(place) for place in seen.places if parent.schedule | {place} in seen.tried)
-    places = _untried_places(seen, parent)
+    covered = Counter(_effect(place) for place in state.places if parent.schedule | {place} in state.tried)
+    places = _untried_places(state, parent)
     return parent.schedule | {min(draw.sample(places, len(places)), key=lambda place: covered[_effect(place)])}
 
 
-def _parents(seen: Seen) -> list[Tried]:
+def _parents(state: SearchState) -> list[TriedSchedule]:
     """Return the schedules that can have another strike, the worst first."""
-    return [tried for tried in seen.worst_first if 0 < len(tried.schedule) < MOST_STRIKES]
+    return [tried for tried in state.worst_first if 0 < len(tried.schedule) < MOST_STRIKES]
 
 
-def _untried_places(seen: Seen, parent: Tried) -> list[PlacedStrike]:
-    return [place for place in seen.places if place not in parent.schedule and parent.schedule | {place} not in seen.tried]
+def _untried_places(state: SearchState, parent: TriedSchedule) -> list[PlacedStrike]:
+    """Return the strikes with which the schedule was not yet extended."""
+    return [place for place in state.places if place not in parent.schedule and parent.schedule | {place} not in state.tried]
 
 
 def _effect(place: PlacedStrike) -> tuple[str, str]:
+    """Return the effect of a strike."""
     return place[1].target, place[1].key
 
 
 def under(menu: FaultPlan, schedule: StrikeSet) -> FaultPlan:
-    """Return the plan under which exactly these strikes happen with certainty."""
+    """Return the plan that injects exactly these strikes."""
     struck: Mapping[int, list[Strike]] = {number: [] for number in range(len(menu.faults))}
     for number, strike in sorted(schedule, key=lambda struck: (struck[0], struck[1].target, struck[1].key, struck[1].attempt)):
         struck[number].append(strike)
@@ -172,21 +183,23 @@ def under(menu: FaultPlan, schedule: StrikeSet) -> FaultPlan:
     return replace(menu, faults=tuple(faults))
 
 
-def _harm(record: TrialRecord, ended: TrialFailure, control: TrialFailure) -> TrialHarm:
-    beyond = sum(max(0, times - control.damage.get(kind, 0)) for kind, times in ended.damage.items())
+def _harm(record: TrialRecord, end: TrialFailure, control: TrialFailure) -> TrialHarm:
+    """Return the harm in a trial."""
+    beyond = sum(max(0, times - control.damage.get(kind, 0)) for kind, times in end.damage.items())
     return TrialHarm(beyond, record.outcome not in ("solved", "ungraded"), record.tokens)
 
 
-def _room(record: TrialRecord, menu: FaultPlan) -> Iterator[PlacedStrike]:
-    """Yield each strike of the menu that was possible in this trial."""
+def _strikes_in_trial(record: TrialRecord, menu: FaultPlan) -> Iterator[PlacedStrike]:
+    """Yield each strike of the menu's faults that was possible in this trial."""
     for event in record.events:
         for number, fault in enumerate(menu.faults):
-            for strike in _strikes(event, fault):
+            for strike in _possible_strikes(event, fault):
                 if fault.subtask in (EVERY, strike.target):
                     yield number, strike
 
 
-def _strikes(event: object, fault: Fault) -> Iterator[Strike]:
+def _possible_strikes(event: object, fault: Fault) -> Iterator[Strike]:
+    """Yield the strikes of a fault that this event allows."""
     match event:
         case ToolCalled() if fault.point in ("tool", "process") and event.effect:
             if EFFECTS[fault.effect, fault.point].on in ("any", "read" if event.access == "read" else "write"):

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from bench.common.errors import ConfigError
 from bench.record.record import TrialRecord
-from bench.rerun.rerun import Original, TrialFailure, require_equal
+from bench.rerun.rerun import RerunnableTrial, TrialFailure, require_equal
 from bench.run.trial.faults import FaultPlan, Strike
 
 Item = TypeVar("Item")
@@ -21,19 +21,19 @@ PlacedStrike = tuple[int, Strike]
 
 
 @dataclass(frozen=True)
-class Shrunk:
-    """The result of shrinking.
+class ShrinkResult:
+    """The fewest faults that still break a trial.
 
     failure    how the trial ended
     control    how it ends without any fault
-    kinds      the damage beyond the control that had to recur; empty if the outcome had to
-    struck     all strikes that the trial met, in order
-    fewest     the strikes that suffice; empty if the trial fails the same without any fault
-    reruns     number of trials that were run
-    unjudged   number of reruns that asked for a reply that the recording lacks; each counts as not failing
+    kinds      the damage beyond the control that had to recur; empty if the outcome had to recur
+    struck     all strikes in the trial, in order
+    fewest     the strikes that suffice; empty if the trial fails in the same way without any fault
+    reruns     the number of trials that were run
+    unjudged   the number of reruns that asked for an unrecorded reply; each counts as not failing
     """
 
-    original: Original
+    original: RerunnableTrial
     failure: TrialFailure
     control: TrialFailure
     kinds: frozenset[str]
@@ -48,7 +48,9 @@ class Shrunk:
         return restrict(self.original.plan, self.fewest)
 
 
-async def shrink(original: Original, kind: str = "", seen: Callable[[TrialRecord], object] = lambda _: None) -> Shrunk:
+async def shrink(
+    original: RerunnableTrial, kind: str = "", on_rerun: Callable[[TrialRecord], object] = lambda _: None
+) -> ShrinkResult:
     """Find the fewest strikes that still break a trial.
 
     A trial is broken if it has damage beyond its control, or, without such damage, if its outcome is worse.
@@ -69,18 +71,19 @@ async def shrink(original: Original, kind: str = "", seen: Callable[[TrialRecord
         raise ConfigError(f"{name}: it ended {failure.words}, so there is no damage of the kind '{kind}' to look into")
     if failure.outcome == "solved" and not failure.damage:
         raise ConfigError(f"{name}: it ended solved, without damage; name a trial that failed")
-    whole = await original.again()
-    require_equal(original, whole)
-    if not whole.strikes:
+    repeated = await original.again()
+    require_equal(original, repeated)
+    if not repeated.strikes:
         raise ConfigError(f"{name}: no fault struck it; name a trial under a fault plan")
     reruns = unjudged = 0
 
     async def rerun(strikes: Sequence[PlacedStrike]) -> TrialFailure:
+        """Run the trial again with only these strikes."""
         nonlocal reruns, unjudged
         result = await original.again(restrict(original.plan, strikes))
         reruns += 1
         unjudged += result.record.outcome == "error"
-        seen(result.record)
+        on_rerun(result.record)
         return TrialFailure.of(result.record)
 
     control = await rerun(())
@@ -88,37 +91,40 @@ async def shrink(original: Original, kind: str = "", seen: Callable[[TrialRecord
     kinds = beyond & {kind} if kind else beyond
 
     async def fails(strikes: Sequence[PlacedStrike]) -> bool:
-        ended = await rerun(strikes)
-        if ended.outcome == "error":
+        """Return whether the trial still fails with only these strikes."""
+        end = await rerun(strikes)
+        if end.outcome == "error":
             return False
-        return bool(ended.beyond(control) & kinds) if kinds else ended.outcome == failure.outcome
+        return bool(end.beyond(control) & kinds) if kinds else end.outcome == failure.outcome
 
-    struck = tuple(dict.fromkeys(whole.strikes))
+    struck = tuple(dict.fromkeys(repeated.strikes))
     needs_fault = bool(kinds) or (not kind and failure.outcome != control.outcome)
     fewest = tuple(await minimal(struck, fails)) if needs_fault else ()
-    return Shrunk(original, failure, control, kinds, struck, fewest, reruns + 1, unjudged)
+    return ShrinkResult(original, failure, control, kinds, struck, fewest, reruns + 1, unjudged)
 
 
 async def minimal(items: Sequence[Item], fails: Callable[[Sequence[Item]], Awaitable[bool]]) -> Sequence[Item]:
-    """Return a 1-minimal subsequence of `items` that still fails, by ddmin. No subsequence is tested twice.
+    """Return a 1-minimal subsequence of `items` that still fails, by the algorithm ddmin. No subsequence is tested twice.
 
     Args:
-        items: What fails together.
-        fails: Whether these items, in their order, fail. It is assumed to be true for all and false for none.
+        items: The items that fail together.
+        fails: A function that returns whether these items, in their order, fail. All items are assumed to fail, and no items
+            not to fail.
     """
-    known: dict[tuple[Item, ...], bool] = {tuple(items): True, (): False}
+    results: dict[tuple[Item, ...], bool] = {tuple(items): True, (): False}
 
     async def still_fails(part: Sequence[Item]) -> bool:
+        """Return the stored result for this part, or test the part."""
         key = tuple(part)
-        if key not in known:
-            known[key] = await fails(key)
-        return known[key]
+        if key not in results:
+            results[key] = await fails(key)
+        return results[key]
 
     parts = 2
     while len(items) > 1:
         size = -(-len(items) // parts)
         chunks = [items[start : start + size] for start in range(0, len(items), size)]
-        rests = [[item for other in chunks if other is not chunk for item in other] for chunk in chunks]
+        rests = [[item for chunk_kept in chunks if chunk_kept is not chunk for item in chunk_kept] for chunk in chunks]
         for smaller, parts_next in (*((chunk, 2) for chunk in chunks), *((rest, max(parts - 1, 2)) for rest in rests)):
             if len(smaller) < len(items) and await still_fails(smaller):
                 items, parts = smaller, parts_next
@@ -132,5 +138,10 @@ async def minimal(items: Sequence[Item], fails: Callable[[Sequence[Item]], Await
 
 def restrict(plan: FaultPlan, strikes: Sequence[PlacedStrike]) -> FaultPlan:
     """Return the plan with only these strikes. The random draws stay the same."""
-    kept = {number: tuple(strike for at, strike in strikes if at == number) for number in range(len(plan.faults))}
-    return replace(plan, faults=tuple(replace(fault, only=kept[number]) for number, fault in enumerate(plan.faults)))
+    strikes_by_fault = {
+        number: tuple(strike for fault_number, strike in strikes if fault_number == number)
+        for number in range(len(plan.faults))
+    }
+    return replace(
+        plan, faults=tuple(replace(fault, only=strikes_by_fault[number]) for number, fault in enumerate(plan.faults))
+    )

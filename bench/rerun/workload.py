@@ -67,7 +67,7 @@ class WorkloadEntry(ConfigEntry):
     held_out: HeldOutEntry | None = None
 
     @property
-    def goes_by(self) -> Runtime:
+    def derived_runtime(self) -> Runtime:
         """The runtime that follows from the properties of the work."""
         if self.work.person_waits:
             return "conversational"
@@ -89,26 +89,28 @@ def read_workload(path: Path) -> WorkloadEntry:
     try:
         workload = WorkloadEntry.model_validate(read_toml(path))
     except ValidationError as error:
-        first = first_violation(error, "extra_forbidden")
-        if first.kind == "extra_forbidden":
-            table, _, key = first.place.rpartition(".")
-            raise ConfigError(f"{path}: unknown key '{first.place}'; {nearest(key, _keys(table))}") from error
-        raise ConfigError(f"{path}: {first.line}") from error
+        violation = first_violation(error, "extra_forbidden")
+        if violation.kind == "extra_forbidden":
+            table, _, key = violation.place.rpartition(".")
+            raise ConfigError(f"{path}: unknown key '{violation.place}'; {nearest(key, _keys(table))}") from error
+        raise ConfigError(f"{path}: {violation.line}") from error
     if contradiction := next(_contradictions(workload), ""):
         raise ConfigError(f"{path}: contradicts itself: {contradiction}")
     return workload
 
 
 def _keys(table: str) -> list[str]:
+    """Return the keys of a table."""
     tables: Mapping[str, type[ConfigEntry]] = {"work": WorkEntry, "evidence": EvidenceEntry, "held_out": HeldOutEntry}
     return list(tables.get(table, WorkloadEntry).model_fields)
 
 
 def _contradictions(workload: WorkloadEntry) -> Iterator[str]:
+    """Yield the contradictions in a workload."""
     work = workload.work
-    if workload.runtime and workload.runtime != workload.goes_by:
-        why = f"person_waits = {str(work.person_waits).lower()} and lasts_minutes = {work.lasts_minutes:g}"
-        yield f"runtime = '{workload.runtime}', and {why} make it '{workload.goes_by}'; correct one"
+    if workload.runtime and workload.runtime != workload.derived_runtime:
+        values = f"person_waits = {str(work.person_waits).lower()} and lasts_minutes = {work.lasts_minutes:g}"
+        yield f"runtime = '{workload.runtime}', and {values} make it '{workload.derived_runtime}'; correct one"
     for key in ("cannot_be_undone", "approvals"):
         if getattr(work, key) and not work.outside_effects:
             yield f"work.{key} = true, and work.outside_effects = false: nothing is done there; correct one"

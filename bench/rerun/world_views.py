@@ -34,7 +34,7 @@ class WorldViews:
         self._packs = packs
 
     def texts_of(self, run: Run, folders: Iterable[Path]) -> dict[str, str]:
-        """Return digest -> text, or nothing if no trial of the run has a world."""
+        """Return the texts of a run by their digests; empty if no trial of the run has a world."""
         if run.trials["lives"].isna().all():
             return {}
         return {digest: text for folder in folders for digest, text in read_texts(folder).items()}
@@ -44,6 +44,7 @@ class WorldViews:
         return text.startswith(DUMP)
 
     def views(self, run: Run, texts: Mapping[str, str]) -> Worlds:
+        """Return the worlds of a run."""
         return Worlds(run, texts, self._packs)
 
 
@@ -56,16 +57,19 @@ class Worlds:
         self._environment = cache(self._load)
 
     def of(self, record: TrialRecord) -> dict[str, WorldTrace]:
-        """Return the trace of a trial; empty if it has no world, or did not come to its end."""
-        ended = next((event for event in record.events if isinstance(event, WorldEnded)), None)
-        if ended is None:
+        """Return the trace of a trial; empty if the trial has no world or did not end."""
+        end_event = next((event for event in record.events if isinstance(event, WorldEnded)), None)
+        if end_event is None:
             return {}
-        world = self._remake(record, ended)
+        world = self._remake(record, end_event)
         steps = steps_of(record.events, world, self._texts)
-        return {"world": WorldTrace(steps, ended.damage, ended.recount, damage_rows(world), ended.lives, world.lacking)}
+        return {
+            "world": WorldTrace(steps, end_event.damage, end_event.recount, damage_rows(world), end_event.lives, world.lacking)
+        }
 
-    def _remake(self, record: TrialRecord, ended: WorldEnded) -> Remade:
-        if ended.kept not in self._texts:
+    def _remake(self, record: TrialRecord, end_event: WorldEnded) -> Remade:
+        """Rebuild the world of a trial, unless too many were rebuilt."""
+        if end_event.kept not in self._texts:
             return Remade((), lacking=UNKEPT)
         self._made += 1
         if self._made > MOST_REMADE:
@@ -73,9 +77,10 @@ class Worlds:
                 (), lacking=f"a page has room for those of {MOST_REMADE} trials; bench trace RUN --trial ID shows all"
             )
         environment = self._environment(record.scenario, record.instance)
-        return remake(self._texts[ended.kept], ended.digest, environment, key_of(self._seed, record).drawn_from)
+        return remake(self._texts[end_event.kept], end_event.digest, environment, key_of(self._seed, record).drawn_from)
 
     def _load(self, scenario: str, instance: str) -> Environment | None:
+        """Return the environment of a pack; None if the pack cannot be loaded."""
         try:
             environment: Environment | None = load_pack(scenario, self._packs, instance).environment
         except BenchError:

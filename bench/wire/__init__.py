@@ -1,1 +1,2 @@
-"""What the rooms above share of processes and of the wire: agents that run, who may ask, and what is blotted."""
+"""Code about processes and network protocols that the rooms above share: processes of agents, access to endpoints, and the
+removal of keys from texts."""

@@ -1,5 +1,5 @@
-"""Who may ask at an endpoint on loopback. Other requests reach it too: from pages in a browser on this machine, and from other
-users' programs.
+"""The access rules of an endpoint on loopback. Other requests reach it too: from pages in a browser on this machine, and
+from programs of other users.
 
     Host              must name loopback: a page that made its own name point here (DNS rebinding) sends that name
     Origin, Sec-Fetch-Site   are sent by browsers and by no agent: refused
@@ -36,15 +36,15 @@ so that clients are used to it."""
 
 
 class TurnedAway(Problem):
-    """A request from a client that may not ask here."""
+    """A request from a client without access."""
 
 
 class AccessGuard:
-    """Stands before the handlers of one endpoint.
+    """The middleware before the handlers of an endpoint, which rejects requests without access.
 
-    kept          seconds within which a connection's next request must begin
-    token         what a client gives as its API key; "" if the endpoint asks for none
-    turned_away   how many requests were refused; `why` is the last one's reason
+    kept          the time in seconds within which a connection's next request must begin
+    token         the API key that a client must send; "" if the endpoint requires none
+    turned_away   the number of rejected requests; `why` is the reason of the last rejection
     """
 
     def __init__(self, token: str = "", seconds: float = SECONDS, most: int = MOST_CONNECTIONS, kept: float = KEPT):
@@ -56,8 +56,8 @@ class AccessGuard:
 
     @web.middleware
     async def let_in(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Pass on a request that may be served (a middleware). Raises TurnedAway for a stranger, or Problem for a malformed
-        request."""
+        """Forward an allowed request to its handler (a middleware). Raises TurnedAway for a client without access, or
+        Problem for a malformed request."""
         if problem := stranger(request.headers, self._token):
             self.turned_away += 1
             self.why = f"{problem.status}: {problem.message}"
@@ -67,7 +67,7 @@ class AccessGuard:
         return await handler(request)
 
     def connection(self, server: web.Server) -> asyncio.Protocol:
-        """Return the protocol of a new connection."""
+        """Return the protocol of a new connection. Beyond the limit on connections, the protocol closes the connection."""
         if len(server.connections) + self._coming >= self._most:
             return _Closed()
         protocol, loop = server(), asyncio.get_running_loop()
@@ -78,15 +78,17 @@ class AccessGuard:
         return protocol
 
     def _come(self) -> None:
+        """Count a connection no longer as new, since the server counts it from now on."""
         self._coming -= 1
 
     def _close_if_silent(self, protocol: web.RequestHandler) -> None:
+        """Close a connection that has sent no request in time."""
         if protocol in self._silent:
             self._silent.remove(protocol)
             protocol.force_close()
 
     async def _take_body(self, request: web.Request) -> None:
-        """Read the body, so that no handler waits for it. It is kept with the request."""
+        """Read the body of a request, so that no handler waits for it. aiohttp stores the body with the request."""
         try:
             async with asyncio.timeout(self._seconds):
                 body = await request.read()
@@ -99,14 +101,14 @@ class AccessGuard:
 
 
 class _Closed(asyncio.Protocol):
-    """Closes a connection beyond the limit."""
+    """A protocol that closes a connection beyond the limit."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport.close()
 
 
 def stranger(headers: Mapping[str, str], token: str = "") -> TurnedAway | None:
-    """Return why a request with these headers may not ask here; None if it may. The names of `headers` are of any case."""
+    """Return why a request with these headers has no access; None if it has access. The names of `headers` are in any case."""
     if not _is_here(headers.get("Host", "")):
         return TurnedAway(403, f"Host: ask at {' or '.join(sorted(HERE - {'::1'}))}; any other name is refused")
     if "Origin" in headers or headers.get("Sec-Fetch-Site", "none") != "none":
@@ -118,6 +120,7 @@ def stranger(headers: Mapping[str, str], token: str = "") -> TurnedAway | None:
 
 
 def _is_here(host: str) -> bool:
+    """Return whether a host name means loopback."""
     try:
         return urlsplit(f"//{host}").hostname in HERE
     except ValueError:
@@ -125,6 +128,7 @@ def _is_here(host: str) -> bool:
 
 
 def _tokens_of(headers: Mapping[str, str]) -> list[bytes]:
+    """Return the API keys in the headers."""
     scheme, _, token = headers.get("Authorization", "").partition(" ")
     keys = (headers.get(name, "") for name in ("api-key", "x-api-key"))
     tokens = (token if scheme.lower() == "bearer" else "", *keys)

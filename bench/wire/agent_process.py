@@ -1,4 +1,4 @@
-"""One process of an agent, from its start to its end."""
+"""One process of an agent, from its start to its exit."""
 
 from __future__ import annotations
 
@@ -29,8 +29,12 @@ CANNOT_START = 127
 
 @dataclass(frozen=True)
 class Ended:
-    """How a process ended: by an exit code or by a signal. Neither is known if its supervisor was killed. `failed` is the
-    kernel's error number if the process could not be started."""
+    """The exit of a process.
+
+    code     its exit code; None after a signal, or if its supervisor was killed
+    signal   the signal that ended the process
+    failed   the kernel's error number if the process could not be started
+    """
 
     code: int | None = None
     signal: int | None = None
@@ -93,7 +97,8 @@ class AgentProcess:
             self._loop.add_reader(opened, read)
 
     def kill(self) -> None:
-        """Kill the process and all that it started, at once. This can be called again, also after the process has ended."""
+        """Kill the process and all processes that it started, at once. This may be called again, also after the process has
+        exited."""
         self._signal(signal.SIGKILL)
         self._let_go()
         if not self.ended.done():
@@ -101,30 +106,31 @@ class AgentProcess:
             self._no_word = self._no_word or self._loop.call_later(self._patience, self._end_without_word)
 
     def terminate(self) -> None:
-        """Ask the process and all of its session to end."""
+        """Send SIGTERM to the process and to all processes of its session."""
         self._signal(signal.SIGTERM)
 
     def freeze(self) -> None:
-        """Stop the process where it is, and return once all its threads have stopped. Only one thread takes the signal; on a
-        busy machine the others would run on until that thread gets its turn."""
+        """Stop the process, and return as soon as all its threads have stopped. Only one thread receives the signal. On a
+        busy machine the other threads would run on until that thread is scheduled."""
         self._signal(signal.SIGSTOP)
         _wait_until_stopped(self._group)
 
     def asker(self, theirs: int, ours: int) -> int:
-        """Return the process of the agent that made a TCP connection on loopback from the port `theirs` to `ours`, on Linux;
-        else 0."""
+        """Return the process id of the agent's process that made a TCP connection on loopback from the port `theirs` to the
+        port `ours` (Linux only); else 0."""
         socket = _socket(theirs, ours)
         holders = (pid for pid in _marked_processes(self._mark) if socket and _holds(pid, socket))
         return max(holders, default=0)  # whoever inherited the connection last
 
     def _signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process and its session, if it still runs."""
         if self._group and not self.ended.done():
             with suppress(OSError):
                 os.killpg(self._group, number)
 
     async def close(self) -> None:
-        """Kill what still runs of the agent and release its resources. Nothing of it runs once this returns or is
-        interrupted."""
+        """Kill all processes of the agent that still run, and release their resources. After this returns or is interrupted,
+        no process of the agent runs."""
         self.kill()
         try:
             await asyncio.shield(self.ended)
@@ -141,18 +147,21 @@ class AgentProcess:
                 _kill_marked(self._mark)
 
     def _let_go(self) -> None:
-        """Close the control file, which tells the supervisor to kill the command."""
+        """Close the control file, so that the supervisor kills the command."""
         if self._control >= 0:
             os.close(self._control)
             self._control = -1
 
     def _read_output(self) -> None:
+        """Read the standard output of the process."""
         self._read(self._output, self.output, self.on_stdout)
 
     def _read_errors(self) -> None:
+        """Read the standard error of the process."""
         self._read(self._errors, self.output)
 
     def _read(self, opened: int, *tails: Tail) -> None:
+        """Read an open file into these buffers until its end."""
         with suppress(BlockingIOError):
             more = os.read(opened, AT_A_TIME)
             for tail in tails if more else ():
@@ -161,6 +170,7 @@ class AgentProcess:
                 self._loop.remove_reader(opened)
 
     def _read_status(self) -> None:
+        """Read the status lines of the supervisor."""
         more = os.read(self._status, 4096)
         self._status_text += more
         for line in self._status_text.split(b"\n"):
@@ -171,10 +181,12 @@ class AgentProcess:
             self._end(_end_of(self._status_text.decode()))
 
     def _end_without_word(self) -> None:
+        """Set the exit of a process whose supervisor was killed."""
         self._process.kill()
         self._end(Ended())
 
     def _end(self, how: Ended) -> None:
+        """Set how the process exited."""
         self._loop.remove_reader(self._status)
         self.seconds = monotonic() - self.began
         if not self.ended.done():
@@ -182,26 +194,27 @@ class AgentProcess:
 
 
 def freeze_part(process: int) -> None:
-    """Stop one of an agent's processes, as `AgentProcess.freeze` stops all of them."""
+    """Stop one process of an agent, as `AgentProcess.freeze` stops all processes of an agent."""
     with suppress(OSError):
         os.kill(process, signal.SIGSTOP)
     _wait_until_stopped(process)
 
 
 def kill_part(process: int) -> None:
-    """Kill one of an agent's processes."""
+    """Kill one process of an agent."""
     with suppress(OSError):
         os.kill(process, signal.SIGKILL)
 
 
 def _wait_until_stopped(process: int) -> None:
+    """Wait until no thread of the process runs."""
     until = monotonic() + LONGEST_STOP
     while process and _runs(process) and monotonic() < until:
         sleep(LOOK_AGAIN)
 
 
 def _runs(process: int) -> bool:
-    """Return whether a thread of the process still runs. Outside Linux this is unknown and False is returned."""
+    """Return whether a thread of the process still runs. Outside Linux this is unknown, and the function returns False."""
     for thread in Path(f"/proc/{process}/task").glob("*/stat"):
         with suppress(OSError):
             if thread.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0] not in STOPPED:
@@ -210,6 +223,7 @@ def _runs(process: int) -> bool:
 
 
 def _end_of(text: str) -> Ended:
+    """Return the exit that a status line of the supervisor describes."""
     what, _, number = text.strip().rpartition("\n")[2].partition(" ")
     if what == "exit":
         return Ended(code=int(number))
@@ -225,7 +239,7 @@ def _kill_marked(mark: bytes) -> None:
 
 
 def _marked_processes(mark: bytes) -> Iterator[int]:
-    """Yield the agent's processes. Their environment identifies them (Linux only)."""
+    """Yield the agent's processes, which are identified by their environment (Linux only)."""
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
             if mark in path.read_bytes().split(b"\0"):
@@ -233,7 +247,7 @@ def _marked_processes(mark: bytes) -> Iterator[int]:
 
 
 def _socket(theirs: int, ours: int) -> str:
-    """Return what the kernel calls the socket at the other end of a connection to us on loopback; "" if that is unknown."""
+    """Return the kernel's name of the socket at the other end of a connection to this process; "" if it is unknown."""
     ends = [f"0100007F:{port:04X}" for port in (theirs, ours)]
     with suppress(OSError):
         for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
@@ -244,6 +258,7 @@ def _socket(theirs: int, ours: int) -> str:
 
 
 def _holds(process: int, socket: str) -> bool:
+    """Return whether a process has this socket open."""
     for opened in Path(f"/proc/{process}/fd").glob("*"):
         with suppress(OSError):
             if str(opened.readlink()) == socket:

@@ -1,4 +1,5 @@
-"""Blot the key out of what an endpoint sends, before anything else reads it: whole, encoded, or masked as servers do."""
+"""Removal of an API key from the output of an endpoint, before any other code reads it. The key is found in plain form,
+encoded, or masked as servers mask it."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ SEEN = r"[\w.+/=-]{0,64}"
 
 
 def blot(text: str, key: str) -> str:
-    """Return the text without the key. A text that might hold it is searched in steps: the search of a long text in one step
-    would hold up all threads."""
+    """Return the text without the key. A long text that may contain the key is searched in steps, because one long search
+    would block all threads."""
     if len(key) < SHORTEST or not _may_hold(text.lower(), key):
         return text
     pieces, at = list[str](), 0
@@ -40,7 +41,7 @@ def blot(text: str, key: str) -> str:
 
 
 def _may_hold(text: str, key: str) -> bool:
-    """Return whether a lower-case text has a form of the key, or a piece of it and a mask; a quick check."""
+    """Return quickly whether a lower-case text may contain a form of the key, or a piece of the key and a mask."""
     shown = key[:SHOWN].lower() in text or key[-SHOWN:].lower() in text
     return (shown and any(mask in text for mask in MASKS)) or any(form in text for form in lower_forms(key))
 
@@ -53,6 +54,7 @@ def lower_forms(key: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _forms(key: str) -> re.Pattern[str]:
+    """Return the pattern that matches all forms of the key."""
     whole = sorted({re.escape(form) for form in _encodings(key)}, key=len, reverse=True)
     first, last = re.escape(key[:SHOWN]), re.escape(key[-SHOWN:])
     is_word = key.isalpha() and (key.islower() or key.isupper())  # "**Proactive" is no masked "noninteractive"
@@ -61,8 +63,8 @@ def _forms(key: str) -> re.Pattern[str]:
 
 
 def _encodings(key: str) -> Iterator[str]:
-    """Yield the key plain, reversed, as Latin-1 shows its bytes, in JSON (once and twice), in a URL, in hexadecimal, and in
-    base64. The base64 form has three variants, by the key's place in the encoded text."""
+    """Yield the encodings of the key: plain, reversed, its bytes in Latin-1, in JSON (once and twice), in a URL, in
+    hexadecimal, and in base64. Base64 has three variants, by the position of the key in the encoded text."""
     raw = key.encode("utf-8", "surrogateescape")
     yield key
     yield key[::-1]

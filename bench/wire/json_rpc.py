@@ -1,6 +1,6 @@
-"""JSON-RPC in lines and bodies, as MCP uses it, and the pipe that carries its lines.
+"""JSON-RPC messages in lines and bodies, as MCP uses them, and the pipe that transports the lines.
 
-A message is read in linear time and within bounds. What cannot be read is passed on as it came.
+A message is parsed in linear time and within bounds. Bytes that cannot be parsed are forwarded unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Object = dict[str, Any]
 class RpcMessage:
     """A JSON-RPC message, or a member of a batch that is no message (`kind` "other").
 
-    key   its id as canonical JSON, so that ids of any type can be compared; "" if it has none
+    key   the message's id as canonical JSON, so that ids of any type can be compared; "" if it has none
     """
 
     kind: Literal["request", "notification", "answer", "other"]
@@ -40,17 +40,17 @@ class RpcMessage:
     @property
     def params(self) -> Object:
         """The parameters, or {} if they are no object."""
-        return object_in(self.body.get("params")) if isinstance(self.body, dict) else {}
+        return as_object(self.body.get("params")) if isinstance(self.body, dict) else {}
 
     @property
     def result(self) -> Object:
         """The result of an answer, or {} if it is no object."""
-        return object_in(self.body.get("result"))
+        return as_object(self.body.get("result"))
 
 
 def messages_of(text: bytes) -> tuple[RpcMessage, ...]:
-    """Return the messages of a line or a body: a single message, the messages of a batch, or none if it is no JSON-RPC or
-    exceeds the bounds."""
+    """Return the messages of a line or a body: a single message, the messages of a batch, or an empty tuple if the text is
+    no JSON-RPC or exceeds the bounds."""
     if len(text) > LONGEST or excess_in(text):
         return ()
     try:
@@ -68,11 +68,12 @@ def messages_of(text: bytes) -> tuple[RpcMessage, ...]:
 
 
 def is_batch(text: bytes) -> bool:
-    """Return whether a text of messages is a batch."""
+    """Return whether the text of messages is a batch."""
     return text.lstrip()[:1] == b"["
 
 
 def _message(body: Any) -> RpcMessage:
+    """Return a JSON value as a message."""
     if not isinstance(body, dict):
         return RpcMessage("other", body)
     method, key = body.get("method"), key_of(body["id"]) if "id" in body else ""
@@ -82,14 +83,15 @@ def _message(body: Any) -> RpcMessage:
 
 
 def key_of(identifier: JsonValue) -> str:
-    """Return an id, or a progress token, as canonical JSON. 1 and 1.0 are one number; 1 and "1" differ."""
+    """Return a request id, or a progress token, as canonical JSON. 1 and 1.0 are one number; 1 and "1" differ."""
     if isinstance(identifier, float) and identifier.is_integer():
         identifier = int(identifier)
     return json.dumps(identifier, sort_keys=True)
 
 
-def known_key(waiting: Container[str], key: str) -> str:
-    """Return under which key a request waits for an answer of this key. Some servers answer 1 by "1", and clients take it."""
+def waiting_key(waiting: Container[str], key: str) -> str:
+    """Return the key under which the request of this response waits. Some servers respond to the id 1 with the id "1", and
+    clients accept that."""
     other = key[1:-1] if key.startswith('"') else f'"{key}"'
     return other if key not in waiting and other in waiting else key
 
@@ -99,44 +101,45 @@ def text_of(body: Any) -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-class LineCutter:
+class LineSplitter:
     """Splits a stream into lines without changing a byte."""
 
     def __init__(self, longest: int = LONGEST):
-        self._longest, self._held, self._is_long = longest, bytearray(), False
+        self._longest, self._buffer, self._is_long = longest, bytearray(), False
 
-    def add(self, more: bytes) -> Iterator[tuple[bytes, bool]]:
-        """Yield each line that is complete, with its end, and True. A line beyond the bound comes in pieces, with False; the
-        last of them ends the line."""
-        *ended, rest = more.split(b"\n")
-        for line in ended:
-            self._held += line
-            self._held += b"\n"
+    def add(self, data: bytes) -> Iterator[tuple[bytes, bool]]:
+        """Yield each complete line with its line end, and True. A line beyond the bound is yielded in pieces, each with
+        False; the last piece ends the line."""
+        *complete_lines, rest = data.split(b"\n")
+        for line in complete_lines:
+            self._buffer += line
+            self._buffer += b"\n"
             yield self.rest(), not self._is_long
             self._is_long = False
-        self._held += rest
-        if self._held and (self._is_long or len(self._held) > self._longest):
+        self._buffer += rest
+        if self._buffer and (self._is_long or len(self._buffer) > self._longest):
             self._is_long = True
             yield self.rest(), False
 
     def rest(self) -> bytes:
-        """Return the text after the last line end, and forget it."""
-        held = bytes(self._held)
-        self._held.clear()
-        return held
+        """Return the text after the last line end, and clear it."""
+        text = bytes(self._buffer)
+        self._buffer.clear()
+        return text
 
 
-def object_in(value: Any) -> Object:
-    """Return a value, or {} if it is no object."""
+def as_object(value: Any) -> Object:
+    """Return a value that is a JSON object; otherwise {}."""
     return value if isinstance(value, dict) else {}
 
 
 class PipeClosed(Exception):
-    """The other side no longer reads from the pipe, or this side has closed it."""
+    """The other side no longer reads from the pipe, or this side has closed the pipe."""
 
 
 class Pipe:
-    """One end of a pipe, a socket or a file, whose number the object owns. A line is written whole before the next."""
+    """One end of a pipe, a socket or a file. The object owns the file descriptor. Each line is written completely before the
+    next line."""
 
     def __init__(self, number: int):
         self._number, self._line, self._is_inside = number, asyncio.Lock(), False
@@ -144,8 +147,8 @@ class Pipe:
         os.set_blocking(number, False)
 
     async def lines(self) -> AsyncIterator[tuple[bytes, bool]]:
-        """Yield what `LineCutter` cuts from the bytes, and at the end what stands after the last line."""
-        lines = LineCutter()
+        """Yield the lines that `LineSplitter` returns for the bytes read, and at the end the text after the last line."""
+        lines = LineSplitter()
         while more := await self._read():
             for piece in lines.add(more):
                 if self._number < 0:
@@ -155,7 +158,8 @@ class Pipe:
             yield rest, True
 
     async def write(self, piece: bytes, is_whole: bool = True) -> None:
-        """Write a line, or a piece of one that is too long to be held. Return once the kernel has it. Raises PipeClosed."""
+        """Write a line, or a piece of a line that is too long for memory. Return as soon as the kernel has taken the bytes.
+        Raises PipeClosed."""
         if not self._is_inside or is_whole:
             await self._line.acquire()
         self._is_inside = not is_whole and not piece.endswith(b"\n")
@@ -173,13 +177,13 @@ class Pipe:
                 self._line.release()
 
     def end_line(self) -> None:
-        """Let others write: a long line was left without its end."""
+        """Release the pipe for other writers after a long line that has no end."""
         if self._is_inside:
             self._is_inside = False
             self._line.release()
 
     def close(self) -> None:
-        """Close it, also while somebody waits for it. This can be called again."""
+        """Close the pipe, also while a task waits for it. This may be called again."""
         if self._number < 0:
             return
         self.end_line()
@@ -191,6 +195,7 @@ class Pipe:
             self._waits.set_exception(PipeClosed())
 
     async def _read(self) -> bytes:
+        """Read some bytes; b"" at the end."""
         await asyncio.sleep(0)
         while True:
             try:
@@ -201,6 +206,7 @@ class Pipe:
                 return b""
 
     async def _ready(self, add: Callable[..., Any]) -> None:
+        """Wait until the descriptor is ready."""
         loop = asyncio.get_running_loop()
         self._waits = loop.create_future()
         add(self._number, _wake, self._waits)

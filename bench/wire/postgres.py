@@ -1,6 +1,6 @@
 """PostgreSQL's wire protocol, version 3: the messages of both directions, and the statements in a text of SQL.
 
-A message is split off in linear time and within a bound. Its bytes are kept as they came.
+A message is parsed in linear time and within a bound. Its bytes are not changed.
 """
 
 from __future__ import annotations
@@ -34,23 +34,25 @@ _REACHES_OUT_BEHIND = re.compile(rf";\s*(?:{_OF_SERVER}|COPY\b[^;]*\b(?:TO|FROM)
 
 
 class MalformedMessage(ValueError):
-    """Bytes are no message of this protocol. The text says why."""
+    """The bytes are no message of this protocol. The text gives the reason."""
 
 
 @dataclass(frozen=True)
 class WireMessage:
-    """One message. `kind` is its first byte, and `raw` all of it."""
+    """A message. `kind` is its first byte, and `raw` all its bytes."""
 
     kind: bytes
     raw: bytes
 
     @property
     def body(self) -> bytes:
+        """The bytes after the kind and the length."""
         return self.raw[5:]
 
 
 class MessageReader:
-    """Splits the bytes of one direction into messages, in whatever pieces they come. `size` counts those that wait."""
+    """Splits the bytes of one direction into messages. The bytes may arrive in any pieces. `size` is the number of unread
+    bytes."""
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -60,10 +62,11 @@ class MessageReader:
         return len(self._data)
 
     def feed(self, data: bytes) -> None:
+        """Add received bytes."""
         self._data += data
 
     def take(self) -> WireMessage | None:
-        """Return the next message; None until it is whole. Raises MalformedMessage."""
+        """Return the next message; None until it is complete. Raises MalformedMessage."""
         if len(self._data) < 5:
             return None
         size = 1 + int.from_bytes(self._data[1:5])
@@ -76,7 +79,7 @@ class MessageReader:
         return WireMessage(raw[:1], raw)
 
     def messages(self, data: bytes) -> Iterator[WireMessage]:
-        """Yield the messages that are whole with these bytes. Raises MalformedMessage."""
+        """Add bytes, and yield all complete messages. Raises MalformedMessage."""
         self.feed(data)
         while message := self.take():
             yield message
@@ -84,7 +87,7 @@ class MessageReader:
 
 @dataclass(frozen=True)
 class StartPacket:
-    """The packet that begins a connection, or that comes before it.
+    """The packet that begins a connection, or that precedes it (a request for TLS or for cancelling).
 
     code        `TLS`, `GSS`, `CANCEL`, or the protocol's version
     parameters  what a client says of itself, such as `user` and `database`
@@ -97,15 +100,15 @@ class StartPacket:
 
 
 def start_size(head: bytes) -> int:
-    """Return the size of a start packet, of which these are the first four bytes. Raises MalformedMessage."""
+    """Return the size of a start packet from its first four bytes. Raises MalformedMessage."""
     size = int.from_bytes(head)
     if not 8 <= size <= LONGEST_START:
         raise MalformedMessage("what begins the connection is no packet of PostgreSQL's, version 3")
     return size
 
 
-def start_of(raw: bytes) -> StartPacket:
-    """Return a whole start packet. Raises MalformedMessage."""
+def parse_start(raw: bytes) -> StartPacket:
+    """Parse a complete start packet. Raises MalformedMessage."""
     code, rest = int.from_bytes(raw[4:8]), raw[8:]
     if code in (TLS, GSS):
         return StartPacket(code, {})
@@ -113,11 +116,11 @@ def start_of(raw: bytes) -> StartPacket:
         return StartPacket(code, {}, rest)
     if code >> 16 != _VERSION:
         raise MalformedMessage(f"it speaks version {code >> 16}.{code & 0xFFFF} of PostgreSQL's protocol")
-    words = [_text(word) for word in rest.split(b"\0")]
+    words = [_decode(word) for word in rest.split(b"\0")]
     return StartPacket(code, dict(zip(words[:-2:2], words[1:-1:2], strict=False)))
 
 
-def made_start(packet: StartPacket) -> bytes:
+def encode_start(packet: StartPacket) -> bytes:
     """Return the bytes of a start packet."""
     words = b"".join(part.encode("utf-8", "surrogateescape") + b"\0" for pair in packet.parameters.items() for part in pair)
     return _with_size(packet.code.to_bytes(4) + (words + b"\0" if packet.code >> 16 == _VERSION else packet.key))
@@ -128,18 +131,19 @@ def made(kind: bytes, body: bytes = b"") -> WireMessage:
     return WireMessage(kind, kind + _with_size(body))
 
 
-def made_error(severity: str, code: str, text: str) -> WireMessage:
-    """Return a server's error."""
+def make_error(severity: str, code: str, text: str) -> WireMessage:
+    """Return an error message of a server."""
     fields = {b"S": severity, b"V": severity, b"C": code, b"M": text}
     return made(b"E", b"".join(name + value.encode() + b"\0" for name, value in fields.items()) + b"\0")
 
 
-def made_query(sql: str) -> WireMessage:
+def make_query(sql: str) -> WireMessage:
+    """Return a message of the simple protocol with this SQL."""
     return made(b"Q", sql.encode() + b"\0")
 
 
-def made_row(cells: list[bytes | None]) -> WireMessage:
-    """Return a row of an answer."""
+def make_row(cells: list[bytes | None]) -> WireMessage:
+    """Return a row of a result."""
     held = (b"\xff\xff\xff\xff" if cell is None else _with_length(cell) for cell in cells)
     return made(b"D", len(cells).to_bytes(2) + b"".join(held))
 
@@ -150,14 +154,14 @@ def cells_of(row: WireMessage) -> list[bytes | None]:
 
 
 def texts_of(message: WireMessage, count: int) -> list[str]:
-    """Return the first texts of a message's body. Raises MalformedMessage."""
+    """Return the first texts in a message's body. Raises MalformedMessage."""
     fields = _Fields(message.body)
     return [fields.text() for _ in range(count)]
 
 
 def error_of(message: WireMessage) -> dict[str, str]:
     """Return the fields of an error: `C` is its code, `M` its text."""
-    return {part[:1].decode("latin-1"): _text(part[1:]) for part in message.body.split(b"\0") if part}
+    return {part[:1].decode("latin-1"): _decode(part[1:]) for part in message.body.split(b"\0") if part}
 
 
 def columns_of(message: WireMessage) -> list[str]:
@@ -172,15 +176,15 @@ def columns_of(message: WireMessage) -> list[str]:
 
 @dataclass(frozen=True)
 class BoundPortal:
-    """What a Bind message says: its portal, the prepared statement, and the values of the parameters."""
+    """The content of a Bind message: its portal, the prepared statement, and the values of the parameters."""
 
     portal: str
     statement: str
     values: list[bytes | None]
 
 
-def bound_by(message: WireMessage) -> BoundPortal:
-    """Return what a Bind message says. Raises MalformedMessage."""
+def parse_bind(message: WireMessage) -> BoundPortal:
+    """Parse a Bind message. Raises MalformedMessage."""
     fields = _Fields(message.body)
     portal, statement = fields.text(), fields.text()
     fields.part(2 * fields.number(2))
@@ -188,40 +192,42 @@ def bound_by(message: WireMessage) -> BoundPortal:
 
 
 class _Fields:
-    """Reads the fields of a body, one after another. Raises MalformedMessage if it ends too soon."""
+    """Reads the fields of a message's body, one after another. Raises MalformedMessage if the body ends too soon."""
 
     def __init__(self, body: bytes):
         self._body, self._at = body, 0
 
     def part(self, count: int) -> bytes:
+        """Return the next bytes."""
         if count < 0 or self._at + count > len(self._body):
             raise MalformedMessage("a message ends too soon")
         self._at += count
         return self._body[self._at - count : self._at]
 
     def number(self, size: int) -> int:
+        """Return the next integer."""
         return int.from_bytes(self.part(size), signed=size == 4)
 
     def text(self) -> str:
+        """Return the next text, which ends with a zero byte."""
         end = self._body.find(b"\0", self._at)
         if end < 0:
             raise MalformedMessage("a text in a message does not end")
-        text = _text(self._body[self._at : end])
+        text = _decode(self._body[self._at : end])
         self._at = end + 1
         return text
 
     def cells(self) -> list[bytes | None]:
+        """Return a list of values, each with its length; None is NULL."""
         return [None if (size := self.number(4)) == -1 else self.part(size) for _ in range(self.number(2))]
 
 
 @dataclass(frozen=True)
 class SqlStatement:
-    """One statement of SQL.
+    """One SQL statement.
 
-    text   all of it
-    bare   it without its comments, and without what stands in its quoted texts
-    verb   its first word, in capitals; "" if it has none
-    name   the verb, and the first table, function or other thing that it names
+    text   the whole text
+    bare   the text without comments and without the content of quoted texts
     """
 
     text: str
@@ -229,81 +235,90 @@ class SqlStatement:
 
     @property
     def verb(self) -> str:
+        """The first word in capitals; "" if there is none."""
         match = _WORDS.match(self.bare.lstrip("( \t\r\n")[:_BARE])
         return match[1].upper() if match else ""
 
     @property
     def name(self) -> str:
+        """The verb, and the first table, function or other object in the statement."""
         bare = self.bare.lstrip("( \t\r\n")[:_BARE]
         table, words = _TABLE.search(bare), _WORDS.match(bare)
-        what = table[1] if table else (words and words[2]) or ""
-        return f"{self.verb} {what}".strip()
+        object_name = table[1] if table else (words and words[2]) or ""
+        return f"{self.verb} {object_name}".strip()
 
 
 def reaches_out(sql: str) -> bool:
     """Return whether a text has a statement that acts on the whole server, or starts a program on its host. Functions and
-    blocks of code are not looked into."""
+    blocks of code are not searched."""
     statements = statements_of(sql)
     is_split = len(sql) <= LONGEST_SPLIT and len(statements) < MOST_STATEMENTS
-    return any(_REACHES_OUT.match(each.bare) for each in statements) or bool(not is_split and _REACHES_OUT_BEHIND.search(sql))
+    return any(_REACHES_OUT.match(statement.bare) for statement in statements) or bool(
+        not is_split and _REACHES_OUT_BEHIND.search(sql)
+    )
 
 
 def statements_of(sql: str) -> list[SqlStatement]:
-    """Return the statements that a text holds, as the server would split it, within a bound."""
-    statements, bare, start, at = list[SqlStatement](), list[str](), 0, 0
+    """Return the statements in a text, split as the server would split it, within a bound."""
+    statements, bare, start, position = list[SqlStatement](), list[str](), 0, 0
 
     def end(stop: int) -> None:
-        if (kept := "".join(bare)).strip():
-            statements.append(SqlStatement(sql[start:stop].strip(), kept.strip()))
+        """End the current statement at this position."""
+        if (bare_text := "".join(bare)).strip():
+            statements.append(SqlStatement(sql[start:stop].strip(), bare_text.strip()))
         bare.clear()
 
-    while at < LONGEST_SPLIT and len(statements) < MOST_STATEMENTS - 1 and (match := _QUOTES.search(sql, at)):
-        bare.append(sql[at : match.start()])
-        mark, at = match[0], match.end()
+    while position < LONGEST_SPLIT and len(statements) < MOST_STATEMENTS - 1 and (match := _QUOTES.search(sql, position)):
+        bare.append(sql[position : match.start()])
+        mark, position = match[0], match.end()
         if mark == ";":
             end(match.start())
-            start = at
+            start = position
         elif mark == "/*":
-            at = _comment_end(sql, at)
+            position = _comment_end(sql, position)
             bare.append(" ")
         elif mark == '"':
-            at = _after(sql, '"', at)
-            bare.append(sql[match.start() : at])
+            position = _position_after(sql, '"', position)
+            bare.append(sql[match.start() : position])
         elif mark.startswith("--"):
             bare.append(" ")
         elif mark in ("e'", "E'"):
-            escaped = _ESCAPED_END.match(sql, at)
-            at = escaped.end() if escaped else len(sql)
+            escaped = _ESCAPED_END.match(sql, position)
+            position = escaped.end() if escaped else len(sql)
             bare.append("''")
         else:
-            at = _after(sql, mark, at)
+            position = _position_after(sql, mark, position)
             bare.append("''")
-    bare.append(sql[at:])
+    bare.append(sql[position:])
     end(len(sql))
     return statements
 
 
-def _after(sql: str, mark: str, at: int) -> int:
-    end = sql.find(mark, at)
+def _position_after(sql: str, mark: str, position: int) -> int:
+    """Return the position after the next mark, or the end of the text."""
+    end = sql.find(mark, position)
     return len(sql) if end < 0 else end + len(mark)
 
 
-def _comment_end(sql: str, at: int) -> int:
-    """Return where a comment ends, in which others may stand."""
+def _comment_end(sql: str, position: int) -> int:
+    """Return the end of a comment, which may contain other comments."""
     depth = 1
-    while depth and (match := _COMMENT_ENDS.search(sql, at)):
+    while depth and (match := _COMMENT_ENDS.search(sql, position)):
         depth += 1 if match[0] == "/*" else -1
-        at = match.end()
-    return len(sql) if depth else at
+        position = match.end()
+    return len(sql) if depth else position
 
 
-def _text(data: bytes) -> str:
+def _decode(data: bytes) -> str:
+    """Decode the bytes of a text."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def _with_size(body: bytes) -> bytes:
+    """Return a body with its size before it."""
     return (len(body) + 4).to_bytes(4) + body
 
 
 def _with_length(cell: bytes) -> bytes:
+    """Return a cell with its length before it."""
     return struct.pack("!i", len(cell)) + cell

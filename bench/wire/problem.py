@@ -1,4 +1,4 @@
-"""Why a request gets no reply, in OpenAI's form."""
+"""Errors of an endpoint in OpenAI's form: why a request gets no reply."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ class Problem(Exception):
 
     @property
     def body(self) -> dict[str, Any]:
+        """The body of the response."""
         error = {"message": self.message, "type": self.type, "param": self.param, "code": self.code}
         return {"error": error}
 
 
 def refuse_field(field: str, why: str) -> NoReturn:
+    """Raise Problem for a field of the request."""
     field = " ".join(field[:LONGEST_NAME].split())
     raise Problem(400, f"{field}: {why}", param=field)
 
@@ -37,7 +39,8 @@ Body = TypeVar("Body", bound=BaseModel)
 
 
 def read_body(body: bytes, form: type[Body]) -> Body:
-    """Return a request's body. Raises Problem, status 400, if it does not fit, or has more values than any client sends."""
+    """Return the body of a request. Raises Problem with status 400 if the body does not fit the form, or has more values
+    than any client sends."""
     refuse_crowd(body)
     try:
         return validate(TypeAdapter(form), body)
@@ -46,13 +49,13 @@ def read_body(body: bytes, form: type[Body]) -> Body:
 
 
 def refuse_crowd(body: bytes) -> None:
-    """Raise Problem if a body has so many values that reading it would take much time and memory."""
+    """Raise Problem if a body has so many values that parsing would take much time and memory."""
     if why := excess_in(body):
         raise Problem(400, f"the body: {why}; send less at a time")
 
 
 def _first_error(error: ValidationError) -> Problem:
-    """Return the first error in one line."""
+    """Return the first violation as a problem in one line."""
     first = first_of(error)[0]
     message = " ".join(first["msg"].removeprefix("Value error, ").split())
     param = " ".join(".".join(str(step)[:LONGEST_NAME] for step in first["loc"]).split())

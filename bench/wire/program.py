@@ -1,4 +1,4 @@
-"""Say whether a program can be started: from its file before it runs, or from the kernel's error after it failed."""
+"""Reasons why a program cannot be started: from its file before the start, or from the kernel's error after it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ INSTEAD = 'or put what runs it before it, as in ["sh", "run.sh"]'
 
 
 def why_not(program: str, path: str) -> str:
-    """Return why a file cannot be started and what to do, or "" if no reason is seen. `path` is where its interpreter is looked
-    up."""
+    """Return why a file cannot be started and what to do; "" if no reason is visible. Its interpreter is looked up in
+    `path`."""
     if os.path.isdir(program):  # noqa: PTH112  noqa: PTH112  here and below: a file that cannot be looked at counts as absent
         return "is a folder; name the program in it"
     if not os.access(program, os.X_OK):
@@ -30,7 +30,7 @@ def why_not(program: str, path: str) -> str:
 
 
 def _why_not_by(line: str, path: str) -> str:
-    """Return why the interpreter of a script cannot be started, from the line after `#!`."""
+    """Return why the interpreter of a script cannot be started. `line` is the script's line after `#!`."""
     if "\r" in line:
         return f"has Windows line ends (CRLF), by which no interpreter of its #! line is found; save it with LF, {INSTEAD}"
     interpreter, *words = line.split() or [""]
@@ -44,7 +44,7 @@ def _why_not_by(line: str, path: str) -> str:
 
 
 def hint(number: int) -> str:
-    """Say what the kernel's error can mean, and what to do."""
+    """Return what the kernel's error can mean, and what to do."""
     if number == errno.ENOEXEC:
         return f"it is no program of this machine, and no script that begins with #!; mend it, {INSTEAD}"
     if number == errno.E2BIG:

@@ -32,6 +32,7 @@ RIGHTS, FILE_RIGHTS = 64, frozenset(range(8))
 
 
 def main() -> None:
+    """Start the command, wait for its exit, and kill every process that it left."""
     status, control, largest = map(int, sys.argv[1:4])
     namespaces = [int(number) for number in sys.argv[4].split(",") if number]
     for opened in (status, control):
@@ -64,7 +65,7 @@ def main() -> None:
 
 
 def _enter(namespaces: list[int]) -> int:
-    """Enter a box, and return the process that is the first of all that begin there from now on. Raises OSError."""
+    """Enter a box, and return the id of the first process in it, whose end kills all others in the box. Raises OSError."""
     folder, libc, last = os.getcwd(), ctypes.CDLL(None, use_errno=True), b"%d" % os.getpid()  # noqa: PTH109  as below
     for namespace in namespaces:
         _check(libc.setns(namespace, 0))
@@ -98,11 +99,13 @@ def _enter(namespaces: list[int]) -> int:
 
 
 def _check(done: int) -> None:
+    """Raise OSError if a call of the C library failed."""
     if done:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def _become(words: list[str], largest: int, failed: int, *, in_box: bool) -> None:
+    """Replace this process by the command, with its limits and rights."""
     try:
         os.setsid()
         _prctl(SET_DEATH_SIGNAL, signal.SIGKILL)
@@ -120,7 +123,7 @@ def _become(words: list[str], largest: int, failed: int, *, in_box: bool) -> Non
 
 
 def _wait(child: int, control: int, woken: int, init: int) -> str:
-    """Wait until the command has ended, and kill it if CONTROL ends. Return how it ended."""
+    """Wait until the command has exited, and kill it if CONTROL ends. Return its status line."""
     watched = [control, woken]
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
@@ -139,7 +142,7 @@ def _wait(child: int, control: int, woken: int, init: int) -> str:
 
 
 def _kill_box(init: int) -> None:
-    """Kill the first process of a box, and wait until all in it are dead."""
+    """Kill the first process of a box, and wait until all processes in it have exited."""
     os.kill(init, signal.SIGKILL)
     with suppress(ChildProcessError):
         while True:
@@ -147,7 +150,7 @@ def _kill_box(init: int) -> None:
 
 
 def _kill_rest(group: int) -> None:
-    """Kill all that the command left: its session, and on Linux every orphan."""
+    """Kill the processes that the command left: its session, and on Linux every orphan."""
     while True:
         for kill, whom in ((os.killpg, group), *((os.kill, pid) for pid in _children())):
             with suppress(OSError):
@@ -160,12 +163,14 @@ def _kill_rest(group: int) -> None:
 
 
 def _children() -> list[int]:
+    """Return the ids of this process's children (Linux only)."""
     process = os.getpid()
     listed = os.listdir("/proc") if LINUX else []  # noqa: PTH208  as below
     return [int(name) for name in listed if name.isdecimal() and _parent(name) == process]
 
 
 def _parent(pid: str) -> int:
+    """Return the id of a process's parent; 0 if the process is gone."""
     try:
         with open(f"/proc/{pid}/stat") as file:  # noqa: PTH123  noqa: PTH123  pathlib takes longer than all the rest
             return int(file.read().rpartition(")")[2].split()[1])
@@ -174,6 +179,7 @@ def _parent(pid: str) -> int:
 
 
 def _prctl(option: int, value: int) -> None:
+    """Call prctl on Linux."""
     if LINUX:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 

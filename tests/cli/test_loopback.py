@@ -9,7 +9,7 @@ import pytest
 from commands import bench, workplace
 from proxies import ProxyServer
 
-from bench.cli.loopback import spare_loopback
+from bench.cli.loopback import exempt_loopback
 
 
 def test_a_frameworks_own_client_reaches_the_endpoint_on_this_machine_past_a_proxy(tmp_path: Path) -> None:
@@ -42,5 +42,5 @@ def test_this_machine_is_added_to_what_is_excepted_already(
     monkeypatch.delenv("NO_PROXY")
     for name, value in given.items():
         monkeypatch.setenv(name, value)
-    spare_loopback()
+    exempt_loopback()
     assert os.environ.get("no_proxy", os.environ.get("NO_PROXY")) == left

@@ -18,7 +18,7 @@ from run_studies import evidence_of
 from bench.read.analysis.statistics import paired_test
 from bench.record.config import StoredConfig
 from bench.record.reading import read_manifest
-from bench.rerun.advice import Advice, HeldOut, advise, held_out
+from bench.rerun.advice import Advice, HeldOutResult, advise, held_out
 from bench.rerun.advice_artifact import share
 from bench.rerun.evidence import TABLE, read_evidence
 from bench.rerun.workload import read_workload
@@ -33,7 +33,7 @@ RUNS = ["advise", "advise_held_out", "advise_no_keys"]
 
 
 @cache
-def advised(path: Path, without: str = "") -> tuple[Advice, HeldOut]:
+def advised(path: Path, without: str = "") -> tuple[Advice, HeldOutResult]:
     """The advice on a workload and how it came out, where this pattern was not measured."""
     workload = read_workload(path)
     assert workload.held_out
@@ -46,7 +46,7 @@ def less(config: StoredConfig, pattern: str) -> StoredConfig:
     return config.model_copy(update={"architectures": [name for name in config.architectures if name != pattern]})
 
 
-def judged(path: Path) -> HeldOut:
+def judged(path: Path) -> HeldOutResult:
     return advised(path)[1]
 
 
@@ -57,7 +57,7 @@ def test_the_page_says_of_each_workload_how_its_advice_came_out_where_it_had_not
     assert sum(judged(path).harmless == judged(path).close == 9 for path in WORKLOADS) == 5, "the page says: in five of the six"
 
 
-def beside_a_coin(of: Callable[[Advice, HeldOut], float]) -> tuple[int, int, float | None]:
+def beside_a_coin(of: Callable[[Advice, HeldOutResult], float]) -> tuple[int, int, float | None]:
     """In how many of the twelve workloads a choice does less damage for each fault than a coin, how much less it does in the
     mean, in hundredths, and the p of the sign-flip test over workloads."""
     less = {(path.stem, 1): outcome.coin - of(advice, outcome) for path in NO_KEYS for advice, outcome in [advised(path)]}
@@ -65,7 +65,7 @@ def beside_a_coin(of: Callable[[Advice, HeldOut], float]) -> tuple[int, int, flo
     return sum(value > 0 for value in less.values()), round(100 * mean(less.values())), p
 
 
-def without_logs(outcome: HeldOut) -> float:
+def without_logs(outcome: HeldOutResult) -> float:
     """The damage for each fault of a coin that draws among the arms other than `event_driven`."""
     return mean(value for arm, value in outcome.harm.items() if arm != "event_driven")
 

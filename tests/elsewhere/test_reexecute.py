@@ -15,7 +15,7 @@ from commands import bench
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.cli.commands.reexecute import beside
+from bench.cli.commands.reexecute import shorten_to_difference
 from bench.elsewhere.reexecute import likeness
 
 SERVER = Path(__file__).parents[1] / "support" / "till_server.py"
@@ -70,7 +70,7 @@ def test_an_answer_that_differs_is_named_with_both_texts(tmp_path: Path) -> None
 
 def test_long_answers_are_shown_from_where_they_differ() -> None:
     then, now = ({"a": "x" * 500, "z": end} for end in (1, 2))
-    recorded, answered = beside(json.dumps(then), json.dumps(now, indent=1))
+    recorded, answered = shorten_to_difference(json.dumps(then), json.dumps(now, indent=1))
     assert (recorded[:3], recorded[-7:], answered[-7:]) == ("… x", '"z": 1}', '"z": 2}')
 
 

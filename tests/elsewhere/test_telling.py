@@ -10,7 +10,7 @@ from commands import bench
 from written_traces import acting, chat, message, span, spans, trajectory, written
 
 from bench.elsewhere.runs import read_log
-from bench.elsewhere.telling import calls_of, repeated, told_lines
+from bench.elsewhere.telling import calls_of, repeated, run_report_lines
 
 REFUND = {"order": 17, "amount": 40}
 
@@ -47,7 +47,7 @@ def incident(first: str = "timeout after 30 s", again: dict[str, object] | None 
 
 def told(folder: Path, text: str) -> str:
     log, _ = read_log(written(folder, text))
-    return "\n".join(told_lines(log))
+    return "\n".join(run_report_lines(log))
 
 
 def test_a_refund_that_was_made_again_after_a_timeout_is_told_with_what_it_cost_and_nothing_is_called_harmless(

@@ -7,7 +7,8 @@ import re
 
 from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import LiveCall
-from bench.probe.run.gateway.http import HttpDoor, ServiceRequest
+from bench.probe.run.gateway.http import HttpDoor
+from bench.probe.run.gateway.http_exchange import ServiceRequest
 
 
 class GraphqlDoor(HttpDoor):

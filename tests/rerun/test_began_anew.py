@@ -10,10 +10,10 @@ from driven import driven, matrix_of
 from trials import Fault
 
 from bench.record.record import TrialRecord
-from bench.rerun.began_anew import BeganAnew, began_anew_lines
+from bench.rerun.began_anew import RestartCount, restart_lines
 from bench.rerun.diagnose import diagnose
 from bench.rerun.diagnosis_text import lines_of, trial_lines
-from bench.rerun.rerun import Original, RerunArm
+from bench.rerun.rerun import RerunArm, RerunnableTrial
 from bench.run.trial import loop
 
 KILLED: list[Fault] = [{"point": "process", "effect": "unacknowledged", "tool": "refund", "attempts": [1, 2]}]
@@ -26,10 +26,10 @@ def careless() -> TrialRecord:
 
 
 def test_an_agent_without_notes_and_keys_begins_anew_at_each_restart(careless: TrialRecord) -> None:
-    anew = BeganAnew.of(careless)
+    anew = RestartCount.of(careless)
     assert anew.times == anew.lives > 0
     assert not anew.has_keys
-    sentence, remedy = began_anew_lines([careless])
+    sentence, remedy = restart_lines([careless])
     assert (
         sentence
         == f"The agent began its work anew at {anew.times} of {anew.lives} restarts: it keeps no state and sends no key."
@@ -39,22 +39,22 @@ def test_an_agent_without_notes_and_keys_begins_anew_at_each_restart(careless: T
 
 def test_an_agent_that_keeps_notes_goes_on(careless: TrialRecord) -> None:
     careful = driven(["python", "clerk.py", "careful"], KILLED).record
-    assert BeganAnew.of(careful).times == 0
-    assert BeganAnew.of(careful).lives > 0
-    assert began_anew_lines([careful]) == []
-    assert " in 1 of 2 trials: " in began_anew_lines([careless, careful])[0]
+    assert RestartCount.of(careful).times == 0
+    assert RestartCount.of(careful).lives > 0
+    assert restart_lines([careful]) == []
+    assert " in 1 of 2 trials: " in restart_lines([careless, careful])[0]
 
 
 def test_an_effect_that_is_repeated_after_a_crash_is_no_beginning_anew(careless: TrialRecord) -> None:
     first = next(event for event in careless.events if event.kind == "tool" and event.access != "read")  # type: ignore[union-attr]
     again = replace(first, life=2)  # type: ignore[type-var]
-    assert BeganAnew.of(replace(careless, events=(first, again))) == BeganAnew(0, 1, False)
+    assert RestartCount.of(replace(careless, events=(first, again))) == RestartCount(0, 1, False)
 
 
 def test_the_diagnosis_says_so_in_place_of_other_advice() -> None:
     matrix = matrix_of(["python", "clerk.py"], KILLED)
     arm = RerunArm(matrix.specs[0], matrix)
-    diagnosis = loop.run(diagnose(Original(Path("commands"), loop.run(arm.run(arm.spec.plan)).record, arm)))
+    diagnosis = loop.run(diagnose(RerunnableTrial(Path("commands"), loop.run(arm.run(arm.spec.plan)).record, arm)))
     assert any(line.startswith("The agent began its work anew at ") for line in trial_lines(diagnosis))
     lines = lines_of("commands", 1, [diagnosis])
     assert [line.split(":")[0] for line in lines if line.startswith("What to do")] == ["What to do about it"]

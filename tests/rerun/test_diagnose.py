@@ -14,7 +14,7 @@ from experiment_runs import run
 from trials import ROOTS
 from typer.testing import CliRunner
 
-from bench.cli.commands.diagnose import evenly
+from bench.cli.commands.diagnose import sample_evenly
 from bench.cli.main import app
 from bench.common.errors import ConfigError
 from bench.common.paths import PACKS
@@ -23,7 +23,7 @@ from bench.rerun.diagnose import Diagnosis, FailedEntry, counts, diagnose, is_fa
 from bench.rerun.diagnosis_text import as_json, lines_of, trial_lines
 from bench.rerun.mended_parts import PARTS
 from bench.rerun.mends import with_remedies
-from bench.rerun.rerun import originals_of
+from bench.rerun.rerun import rerunnable_trials
 from bench.run.experiment.config import Config
 from bench.run.trial import loop
 
@@ -52,7 +52,7 @@ def config(named: str, plans: Mapping[str, Sequence[Mapping[str, Any]]], **setti
 def diagnosed(folder: Path, settings: Config, packs: Sequence[Path] = PACKS) -> dict[str, Diagnosis]:
     """By plan, each failed trial of this experiment."""
     records = [record for record in run(settings, folder, packs) if is_failed(record)]
-    return {each.record.plan: loop.run(diagnose(each)) for each in originals_of(folder, records, packs)}
+    return {each.record.plan: loop.run(diagnose(each)) for each in rerunnable_trials(folder, records, packs)}
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def test_a_simulated_reply_proves_nothing(bare: dict[str, Diagnosis]) -> None:
 
 
 def test_a_rerun_that_does_not_equal_its_original_is_not_diagnosable(folder: Path, bare: dict[str, Diagnosis]) -> None:
-    [original] = originals_of(folder, [bare["doubled"].record], PACKS)
+    [original] = rerunnable_trials(folder, [bare["doubled"].record], PACKS)
     other = replace(original, record=replace(original.record, events=original.record.events[:-1]))
     diagnosis = loop.run(diagnose(other))
     assert "a rerun with nothing mended is another trial" in diagnosis.undiagnosable
@@ -121,7 +121,7 @@ def test_a_rerun_that_does_not_equal_its_original_is_not_diagnosable(folder: Pat
 
 
 def test_a_trial_that_did_not_fail_is_refused(folder: Path, bare: dict[str, Diagnosis]) -> None:
-    [original] = originals_of(folder, [bare["doubled"].record], PACKS)
+    [original] = rerunnable_trials(folder, [bare["doubled"].record], PACKS)
     ended = [event for event in original.record.events if event.kind != "world_ended"]  # type: ignore[union-attr]
     whole = replace(original, record=replace(original.record, outcome="solved", events=tuple(ended)))
     with pytest.raises(ConfigError, match="it ended solved; name a trial that failed"):
@@ -199,7 +199,7 @@ def test_remedies_leave_the_boundary_as_it_is() -> None:
 
 def test_of_many_trials_some_are_picked_evenly(bare: dict[str, Diagnosis]) -> None:
     records = [replace(bare["none"].record, repetition=number) for number in range(10)]
-    assert [record.repetition for record in evenly(records, 3)] == [0, 3, 6]
+    assert [record.repetition for record in sample_evenly(records, 3)] == [0, 3, 6]
 
 
 @pytest.mark.parametrize(("more", "code"), [([], 0), (["--trial", "worst"], 0)])

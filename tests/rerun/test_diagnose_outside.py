@@ -12,7 +12,7 @@ from outside_system import OutsideSystem
 
 from bench.rerun.diagnose import Diagnosis, counts, diagnose
 from bench.rerun.diagnosis_text import trial_lines
-from bench.rerun.rerun import Original, RerunArm
+from bench.rerun.rerun import RerunArm, RerunnableTrial
 from bench.run.trial.loop import run
 
 TOKEN = "the-token-of-these-tests"
@@ -64,7 +64,7 @@ def command() -> Diagnosis:
     matrix = matrix_of(["python", "clerk.py"], [{"point": "process", "effect": "unacknowledged", "attempts": [1]}])
     arm = RerunArm(matrix.specs[0], matrix)
     record = run(arm.run(arm.spec.plan)).record
-    return run(diagnose(Original(Path("commands"), record, arm)))
+    return run(diagnose(RerunnableTrial(Path("commands"), record, arm)))
 
 
 def test_of_a_command_the_commit_is_mended_by_keys(command: Diagnosis) -> None:
@@ -87,7 +87,7 @@ def test_keys_hold_no_effect_to_its_versions_so_that_a_stale_effect_clears_no_co
         ["python", "clerk.py"], [{"point": "tool", "effect": "second_writer", "tool": "refund", "attempts": [1]}]
     )
     arm = RerunArm(matrix.specs[0], matrix)
-    diagnosis = run(diagnose(Original(Path("commands"), run(arm.run(arm.spec.plan)).record, arm)))
+    diagnosis = run(diagnose(RerunnableTrial(Path("commands"), run(arm.run(arm.spec.plan)).record, arm)))
     assert {entry.entry.kind for entry in diagnosis.entries} == {"stale"}
     assert counts([diagnosis])["commit"] == {"not asked": len(diagnosis.entries)}
     assert any("the commit was not asked, since a key does not hold" in line for line in trial_lines(diagnosis))

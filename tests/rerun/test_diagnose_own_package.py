@@ -14,7 +14,7 @@ from experiment_runs import run
 from bench.rerun.diagnose import Diagnosis, counts, diagnose, is_failed
 from bench.rerun.diagnosis_text import lines_of, trial_lines
 from bench.rerun.mended_parts import ELSEWHERE, OTHER
-from bench.rerun.rerun import originals_of
+from bench.rerun.rerun import rerunnable_trials
 from bench.run.experiment.config import Config
 from bench.run.trial import loop
 
@@ -44,7 +44,7 @@ def diagnosed(package: str, edits: tuple[Edit, ...], case: str, folder: Path) ->
     packs = [ROOT / "scenarios"]
     [record] = run(settings, folder / "run", packs)
     assert is_failed(record)
-    [original] = originals_of(folder / "run", [record], packs)
+    [original] = rerunnable_trials(folder / "run", [record], packs)
     return loop.run(diagnose(original))
 
 

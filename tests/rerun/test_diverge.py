@@ -12,11 +12,11 @@ from experiment_runs import run
 from trials import ROOTS
 from typer.testing import CliRunner
 
-from bench.cli.commands.diverge import EXIT_CODES, Diverged, DivergenceSide, SpentBySides, diverged, lines_of
+from bench.cli.commands.diverge import EXIT_CODES, DivergenceResult, DivergenceSide, SideMeans, compare_sides, lines_of
 from bench.cli.main import app
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.paths import PACKS
-from bench.read.tables.contrasts import MeanContrast
+from bench.read.tables.contrasts import BootstrapMean
 from bench.rerun.divergence import Divergence
 from bench.run.experiment.config import Config
 
@@ -49,7 +49,7 @@ def side(folder: Path, model: str) -> DivergenceSide:
 
 
 def test_what_a_side_differs_from_itself_is_taken_off(apart: Path) -> None:
-    measured = diverged(side(apart, "right"), side(apart, "errs")).divergence
+    measured = compare_sides(side(apart, "right"), side(apart, "errs")).divergence
     assert measured.form == "running"
     assert measured.between
     assert measured.within
@@ -60,14 +60,14 @@ def test_what_a_side_differs_from_itself_is_taken_off(apart: Path) -> None:
 
 
 def test_a_side_does_not_diverge_from_itself(apart: Path) -> None:
-    measured = diverged(side(apart, "right"), side(apart, "right"))
+    measured = compare_sides(side(apart, "right"), side(apart, "right"))
     assert measured.divergence.beyond.value == 0.0
     assert measured.interval[1] == pytest.approx(1 - 0.05**0.25)
     assert [measured.verdict(limit) for limit in (0.05, 0.6)] == ["inconclusive", "within"]
 
 
 def test_the_first_effect_that_differs_is_named(apart: Path) -> None:
-    measured = diverged(side(apart, "right"), side(apart, "errs"))
+    measured = compare_sides(side(apart, "right"), side(apart, "errs"))
     lines = lines_of([side(apart, "right"), side(apart, "errs")], measured, 0.05)
     assert any("the first effect that differs" in line and "contract_renewal/case_" in line for line in lines)
 
@@ -91,8 +91,8 @@ def test_the_command_ends_with_1_beyond_the_limit(tmp_path: Path) -> None:
 def test_a_trial_costs_what_its_tokens_do_at_the_prices_that_are_given(tmp_path: Path) -> None:
     prices = {"price_in": 1.0, "price_out": 1.0}
     run(config(model={name: {**entry, **prices} for name, entry in MODELS.items()}), tmp_path / "run", PACKS)
-    measured = diverged(side(tmp_path / "run", "right"), side(tmp_path / "run", "errs"))
-    assert isinstance(measured.dollars, SpentBySides)
+    measured = compare_sides(side(tmp_path / "run", "right"), side(tmp_path / "run", "errs"))
+    assert isinstance(measured.dollars, SideMeans)
     for tokens, dollars in zip(vars(measured.tokens).values(), vars(measured.dollars).values(), strict=True):
         assert dollars.value == pytest.approx(tokens.value / 1_000_000)
     these, those, more = (float(each.value) for each in vars(measured.tokens).values())
@@ -103,7 +103,7 @@ def test_a_trial_costs_what_its_tokens_do_at_the_prices_that_are_given(tmp_path:
 
 
 def test_without_prices_no_dollars_are_told(apart: Path) -> None:
-    measured = diverged(side(apart, "right"), side(apart, "errs"))
+    measured = compare_sides(side(apart, "right"), side(apart, "errs"))
     lines = lines_of([side(apart, "right"), side(apart, "errs")], measured, 0.05)
     assert "  its dollars are not known: the config gives 'right' no price_in and price_out" in lines
 
@@ -131,9 +131,9 @@ def test_two_tasks_are_no_two_prompts(tmp_path: Path) -> None:
     [(0.02, 0.0, 0.04, "within"), (0.2, 0.1, 0.3, "beyond"), (0.1, 0.01, 0.2, "inconclusive"), (1.0, None, None, "beyond")],
 )
 def test_the_interval_decides_against_the_limit(value: float, low: float | None, high: float | None, verdict: str) -> None:
-    none = MeanContrast(0.0, None, None, 4)
-    measured = Divergence("running", "", "", none, none, MeanContrast(value, low, high, 4), 4)
-    assert Diverged(measured, SpentBySides(none, none, none), "right", "").verdict(0.05) == verdict
+    none = BootstrapMean(0.0, None, None, 4)
+    measured = Divergence("running", "", "", none, none, BootstrapMean(value, low, high, 4), 4)
+    assert DivergenceResult(measured, SideMeans(none, none, none), "right", "").verdict(0.05) == verdict
     assert EXIT_CODES[verdict] == {"within": 0, "beyond": 1, "inconclusive": 3}[verdict]
 
 
@@ -159,7 +159,7 @@ def test_a_run_that_cannot_be_compared_is_refused(
 ) -> None:
     run(config(**changed), tmp_path / "run", packs)
     with pytest.raises(ResultsError, match=problem):
-        diverged(side(tmp_path / "run", "right"), side(tmp_path / "run", "errs"))
+        compare_sides(side(tmp_path / "run", "right"), side(tmp_path / "run", "errs"))
 
 
 def test_a_log_that_is_no_log_is_refused(tmp_path: Path) -> None:

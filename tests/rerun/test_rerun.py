@@ -22,7 +22,7 @@ from bench.record.events import Called, Waited
 from bench.record.reading import read_manifest, read_trials
 from bench.record.record import latest
 from bench.record.world_events import WorldBegan
-from bench.rerun.rerun import differs, originals_of, why_not_rerun
+from bench.rerun.rerun import difference_between, rerunnable_trials, why_not_rerun
 from bench.run.experiment.config import Config, load_config
 from bench.run.trial import loop
 
@@ -109,10 +109,10 @@ def test_a_rerun_of_a_trial_of_each_committed_run_is_the_trial(path: Path) -> No
     if not records:
         pytest.skip("its agents are not started from here")
     try:
-        [original] = originals_of(folder, records[:1], PACKS)
+        [original] = rerunnable_trials(folder, records[:1], PACKS)
     except ConfigError as error:
         pytest.skip(str(error))
-    assert differs(original.record, loop.run(original.again()).record) == ""
+    assert difference_between(original.record, loop.run(original.again()).record) == ""
 
 
 def test_a_wait_for_a_slot_and_contracts_that_an_older_record_lacks_are_no_difference() -> None:
@@ -122,16 +122,16 @@ def test_a_wait_for_a_slot_and_contracts_that_an_older_record_lacks_are_no_diffe
         replace(each, caused_by=each.caused_by + 1) if isinstance(each, Called) and each.caused_by else each for each in rest
     ]
     waited = replace(again, events=(began, Waited("slot", 0.1, 0.2), *later))
-    assert differs(waited, again) == "" and differs(again, waited) == ""
+    assert difference_between(waited, again) == "" and difference_between(again, waited) == ""
     assert isinstance(began, WorldBegan)
     older = replace(waited, events=(replace(began, tools=""), *waited.events[1:]))
-    assert differs(older, again) == ""
-    assert differs(again, older) == "event 0 is another", "a rerun has contracts"
+    assert difference_between(older, again) == ""
+    assert difference_between(again, older) == "event 0 is another", "a rerun has contracts"
     backed_off = replace(again, events=(began, Waited("backoff", 0.1, 0.2), *rest))
-    assert differs(backed_off, again) == "event 1 is another"
+    assert difference_between(backed_off, again) == "event 1 is another"
     other = replace(waited, events=(*waited.events[:-1],))
-    assert "events in place of" in differs(other, again)
-    assert differs(replace(waited, events=(began, Waited("slot", 0.1, 0.2), *rest)), again), "another call caused it"
+    assert "events in place of" in difference_between(other, again)
+    assert difference_between(replace(waited, events=(began, Waited("slot", 0.1, 0.2), *rest)), again), "another call caused it"
 
 
 def unlike(settings: Config, folder: Path, packs: Any) -> dict[str, str]:
@@ -140,6 +140,6 @@ def unlike(settings: Config, folder: Path, packs: Any) -> dict[str, str]:
     assert all(record.outcome != "error" for record in records)
     return {
         f"{each.record.model} under {each.record.plan} on {each.record.instance}, {each.record.repetition}": why
-        for each in originals_of(folder, records, packs)
-        if (why := differs(each.record, loop.run(each.again()).record))
+        for each in rerunnable_trials(folder, records, packs)
+        if (why := difference_between(each.record, loop.run(each.again()).record))
     }

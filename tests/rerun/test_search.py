@@ -12,7 +12,7 @@ from planted import MUCH, WEAKNESSES, planted
 from bench.cli.commands.counterfactual import worst_lines
 from bench.common.paths import PACKS, STUDIES_FOLDER
 from bench.rerun.rerun import RerunArm
-from bench.rerun.search import MOST_STRIKES, SearchResult, Seen, StrikeSet, TrialHarm, next_schedule, search, under
+from bench.rerun.search import MOST_STRIKES, SearchResult, SearchState, StrikeSet, TrialHarm, next_schedule, search, under
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.trial import loop
@@ -25,7 +25,7 @@ MOST_DRAWS = 100
 """Draws of random search without a new schedule, after which it ends."""
 
 
-def at_random(seen: Seen, draw: Random) -> StrikeSet | None:
+def at_random(seen: SearchState, draw: Random) -> StrikeSet | None:
     """Draw at most `MOST_STRIKES` of the places seen, all with the same chance. Return None if `MOST_DRAWS` draws give no new
     schedule."""
     places = list(seen.places)

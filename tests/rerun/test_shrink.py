@@ -17,8 +17,8 @@ from bench.cli.commands.counterfactual import lines_of
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.paths import PACKS
 from bench.rerun.config_of import config_text
-from bench.rerun.rerun import Original, TrialFailure, original_of
-from bench.rerun.shrink import Shrunk, minimal, restrict, shrink
+from bench.rerun.rerun import RerunnableTrial, TrialFailure, rerunnable_trial
+from bench.rerun.shrink import ShrinkResult, minimal, restrict, shrink
 from bench.run.experiment.config import Config, load_config
 from bench.run.trial import loop
 
@@ -47,17 +47,17 @@ def config(**settings: Any) -> Config:
 
 
 @pytest.fixture(scope="module")
-def broken(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Original]:
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, RerunnableTrial]:
     folder = tmp_path_factory.mktemp("shrink") / "broken"
-    return {record.plan: original_of(folder, record.id, PACKS) for record in run(config(), folder, PACKS)}
+    return {record.plan: rerunnable_trial(folder, record.id, PACKS) for record in run(config(), folder, PACKS)}
 
 
 @pytest.fixture(scope="module")
-def doubled(broken: Mapping[str, Original]) -> Shrunk:
+def doubled(broken: Mapping[str, RerunnableTrial]) -> ShrinkResult:
     return loop.run(shrink(broken["doubled"]))
 
 
-def test_the_two_faults_that_double_a_letter_are_found_among_four(doubled: Shrunk) -> None:
+def test_the_two_faults_that_double_a_letter_are_found_among_four(doubled: ShrinkResult) -> None:
     assert len(doubled.struck) == 4
     assert [(number, strike.target, strike.attempt) for number, strike in doubled.fewest] == [
         (2, "send_outreach", 1),
@@ -66,7 +66,7 @@ def test_the_two_faults_that_double_a_letter_are_found_among_four(doubled: Shrun
     assert doubled.kinds == {"doubled"}
 
 
-def test_without_any_of_the_fewest_faults_the_trial_is_no_longer_damaged(doubled: Shrunk) -> None:
+def test_without_any_of_the_fewest_faults_the_trial_is_no_longer_damaged(doubled: ShrinkResult) -> None:
     plan = doubled.original.plan
     for left_out in doubled.fewest:
         rest = [strike for strike in doubled.fewest if strike != left_out]
@@ -74,7 +74,7 @@ def test_without_any_of_the_fewest_faults_the_trial_is_no_longer_damaged(doubled
         assert not ended.beyond(doubled.control)
 
 
-def test_the_config_that_is_written_breaks_in_the_same_way(doubled: Shrunk, tmp_path: Path) -> None:
+def test_the_config_that_is_written_breaks_in_the_same_way(doubled: ShrinkResult, tmp_path: Path) -> None:
     text = config_text(doubled.original.arm.matrix.config, "shrunk", doubled.plan.faults, ["A line."])
     (tmp_path / "shrunk.toml").write_text(text)
     records = run(load_config(tmp_path / "shrunk.toml", {}), tmp_path / "run", PACKS)
@@ -83,35 +83,35 @@ def test_the_config_that_is_written_breaks_in_the_same_way(doubled: Shrunk, tmp_
     assert "doubled" not in damage["none"]
 
 
-def test_what_is_said_names_each_fault_and_the_control(doubled: Shrunk) -> None:
+def test_what_is_said_names_each_fault_and_the_control(doubled: ShrinkResult) -> None:
     text = "\n".join(lines_of(doubled))
     assert "2 of the 4 faults that struck it suffice for more damage than that (doubled)" in text
     assert "tool lost_ack: send_outreach, try 2, outreach to" in text
     assert "Without any fault it ends wrong, with 1 unauthorised." in text
 
 
-def test_a_trial_that_fails_without_any_fault_needs_none(broken: Mapping[str, Original]) -> None:
+def test_a_trial_that_fails_without_any_fault_needs_none(broken: Mapping[str, RerunnableTrial]) -> None:
     shrunk = loop.run(shrink(broken["harmless"]))
     assert shrunk.fewest == ()
     assert "It fails as it does without any fault: no fault is needed." in lines_of(shrunk)
 
 
-def test_a_kind_of_damage_that_did_not_happen_is_refused(broken: Mapping[str, Original]) -> None:
+def test_a_kind_of_damage_that_did_not_happen_is_refused(broken: Mapping[str, RerunnableTrial]) -> None:
     with pytest.raises(ConfigError, match="no damage of the kind 'late'"):
         loop.run(shrink(broken["doubled"], "late"))
 
 
-def test_a_trial_without_faults_is_refused(broken: Mapping[str, Original]) -> None:
+def test_a_trial_without_faults_is_refused(broken: Mapping[str, RerunnableTrial]) -> None:
     with pytest.raises(ConfigError, match="no fault struck it"):
         loop.run(shrink(broken["none"]))
 
 
-def test_a_trial_that_nobody_has_is_refused(broken: Mapping[str, Original]) -> None:
+def test_a_trial_that_nobody_has_is_refused(broken: Mapping[str, RerunnableTrial]) -> None:
     with pytest.raises(ConfigError, match="trial '0000': broken has none"):
-        original_of(broken["none"].folder, "0000", PACKS)
+        rerunnable_trial(broken["none"].folder, "0000", PACKS)
 
 
-def test_a_rerun_that_is_another_trial_is_refused(broken: Mapping[str, Original]) -> None:
+def test_a_rerun_that_is_another_trial_is_refused(broken: Mapping[str, RerunnableTrial]) -> None:
     original = broken["doubled"]
     other = replace(original, record=broken["harmless"].record)
     with pytest.raises(ResultsError, match="a rerun with nothing changed is another trial"):
@@ -125,7 +125,7 @@ def test_a_task_is_broken_by_its_outcome(tmp_path: Path) -> None:
         scenarios=["tiny"], architectures=["runtime_structured"], plans=["both"], plan={"both": {"faults": faults}}
     )
     [record] = run(settings, tmp_path / "run", ROOTS)
-    shrunk = loop.run(shrink(original_of(tmp_path / "run", record.id[:8], ROOTS)))
+    shrunk = loop.run(shrink(rerunnable_trial(tmp_path / "run", record.id[:8], ROOTS)))
     assert record.outcome == "gave_up"
     assert [(strike.target, strike.attempt) for _, strike in shrunk.fewest] == [("total", 1), ("total", 2), ("total", 3)]
 

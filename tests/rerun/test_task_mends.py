@@ -16,7 +16,7 @@ from bench.record.messages import Timing
 from bench.rerun.diagnose import Diagnosis, FailedEntry, counts, diagnose, is_failed
 from bench.rerun.diagnosis_text import lines_of, trial_lines
 from bench.rerun.mended_parts import DEAF, NO_WORLD, UNSTRUCK
-from bench.rerun.rerun import Original, RerunArm
+from bench.rerun.rerun import RerunArm, RerunnableTrial
 from bench.run.answers.rejections import REJECTED
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import build_matrix
@@ -72,7 +72,7 @@ def diagnosed(
     arm = RerunArm(matrix.specs[0], matrix)
     record = loop.run(arm.run(arm.spec.plan)).record
     assert is_failed(record), record.outcome
-    return loop.run(diagnose(Original(Path("outside"), record, arm)))
+    return loop.run(diagnose(RerunnableTrial(Path("outside"), record, arm)))
 
 
 def minimal(diagnosis: Diagnosis) -> dict[FailedEntry, list[set[str]]]:

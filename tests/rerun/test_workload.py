@@ -39,7 +39,7 @@ def read(tmp_path: Path, text: str) -> WorkloadEntry:
 )
 def test_the_runtime_follows_from_the_work(work: dict[str, Any], runtime: str) -> None:
     entry = {"name": "x", "work": work, "failures": {}, "evidence": {"run": "x", "scenario": "y"}}
-    assert WorkloadEntry.model_validate(entry).goes_by == runtime
+    assert WorkloadEntry.model_validate(entry).derived_runtime == runtime
 
 
 REFUSED = {
@@ -83,5 +83,5 @@ def test_a_file_that_is_not_there_or_no_toml_is_refused_in_one_line(tmp_path: Pa
 
 
 def test_each_runtime_has_two_workloads_as_examples() -> None:
-    runtimes = [read_workload(path).goes_by for path in WORKLOADS]
+    runtimes = [read_workload(path).derived_runtime for path in WORKLOADS]
     assert sorted(runtimes) == sorted(2 * ["autonomous", "conversational", "long-horizon"])

@@ -120,7 +120,7 @@ def test_a_run_of_an_unknown_study_does_not_begin(tmp_path: Path) -> None:
     config = load_config(PLACE / "break_even" / "config.toml", {"repetitions": 1, "study": "brake_even"})
     matrix = build_matrix(config, ROOTS[:1], "code")
     with pytest.raises(ConfigError, match="unknown study 'brake_even'"):
-        open_run(Terminal(), tmp_path / "run", matrix, aside=False, permitted=permission(matrix))
+        open_run(Terminal(), tmp_path / "run", matrix, sets_aside=False, permitted=permission(matrix))
     assert not (tmp_path / "run").exists()
 
 

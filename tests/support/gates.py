@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bench.probe.points import AnswerFate, CallFate
-from bench.probe.run.gateway.gate import CallGate, Desk, LiveCall, WaitEnd
+from bench.probe.points import AnswerAction, CallAction
+from bench.probe.run.gateway.gate import CallGate, DoorContext, LiveCall, WaitEnd
 from bench.probe.run.gateway.listener import AgentListener
 
 
@@ -19,8 +19,8 @@ class ScriptedGate(CallGate):
 
     def __init__(
         self,
-        before: Mapping[int, CallFate] | None = None,
-        after: Mapping[int, AnswerFate] | None = None,
+        before: Mapping[int, CallAction] | None = None,
+        after: Mapping[int, AnswerAction] | None = None,
         patience: float = 5.0,
         form: str = "",
         instead: bytes | None = None,
@@ -31,7 +31,7 @@ class ScriptedGate(CallGate):
         self.course = list[tuple[str, int]]()
         self.notes = list[tuple[str, str]]()
 
-    async def arrive(self, call: LiveCall) -> CallFate:
+    async def arrive(self, call: LiveCall) -> CallAction:
         self.calls.append(call)
         self.course.append(("arrived", call.number))
         call.struck = call.number in self._before or call.number in self._after
@@ -39,11 +39,11 @@ class ScriptedGate(CallGate):
             call.form, call.instead = self._form, self._instead
         return self._before.get(call.number, "pass")
 
-    async def passes(self, call: LiveCall) -> None:
+    async def note_passed_on(self, call: LiveCall) -> None:
         self.course.append(("passes", call.number))
         call.deliver = None
 
-    async def answer(self, call: LiveCall, answer: bytes) -> AnswerFate:
+    async def answer(self, call: LiveCall, answer: bytes) -> AnswerAction:
         self.course.append(("answered", call.number))
         self.answers[call.number] = answer
         call.over.set()
@@ -62,10 +62,10 @@ class ScriptedGate(CallGate):
     async def note_end(self, call: LiveCall) -> None:
         self.course.append(("ended", call.number))
 
-    def went(self, call: LiveCall, how: WaitEnd) -> None:
+    def note_wait_end(self, call: LiveCall, how: WaitEnd) -> None:
         self.course.append((how, call.number))
 
-    def blocks(self, call: LiveCall) -> None:
+    def note_lock_wait(self, call: LiveCall) -> None:
         self.course.append(("blocks", call.number))
         call.over.set()
 
@@ -76,7 +76,7 @@ class ScriptedGate(CallGate):
 @asynccontextmanager
 async def listening(gate: ScriptedGate, token: str = "token") -> AsyncIterator[AgentListener]:
     numbers = itertools.count(1)
-    async with AgentListener(Desk(lambda: gate, lambda: next(numbers), lambda: 1), token) as listener:
+    async with AgentListener(DoorContext(lambda: gate, lambda: next(numbers), lambda: 1), token) as listener:
         yield listener
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import payer
 
+from bench.probe.run.agent_run import AgentRun
 from bench.probe.run.causes import name_calls
 from bench.probe.run.cells import cells_of
 from bench.probe.run.clean import FEWEST, clean_of, objection
-from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.subject import ProbedAgent, Service, Subject
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
@@ -58,7 +58,7 @@ class Shown:
     """What one run of the agent came to: its verdict, what it did, and what stood after it by queries of its own."""
 
     judged: CellJudged
-    course: AgentCourse
+    agent_run: AgentRun
     state: State
 
 
@@ -82,17 +82,17 @@ async def shown(
     stores = Stores.of(settings, folder / "stores", subject.settle, subject.hide, b"of this test")
     async with Worker(subject, stores, Place(folder / "private", "agent"), Secrets(())) as worker:
         read = partial(state_of, *(Path(stores.replaces.get(str(path), path)) for path in (folder / "shop.db", folder / "log")))
-        courses = [await worker.run(Masks(), one_by_one=number == FEWEST - 1) for number in range(FEWEST)]
+        agent_runs = [await worker.run(Masks(), one_by_one=number == FEWEST - 1) for number in range(FEWEST)]
         checked = subject.agent.done is not None
-        assert [objection(course, number, checked) for number, course in enumerate(courses, 1)] == [""] * FEWEST
-        clean, stands, struck = clean_of(courses), read(), dict[str, Shown]()
+        assert [objection(agent_run, number, checked) for number, agent_run in enumerate(agent_runs, 1)] == [""] * FEWEST
+        clean, stands, struck = clean_of(agent_runs), read(), dict[str, Shown]()
         acting = {call.name for call in clean.calls.values() if call.call_class in ("effect", "unseen")}
         for cell in cells_of(clean, subject, all_forms=True):
             point = cell.plan.rpartition("#")[2].removeprefix("1.")
             if point in points and cell.call in acting and point not in struck:
-                course = await worker.run(clean.masks, cell.strike, half_way=partial(is_half_way, clean))
-                course = name_calls(course, clean.calls)
-                struck[point] = Shown(judge(clean, course, cell.call, cell.point, cell.form), course, read())
+                agent_run = await worker.run(clean.masks, cell.fault, half_way=partial(is_half_way, clean))
+                agent_run = name_calls(agent_run, clean.calls)
+                struck[point] = Shown(judge(clean, agent_run, cell.call, cell.point, cell.form), agent_run, read())
     return stands, struck
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.probe.run.gateway.subject import McpConfig, McpServer, ModelSource, ProbedAgent, Service, Subject
-from bench.probe.run.probe import Asked, Probe
+from bench.probe.run.probe import Probe, ProbeRequest
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.witness.kinds import StoreSettings
@@ -95,7 +95,7 @@ def probed(
     """Return the runs of a probe, at most `most`, and none after the first of the plan `until`."""
 
     async def all_runs() -> list[CellRun]:
-        probe = Probe(subject, worker_of(subject, folder), Asked(workers, only=only, budget=budget), kept)
+        probe = Probe(subject, worker_of(subject, folder), ProbeRequest(workers, only=only, budget=budget), kept)
         runs = list[CellRun]()
         async with aclosing(probe.runs()) as running:
             async for run in running:

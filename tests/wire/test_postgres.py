@@ -16,16 +16,16 @@ from bench.wire.postgres import (
     MalformedMessage,
     MessageReader,
     StartPacket,
-    bound_by,
     cells_of,
     columns_of,
+    encode_start,
     error_of,
     made,
-    made_error,
-    made_row,
-    made_start,
+    make_error,
+    make_row,
+    parse_bind,
+    parse_start,
     reaches_out,
-    start_of,
     start_size,
     statements_of,
     texts_of,
@@ -59,7 +59,7 @@ def test_bytes_that_are_no_message_wait_or_are_refused(data: bytes) -> None:
 
 @given(st.binary(max_size=60))
 def test_a_body_is_read_or_refused(body: bytes) -> None:
-    for read in (bound_by, cells_of, columns_of, error_of, lambda message: texts_of(message, 2)):
+    for read in (parse_bind, cells_of, columns_of, error_of, lambda message: texts_of(message, 2)):
         try:
             read(made(b"B", body))
         except MalformedMessage as refused:
@@ -68,37 +68,37 @@ def test_a_body_is_read_or_refused(body: bytes) -> None:
 
 @given(CELLS)
 def test_a_row_holds_its_cells(cells: list[bytes | None]) -> None:
-    assert cells_of(made_row(cells)) == cells
+    assert cells_of(make_row(cells)) == cells
 
 
 @given(WORDS, WORDS, CELLS)
 def test_what_is_bound_is_read(portal: str, statement: str, cells: list[bytes | None]) -> None:
-    body = portal.encode() + b"\0" + statement.encode() + b"\0" + b"\0\1\0\1" + made_row(cells).body + b"\0\0"
-    bound = bound_by(made(b"B", body))
+    body = portal.encode() + b"\0" + statement.encode() + b"\0" + b"\0\1\0\1" + make_row(cells).body + b"\0\0"
+    bound = parse_bind(made(b"B", body))
     assert (bound.portal, bound.statement, bound.values) == (portal, statement, cells)
 
 
 @given(st.dictionaries(WORDS, WORDS, min_size=1, max_size=5))
 def test_a_start_packet_is_read_as_it_was_made(parameters: dict[str, str]) -> None:
     packet = StartPacket(3 << 16, parameters)
-    raw = made_start(packet)
+    raw = encode_start(packet)
     assert start_size(raw[:4]) == len(raw)
-    assert start_of(raw) == packet
+    assert parse_start(raw) == packet
 
 
 @pytest.mark.parametrize("packet", [StartPacket(TLS, {}), StartPacket(CANCEL, {}, b"\0\0\0\7secret")])
 def test_a_request_before_the_start_is_read_as_it_was_made(packet: StartPacket) -> None:
-    assert start_of(made_start(packet)) == packet
+    assert parse_start(encode_start(packet)) == packet
 
 
 @pytest.mark.parametrize("raw", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01", b"\0\0\0\x08\0\2\0\0"])
 def test_another_protocol_is_refused(raw: bytes) -> None:
     with pytest.raises(MalformedMessage):
-        start_of(raw[: start_size(raw[:4])])
+        parse_start(raw[: start_size(raw[:4])])
 
 
 def test_an_error_has_its_code_and_its_text() -> None:
-    assert error_of(made_error("FATAL", "57P01", "gone")) == {"S": "FATAL", "V": "FATAL", "C": "57P01", "M": "gone"}
+    assert error_of(make_error("FATAL", "57P01", "gone")) == {"S": "FATAL", "V": "FATAL", "C": "57P01", "M": "gone"}
 
 
 SQL = {

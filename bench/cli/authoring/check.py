@@ -1,6 +1,8 @@
-"""`bench check`: is a pack sound? Its reference answer must be right and its wrong answers wrong. Its verifier must catch
-faults, and nothing that a model sees may give the answer away. Keyword rules must not solve it, and every architecture must be
-able to."""
+"""`bench check`: checks that a pack is sound.
+
+The reference answer must be right, and the wrong answers must be wrong. The verifier must catch faults. No text that a model
+sees may contain the answer. Keyword rules must not solve the pack, and every architecture must be able to solve it.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ class CheckResult:
 
 
 def check_pack(name: str, packs: Sequence[Path]) -> Iterator[tuple[str, CheckResult]]:
-    """Check a pack, and yield (label, result) for each check and note of each variant, or of the named variant alone.
+    """Check a pack, and yield a label and a result for each check and note of each variant, or of the named variant alone.
 
     A result covers all instances of a variant. Raises PackError if the pack or the variant does not exist.
     """
@@ -53,7 +55,7 @@ def check_pack(name: str, packs: Sequence[Path]) -> Iterator[tuple[str, CheckRes
         load_pack(name, packs)  # raises, and names what exists
         return
     try:
-        if lacking := _lacking(folder / REQUIREMENTS):
+        if lacking := _missing_packages(folder / REQUIREMENTS):
             needs = f"it needs {', '.join(lacking)}; pip install -r {folder / REQUIREMENTS}"
             yield name, CheckResult(f"not available here: {needs}", is_note=True)
             return
@@ -67,8 +69,8 @@ def check_pack(name: str, packs: Sequence[Path]) -> Iterator[tuple[str, CheckRes
         yield from _check_variant(pack if each == variants[0] else f"{pack}:{each}", folder, packs)
 
 
-def _lacking(path: Path) -> list[str]:
-    """Return the packages of a pack's requirements that are not installed in a version that it takes. Raises PackError."""
+def _missing_packages(path: Path) -> list[str]:
+    """Return the packages in a pack's requirements that are not installed in a fitting version. Raises PackError."""
     try:
         lines = text_of(path, MOST_BYTES).splitlines() if path.is_file() else []
         required = [Requirement(line) for line in lines if line.strip() and not line.startswith("#")]
@@ -82,6 +84,7 @@ def _lacking(path: Path) -> list[str]:
 
 
 def _check_variant(name: str, folder: Path, packs: Sequence[Path]) -> Iterator[tuple[str, CheckResult]]:
+    """Yield the results of all checks of one variant."""
     try:
         instances = instances_of(name, packs)
     except Unavailable as error:
@@ -90,26 +93,26 @@ def _check_variant(name: str, folder: Path, packs: Sequence[Path]) -> Iterator[t
     except PackError as error:
         yield name, CheckResult(LOADS, (str(error),))
         return
-    loaded: dict[str, TaskHooks] = {}
-    refused: dict[str, Soundness] = {}
+    hooks_by_instance: dict[str, TaskHooks] = {}
+    load_errors: dict[str, Soundness] = {}
     for instance in instances:
         try:
-            loaded[instance] = TaskHooks(load_pack(name, packs, instance), folder)
+            hooks_by_instance[instance] = TaskHooks(load_pack(name, packs, instance), folder)
         except PackError as error:
-            refused[instance] = Soundness((str(error),))
+            load_errors[instance] = Soundness((str(error),))
     label = name if instances == ("",) else f"{name} ({len(instances)} instances)"
-    if refused:
-        yield label, _summary(LOADS, refused, len(instances))
-    if loaded:
-        for what, check in checks_of(next(iter(loaded.values())).scenario).items():
-            results = {instance: _safely(check, hooks) for instance, hooks in loaded.items()}
-            yield label, _summary(what, _weigh(results), len(loaded))
-    for note in dict.fromkeys(note for hooks in loaded.values() for note in notes_on(hooks)):
+    if load_errors:
+        yield label, _summary(LOADS, load_errors, len(instances))
+    if hooks_by_instance:
+        for title, check in checks_of(next(iter(hooks_by_instance.values())).scenario).items():
+            results = {instance: _run_check(check, hooks) for instance, hooks in hooks_by_instance.items()}
+            yield label, _summary(title, _judge_excess(results), len(hooks_by_instance))
+    for note in dict.fromkeys(note for hooks in hooks_by_instance.values() for note in notes_on(hooks)):
         yield label, CheckResult(note, is_note=True)
 
 
-def _safely(check: Callable[[TaskHooks], Soundness], hooks: TaskHooks) -> Soundness:
-    """Run a check, and report it as a problem if code of the pack fails where no check expects that."""
+def _run_check(check: Callable[[TaskHooks], Soundness], hooks: TaskHooks) -> Soundness:
+    """Run a check. If the pack's code fails where the check does not expect an error, return the error as a problem."""
     try:
         soundness: Soundness = hooks.call("the pack", check, hooks)
     except HookFailed as failure:
@@ -117,37 +120,40 @@ def _safely(check: Callable[[TaskHooks], Soundness], hooks: TaskHooks) -> Soundn
     return soundness
 
 
-def _weigh(results: Mapping[str, Soundness]) -> Mapping[str, Soundness]:
-    """Return the results. If too many instances have a defect, it is a problem; else it is a detail of the whole pack."""
-    having, of = sum(bool(result.excess) for result in results.values()), len(results)
-    if having >= TOO_MANY * of:
+def _judge_excess(results: Mapping[str, Soundness]) -> Mapping[str, Soundness]:
+    """Return the results. A defect in too many instances becomes a problem; a rarer defect becomes a detail."""
+    defect_count, instance_count = sum(bool(result.excess) for result in results.values()), len(results)
+    if defect_count >= TOO_MANY * instance_count:
         return {
             name: replace(result, problems=(*result.problems, result.excess)) if result.excess else result
             for name, result in results.items()
         }
     return (
-        {name: replace(result, detail=f"right in {having} of {of}") for name, result in results.items()} if having else results
+        {name: replace(result, detail=f"right in {defect_count} of {instance_count}") for name, result in results.items()}
+        if defect_count
+        else results
     )
 
 
-def _summary(what: str, results: Mapping[str, Soundness], of: int) -> CheckResult:
-    """Return one result for all instances. A problem of several instances is one line that names them."""
-    having: dict[str, list[str]] = {}
+def _summary(title: str, results: Mapping[str, Soundness], instance_count: int) -> CheckResult:
+    """Return one result for all instances. A problem of several instances becomes one line that names the instances."""
+    instances_by_problem: dict[str, list[str]] = {}
     for instance, result in results.items():
         for problem in result.problems:
-            having.setdefault(problem, []).append(instance)
-    lines = [f"{_name_instances(instances)}{problem}" for problem, instances in having.items()]
+            instances_by_problem.setdefault(problem, []).append(instance)
+    lines = [f"{_name_instances(instances)}{problem}" for problem, instances in instances_by_problem.items()]
     if len(lines) > MOST_LINES:
         lines = [*lines[:MOST_LINES], f"and {len(lines) - MOST_LINES} problems more"]
     failed = sum(bool(result.problems) for result in results.values())
     details = {result.detail for result in results.values() if result.detail and not result.problems}
-    if failed and of > 1:
-        return CheckResult(f"{what} ({failed} of {of} instances fail)", tuple(lines))
-    return CheckResult(f"{what} ({details.pop()})" if len(details) == 1 else what, tuple(lines))
+    if failed and instance_count > 1:
+        return CheckResult(f"{title} ({failed} of {instance_count} instances fail)", tuple(lines))
+    return CheckResult(f"{title} ({details.pop()})" if len(details) == 1 else title, tuple(lines))
 
 
 def _name_instances(instances: Sequence[str]) -> str:
+    """Return the names of the instances with a problem, as the beginning of a line."""
     if instances == [""]:
         return ""
-    more = len(instances) - MOST_NAMES
-    return f"{', '.join(instances[:MOST_NAMES])}{f' and {more} more' if more > 0 else ''}: "
+    left_out = len(instances) - MOST_NAMES
+    return f"{', '.join(instances[:MOST_NAMES])}{f' and {left_out} more' if left_out > 0 else ''}: "

@@ -1,10 +1,10 @@
-"""`bench new`: makes a small working pack from the package's template, or a package of parts."""
+"""`bench new`: makes a small working pack, or a package of parts, from a template."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from bench.cli.scaffold import copy_template, made_pack, render_templates
+from bench.cli.scaffold import copy_template, make_pack, render_templates
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 
@@ -17,7 +17,7 @@ def new_scenario(name: str, into: Path) -> Path:
         readme = folder / "README.md"
         readme.write_text(readme.read_text(encoding="utf-8").replace("SCENARIO_NAME", name), encoding="utf-8")
 
-    return made_pack(name, into, write)
+    return make_pack(name, into, write)
 
 
 def new_plugin(name: str, into: Path) -> Path:
@@ -32,4 +32,4 @@ def new_plugin(name: str, into: Path) -> Path:
         (folder / "package").rename(folder / name)
         render_templates(folder, {"name": name})
 
-    return made_pack(name, into, write)
+    return make_pack(name, into, write)

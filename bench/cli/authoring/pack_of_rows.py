@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bench.cli.authoring.rows import ColumnKind, SourceRows, read_rows
-from bench.cli.scaffold import check_command, copy_template, made_pack, render_templates
+from bench.cli.scaffold import check_command, copy_template, make_pack, render_templates
 
 TEMPLATE = Path(__file__).parent / "templates" / "rows"
 TYPES: dict[ColumnKind, str] = {"text": "str", "integer": "int", "number": "float", "boolean": "bool"}
@@ -65,4 +65,4 @@ def pack_of_rows(name: str, into: Path, rows: SourceRows, source: str) -> Path:
         lines = (f"{json.dumps(asdict(row), ensure_ascii=False)}\n" for row in rows.rows)
         (folder / "rows.jsonl").write_text("".join(lines), encoding="utf-8")
 
-    return made_pack(name, into, write)
+    return make_pack(name, into, write)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench.cli.scaffold import RENDERED, copy_template, environment_of, made_pack
+from bench.cli.scaffold import RENDERED, copy_template, environment_of, make_pack
 from bench.common.errors import PackError, one_line
 from bench.common.paths import CONFIGS
 from bench.elsewhere.runs import ImportedStep, step_name, tool_names
@@ -18,7 +18,7 @@ TEMPLATE = Path(__file__).parent / "templates" / "trace"
 
 
 def pack_of_trace(
-    name: str, into: Path, steps: Sequence[ImportedStep], failing: int, source: str, same: Mapping[int, int] | None = None
+    name: str, into: Path, steps: Sequence[ImportedStep], failing_step: int, source: str, same: Mapping[int, int] | None = None
 ) -> list[Path]:
     """Make a pack in `into/name` from a run recorded elsewhere, and write its configs.
 
@@ -33,40 +33,45 @@ def pack_of_trace(
     Raises:
         PackError: As `new_scenario` does, or a config of this name exists.
     """
-    named: list[dict[str, Any]] = [
+    step_values: list[dict[str, Any]] = [
         {"name": step_name(number), **asdict(step), "calls": []} for number, step in enumerate(steps, 1)
     ]
     effects_of = dict[tuple[int, str, str], str]()
     for number, call, tool in tool_names(steps):
         effect = effects_of.get(((same or {}).get(number, 0), *key_of(call.tool, call.arguments)), tool)
         effects_of[number, *key_of(call.tool, call.arguments)] = effect
-        named[number - 1]["calls"].append({**asdict(call), "tool": tool, "effect": effect})
-    changing = [call for call in named[failing - 1]["calls"] if not call["reads"]]
-    variants = {"answers": CONFIGS / f"{name}.toml"} | ({"effects": CONFIGS / f"{name}_effects.toml"} if changing else {})
+        step_values[number - 1]["calls"].append({**asdict(call), "tool": tool, "effect": effect})
+    writing_calls = [call for call in step_values[failing_step - 1]["calls"] if not call["reads"]]
+    variants = {"answers": CONFIGS / f"{name}.toml"} | ({"effects": CONFIGS / f"{name}_effects.toml"} if writing_calls else {})
     for path in variants.values():
         if path.exists():
             raise PackError(f"{path} exists already; choose another name, or remove it")
 
     def write(folder: Path) -> None:
         copy_template(TEMPLATE, folder)
-        effects = len({call["effect"] for step in named for call in step["calls"] if not call["reads"]})
+        effects = len({call["effect"] for step in step_values for call in step["calls"] if not call["reads"]})
         values = {
             "name": name,
             "source": one_line(source, 200),
-            "steps": named,
+            "steps": step_values,
             "effects": effects,
-            "step": failing,
-            "changing": changing,
+            "step": failing_step,
+            "changing": writing_calls,
         }
-        (folder / "trace.json").write_text(f"{json.dumps({'steps': named}, indent=1)}\n", encoding="utf-8")
+        (folder / "trace.json").write_text(f"{json.dumps({'steps': step_values}, indent=1)}\n", encoding="utf-8")
         environment = environment_of(folder)
         (folder / "README.md").write_text(environment.get_template(f"README.md{RENDERED}").render(values), encoding="utf-8")
         for variant, path in variants.items():
             path.parent.mkdir(exist_ok=True)
-            given = {**values, "variant": variant, "suffix": path.stem.removeprefix(name), "failing": step_name(failing)}
-            path.write_text(environment.get_template(f"config.toml{RENDERED}").render(given), encoding="utf-8")
+            config_values = {
+                **values,
+                "variant": variant,
+                "suffix": path.stem.removeprefix(name),
+                "failing": step_name(failing_step),
+            }
+            path.write_text(environment.get_template(f"config.toml{RENDERED}").render(config_values), encoding="utf-8")
         for file in folder.glob(f"*{RENDERED}"):
             file.unlink()
 
-    made_pack(name, into, write)
+    make_pack(name, into, write)
     return list(variants.values())

@@ -51,13 +51,13 @@ class SourceRows:
 
     @property
     def most_common(self) -> int:
-        """How many rows have the most common answer, which needs no reading."""
+        """The number of rows with the most common answer. Guessing this answer needs no reading."""
         return max(Counter(tuple(map(plain, row.expected.values())) for row in self.rows).values())
 
 
 def read_rows(path: Path) -> SourceRows:
-    """Return the rows of a CSV or JSONL file. Columns whose name begins with "expected" hold the answer. Raises PackError, in
-    one line, for the first fault."""
+    """Return the rows of a CSV or JSONL file. The columns whose names begin with "expected" contain the answer. Raises
+    PackError, in one line, for the first mistake in the file."""
     records = read_table(path)
     _refuse_other_columns(records)
     columns = _expected_columns(records[0], path)
@@ -80,22 +80,25 @@ def read_rows(path: Path) -> SourceRows:
 
 
 def _refuse_other_columns(records: Sequence[FileRow]) -> None:
-    first = records[0]
+    """Raise PackError if a row has other columns than the first row."""
+    first_row = records[0]
     for record in records:
-        if lacking := [name for name in first.fields if name not in record.fields]:
-            raise PackError(f"{record.at}: has no '{lacking[0]}', which the first row has; give every row the same fields")
-        if further := [name for name in record.fields if name not in first.fields]:
-            raise PackError(f"{record.at}: has '{further[0]}', which the first row lacks; give every row the same fields")
-        if record.expected != first.expected and set(record.expected) != set(first.expected):
+        if missing_names := [name for name in first_row.fields if name not in record.fields]:
+            raise PackError(
+                f"{record.at}: has no '{missing_names[0]}', which the first row has; give every row the same fields"
+            )
+        if extra_names := [name for name in record.fields if name not in first_row.fields]:
+            raise PackError(f"{record.at}: has '{extra_names[0]}', which the first row lacks; give every row the same fields")
+        if record.expected != first_row.expected and set(record.expected) != set(first_row.expected):
             raise PackError(
                 f"{record.at}: has other fields under 'expected' than the first row; give every row the same fields"
             )
 
 
-def _expected_columns(first: FileRow, path: Path) -> tuple[str, ...]:
+def _expected_columns(first_row: FileRow, path: Path) -> tuple[str, ...]:
     """Return the columns of the answer."""
-    columns = [name for name in first.fields if name != "id"]
-    expected = first.expected or tuple(name for name in columns if name.lower().startswith(EXPECTED))
+    columns = [name for name in first_row.fields if name != "id"]
+    expected = first_row.expected or tuple(name for name in columns if name.lower().startswith(EXPECTED))
     if not expected:
         problem = f"no column begins with '{EXPECTED}'; rename those that hold the answer, such as {EXPECTED}_team"
         raise PackError(f"{path}: {problem} (there are {', '.join(columns) or 'none'})")
@@ -103,38 +106,40 @@ def _expected_columns(first: FileRow, path: Path) -> tuple[str, ...]:
 
 
 def _field_names(columns: Sequence[str], path: Path) -> dict[str, str]:
-    """Return column -> the field's name for a model: `Expected Team` is `team`."""
+    """Return a map from each column to the name of its field in the model's answer: `Expected Team` is `team`."""
     names: dict[str, str] = {}
     for column in columns:
         name = _field_name(column)
         if not name:
             raise PackError(f"{path}: the column '{column}' gives no name of a field; rename it with letters of a to z")
-        if other := next((known for known, given in names.items() if given == name), None):
+        if other := next((known for known, field_name in names.items() if field_name == name), None):
             raise PackError(f"{path}: the columns '{other}' and '{column}' are both the field '{name}'; rename one")
         names[column] = name
     return names
 
 
 def _field_name(column: str) -> str:
-    whole = _legal(column)
-    if whole == EXPECTED:
+    """Return the name of the field for a column; "" if the column gives no name."""
+    identifier = _identifier(column)
+    if identifier == EXPECTED:
         return "answer"
-    short = whole.removeprefix(f"{EXPECTED}_") if column.lower().startswith(EXPECTED) else whole
-    name = short if short[:1].isalpha() else whole if whole[:1].isalpha() else ""
+    suffix = identifier.removeprefix(f"{EXPECTED}_") if column.lower().startswith(EXPECTED) else identifier
+    name = suffix if suffix[:1].isalpha() else identifier if identifier[:1].isalpha() else ""
     return f"{name}_" if keyword.iskeyword(name) or hasattr(Output, name) else name
 
 
-def _legal(text: str) -> str:
+def _identifier(text: str) -> str:
     """Reduce a text to lower-case letters, digits and single underscores between them."""
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 
 
 def _is_empty(value: CellValue) -> bool:
+    """Return whether a cell is empty."""
     return value is None or (isinstance(value, str) and not value.strip())
 
 
 def _values(records: Sequence[FileRow], column: str, *, is_text: bool) -> list[CellValue]:
-    """Return the values of an answer's column; values from CSV get the type that all of them can have."""
+    """Return the values of a column of the answer. Values from CSV get the most specific type that all of them fit."""
     for record in records:
         if _is_empty(record.fields[column]):
             raise PackError(f"{record.at}: '{column}' is empty; write what is expected, or leave the row out")
@@ -150,6 +155,7 @@ def _values(records: Sequence[FileRow], column: str, *, is_text: bool) -> list[C
 
 
 def _convert(texts: Sequence[str]) -> Sequence[CellValue]:
+    """Return texts as truth values, integers or numbers, if all of them can be converted."""
     if all(text.lower() in ("true", "false") for text in texts):
         return [text.lower() == "true" for text in texts]
     if all(INTEGER.fullmatch(text) for text in texts):
@@ -167,56 +173,59 @@ KINDS: tuple[tuple[ColumnKind, Callable[[CellValue], bool]], ...] = (
 
 
 def _field(name: str, values: Sequence[CellValue], path: Path) -> Field:
+    """Return the field of an answer with these values. Raises PackError if the values do not make a field."""
     kind = next((kind for kind, fits in KINDS if all(map(fits, values))), None)
     if kind is None:
         raise PackError(f"{path}: '{name}' has values of several types; make all of them texts, numbers, or true and false")
     distinct = list(dict.fromkeys(values))
-    told_apart = {plain(value) for value in distinct}
-    if all(_alike(distinct[0], value) for value in distinct):
-        where = "the only row" if len(values) == 1 else f"all {len(values)} rows"
+    plain_values = {plain(value) for value in distinct}
+    if all(_same_grade(distinct[0], value) for value in distinct):
+        row_count = "the only row" if len(values) == 1 else f"all {len(values)} rows"
         raise PackError(
-            f"{path}: '{name}' is the same in {where}, so there is nothing to tell apart; add others, or take it out"
+            f"{path}: '{name}' is the same in {row_count}, so there is nothing to tell apart; add others, or take it out"
         )
     words = tuple(str(value) for value in distinct)
-    few = len(words) <= MOST_WORDS and 2 * len(words) <= len(values)
-    if kind != "text" or not few or not all(len(word) <= LONGEST_WORD and word.isprintable() for word in words):
+    is_vocabulary = len(words) <= MOST_WORDS and 2 * len(words) <= len(values)
+    if kind != "text" or not is_vocabulary or not all(len(word) <= LONGEST_WORD and word.isprintable() for word in words):
         return Field(name, kind)
-    if len(told_apart) < len(words):
-        alike = next([word, other] for word in words for other in words if word != other and plain(word) == plain(other))
-        raise PackError(f"{path}: '{name}' has {alike[0]!r} and {alike[1]!r}, which differ in case or space; write them alike")
+    if len(plain_values) < len(words):
+        similar = next([word, other] for word in words for other in words if word != other and plain(word) == plain(other))
+        raise PackError(
+            f"{path}: '{name}' has {similar[0]!r} and {similar[1]!r}, which differ in case or space; write them alike"
+        )
     return Field(name, "word", tuple(sorted(words)))
 
 
-def _alike(value: CellValue, other: CellValue) -> bool:
-    """Return whether a pack of rows gives both answers the same grade. Numbers are compared to nine digits."""
+def _same_grade(value: CellValue, other: CellValue) -> bool:
+    """Return whether the grader of a pack of rows gives both answers the same grade. Numbers are compared to nine digits."""
     if isinstance(value, int | float) and isinstance(other, int | float) and float in (type(value), type(other)):
         return math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-9)
     return plain(value) == plain(other)
 
 
 def plain(value: CellValue) -> CellValue:
-    """Return a text with case and space made uniform; other values unchanged."""
+    """Return a text with uniform case and space; other values unchanged."""
     return " ".join(value.split()).casefold() if isinstance(value, str) else value
 
 
 def _ids(records: Sequence[FileRow]) -> list[str]:
-    """Return the name of each row's instance: its id, made legal, or its number."""
+    """Return the name of each row's instance: the row's id as an identifier, or the row's number."""
     if "id" not in records[0].fields:
         width = max(3, len(str(len(records))))
         return [f"row_{number:0{width}}" for number in range(1, len(records) + 1)]
     ids: dict[str, CellValue] = {}
     for record in records:
-        given = record.fields["id"]
-        name = _legal(str(given)) if isinstance(given, str | int) and not isinstance(given, bool) else ""
+        row_id = record.fields["id"]
+        name = _identifier(str(row_id)) if isinstance(row_id, str | int) and not isinstance(row_id, bool) else ""
         if not name:
-            raise PackError(f"{record.at}: the id {given!r} gives no name; write letters of a to z or digits")
+            raise PackError(f"{record.at}: the id {row_id!r} gives no name; write letters of a to z or digits")
         name = name if name[0].isalpha() else f"row_{name}"
         if name in ids:
-            both = (
-                f"the id {given!r} appears"
-                if given == ids[name]
-                else f"the ids {ids[name]!r} and {given!r} are both '{name}', which appears"
+            problem = (
+                f"the id {row_id!r} appears"
+                if row_id == ids[name]
+                else f"the ids {ids[name]!r} and {row_id!r} are both '{name}', which appears"
             )
-            raise PackError(f"{record.at}: {both} twice; rename one")
-        ids[name] = given
+            raise PackError(f"{record.at}: {problem} twice; rename one")
+        ids[name] = row_id
     return list(ids)

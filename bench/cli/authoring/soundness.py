@@ -1,4 +1,4 @@
-"""What makes a pack sound. Each check takes one scenario and returns all that is wrong with it, a line each."""
+"""The checks that make a pack sound. Each check takes one scenario and returns all problems of the scenario, a line each."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SHORTEST_LEAK = 16
 
 @dataclass(frozen=True)
 class Soundness:
-    """What one check says of one scenario: problems, one line each, and a word on what was measured.
+    """The result of one check of one scenario: the problems, one line each, and a note on what was measured.
 
     excess   a problem only if too many instances of the pack have it
     """
@@ -49,26 +49,28 @@ class Soundness:
 
 
 def reference_is_accepted(hooks: TaskHooks) -> Soundness:
+    """Check that the reference answer passes every schema and check."""
     return Soundness(tuple(_objections(hooks, _outputs(hooks.scenario, {}), objections_count=True)))
 
 
 def _outputs(scenario: Scenario, wrong: Mapping[str, Json]) -> dict[str, Output]:
-    """Return the reference with some outputs exchanged, as their types."""
+    """Return the outputs of the reference as their types, with some outputs replaced."""
     values = {**scenario.reference, **wrong}
     return {subtask.name: subtask.output.model_validate(values[subtask.name]) for subtask in scenario.task.subtasks}
 
 
 def _objections(hooks: TaskHooks, outputs: dict[str, Output], *, objections_count: bool) -> Iterator[str]:
-    """Ask every check and signal of every subtask. If objections do not count, yield only functions that fail."""
+    """Call every check and signal of every subtask, and yield the objections. If objections do not count, yield only the
+    functions that fail."""
     for subtask in hooks.scenario.task.subtasks:
         output = outputs[subtask.name]
-        asked: tuple[tuple[str, Callable[..., Any], tuple[object, ...]], ...] = (
+        calls: tuple[tuple[str, Callable[..., Any], tuple[object, ...]], ...] = (
             (subtask.name, hooks.objection, (subtask, outputs)),
             (f"{subtask.name}: too weak", hooks.weakness, (subtask, output)),
             ("", hooks.skipped, (subtask, outputs)),
             (f"{subtask.name} finds it wrong", hooks.finding, (subtask, output)),
         )
-        for label, ask, values in asked:
+        for label, ask, values in calls:
             try:
                 objection = ask(*values)
             except HookFailed as failure:
@@ -79,6 +81,7 @@ def _objections(hooks: TaskHooks, outputs: dict[str, Output], *, objections_coun
 
 
 def reference_is_right(hooks: TaskHooks) -> Soundness:
+    """Check that the reference answer is graded correct."""
     try:
         grade = hooks.grade(hooks.scenario.reference)
     except HookFailed as failure:
@@ -87,6 +90,7 @@ def reference_is_right(hooks: TaskHooks) -> Soundness:
 
 
 def wrong_are_wrong(hooks: TaskHooks) -> Soundness:
+    """Check that every wrong answer is graded wrong."""
     scenario = hooks.scenario
     if not scenario.wrong:
         return Soundness(("there is none in reference/wrong; a grader is only known to be careful by what it refuses",))
@@ -99,6 +103,7 @@ def wrong_are_wrong(hooks: TaskHooks) -> Soundness:
 
 
 def _problems_of(hooks: TaskHooks, wrong: WrongAnswer) -> Iterator[str]:
+    """Yield the problems of one wrong answer."""
     for failure in _objections(hooks, _outputs(hooks.scenario, wrong.outputs), objections_count=False):
         yield f"cannot be verified: {failure}"
     try:
@@ -109,6 +114,7 @@ def _problems_of(hooks: TaskHooks, wrong: WrongAnswer) -> Iterator[str]:
 
 
 def faults_are_caught(hooks: TaskHooks) -> Soundness:
+    """Check that a reply which a fault broke is rejected in every subtask."""
     return Soundness(tuple(problem for subtask in hooks.scenario.task.subtasks for problem in _uncaught(hooks, subtask)))
 
 
@@ -116,15 +122,16 @@ def _uncaught(hooks: TaskHooks, subtask: Subtask) -> Iterator[str]:
     try:
         for effect in (entry for entry in EFFECTS if isinstance(entry, TextEffect) and entry.breaks_form):
             for number in range(DRAWS):
-                if hooks.call(f"a check of '{subtask.name}'", _slips_through, hooks.scenario, subtask, effect, number):
+                if hooks.call(f"a check of '{subtask.name}'", _is_undetected, hooks.scenario, subtask, effect, number):
                     yield f"{effect.name} in the reply to '{subtask.name}' passed as a valid output"
                     break
     except HookFailed as failure:
         yield str(failure)
 
 
-def _slips_through(scenario: Scenario, subtask: Subtask, effect: TextEffect, number: int) -> bool:
-    text = _strike(scenario, subtask, effect, number)
+def _is_undetected(scenario: Scenario, subtask: Subtask, effect: TextEffect, number: int) -> bool:
+    """Return whether no check rejects the reply after this effect."""
+    text = _reply_with_fault(scenario, subtask, effect, number)
     if text is None:
         return True
     values = {name: part.value for name, part in parts_of(text, "stop", [subtask]).items()}
@@ -133,18 +140,18 @@ def _slips_through(scenario: Scenario, subtask: Subtask, effect: TextEffect, num
     return not isinstance(judge([subtask], values, scenario.task.documents, {})[subtask.name], Rejected)
 
 
-def _strike(scenario: Scenario, subtask: Subtask, effect: TextEffect, number: int) -> str | None:
-    """Return the reference's reply to a subtask after this effect; None if the effect cannot strike it."""
+def _reply_with_fault(scenario: Scenario, subtask: Subtask, effect: TextEffect, number: int) -> str | None:
+    """Return the reference's reply to a subtask after this effect; None if the effect does not apply to the reply."""
     value = scenario.reference[subtask.name]
     draw = draw_for("check", scenario.name, subtask.name, effect.name, number)
     return effect.strike(Target(dump(value), value, subtask.output), draw)
 
 
 def _harmless_effects(scenario: Scenario) -> Iterator[str]:
-    """Yield each effect that should break an output, and after which some reply reads as before."""
+    """Yield a line for each effect that should break an output but leaves the content of some reply unchanged."""
     for effect in (entry for entry in EFFECTS if isinstance(entry, TextEffect) and entry.breaks_form):
         for subtask in scenario.task.subtasks:
-            text, value = _strike(scenario, subtask, effect, 0), scenario.reference[subtask.name]
+            text, value = _reply_with_fault(scenario, subtask, effect, 0), scenario.reference[subtask.name]
             if text is not None and parts_of(text, "stop", [subtask])[subtask.name].value == value:
                 yield (
                     f"the effect '{effect.name}' says breaks_form, but the reply to '{subtask.name}' reads the same after it: "
@@ -154,23 +161,26 @@ def _harmless_effects(scenario: Scenario) -> Iterator[str]:
 
 
 def nothing_leaks(hooks: TaskHooks) -> Soundness:
+    """Check that no prompt contains the answer."""
     return Soundness(tuple(dict.fromkeys(_leaks(hooks.scenario))))
 
 
 def _leaks(scenario: Scenario) -> Iterator[str]:
+    """Yield a line for each secret in a prompt or a document, and for each text of the answer in a prompt."""
     prompts = {f"the prompt of '{subtask.name}'": subtask.instructions for subtask in scenario.task.subtasks}
     documents = {f"the document '{name}'": text for name, text in scenario.task.documents.items()}
     for secret in scenario.secrets:
-        for where, text in {**prompts, **documents}.items():
+        for source, text in {**prompts, **documents}.items():
             if secret.lower() in text.lower():
-                yield f"{where} says '{secret}'"
+                yield f"{source} says '{secret}'"
     for leaf in _texts_in(list(scenario.reference.values())):
-        for where, text in prompts.items():
+        for source, text in prompts.items():
             if len(leaf) >= SHORTEST_LEAK and leaf.lower() in text.lower():
-                yield f"{where} says '{leaf}', which stands in the reference answer"
+                yield f"{source} says '{leaf}', which stands in the reference answer"
 
 
 def _texts_in(value: Json) -> Iterator[str]:
+    """Yield all texts in a JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
@@ -179,13 +189,14 @@ def _texts_in(value: Json) -> Iterator[str]:
 
 
 def baseline_fails(hooks: TaskHooks) -> Soundness:
+    """Check that the keyword rules of the baseline do not solve the pack."""
     try:
         answer = hooks.baseline()
         if not answer:
             return Soundness(detail="they find no answer")
-        lacking = [name for name in hooks.scenario.task.answer_names if name not in answer]
-        if lacking:
-            return Soundness((f"the baseline's answer has no output for '{lacking[0]}'",))
+        missing_names = [name for name in hooks.scenario.task.answer_names if name not in answer]
+        if missing_names:
+            return Soundness((f"the baseline's answer has no output for '{missing_names[0]}'",))
         for name in hooks.scenario.task.answer_names:
             verdict = hooks.call("an output type", validate, hooks.scenario.task.subtask(name), answer[name])
             if isinstance(verdict, Rejected):
@@ -199,6 +210,7 @@ def baseline_fails(hooks: TaskHooks) -> Soundness:
 
 
 def every_architecture_solves_it(hooks: TaskHooks) -> Soundness:
+    """Check that every architecture solves the scenario without a retry, with a model that knows the reference."""
     try:
         records = hooks.call("an architecture", lambda: run(_with_reference(hooks.scenario)))
     except HookFailed as failure:
@@ -211,6 +223,7 @@ def every_architecture_solves_it(hooks: TaskHooks) -> Soundness:
 
 
 def _failure(record: TrialRecord) -> str | None:
+    """Return why a record shows a failure or a retry; None if it shows neither."""
     if record.outcome != "solved":
         return f"{record.outcome} {record.reason}".rstrip()
     if any(isinstance(event, Called) and event.cause != "first" for event in record.events):
@@ -219,6 +232,7 @@ def _failure(record: TrialRecord) -> str | None:
 
 
 async def _with_reference(scenario: Scenario) -> list[TrialRecord]:
+    """Run every architecture on the scenario with a model that returns the reference."""
     # Another package's architecture may ask twice by design, and soundness must not depend on what is installed.
     ours = (part for part in ARCHITECTURES if not part.package and not part.learns)
     config = Config(
@@ -251,12 +265,12 @@ CHECKS: dict[str, Callable[[TaskHooks], Soundness]] = {
 # In a world
 
 
-def problems_of_reference(hooks: Hooks) -> Iterator[str]:
-    """Yield the problems of the reference's course, run in a new world. Orphaned effects are not counted: there is no agent
-    whose knowledge could be lost."""
+def reference_problems(hooks: Hooks) -> Iterator[str]:
+    """Yield the problems of the reference course, run in a new world. Orphaned effects are not counted, because without an
+    agent no knowledge can be lost."""
     environment = _environment(hooks)
     with closing(World(environment)) as world:
-        yield from _problems_on_the_way(hooks, world, environment.reference, "the reference")
+        yield from _run_course(hooks, world, environment.reference, "the reference")
         for entry in world.journal():
             if entry.outcome in ("refused", "failed"):
                 yield f"{entry.name} in the reference is {entry.outcome}: {entry.reason}"
@@ -273,48 +287,52 @@ def problems_of_reference(hooks: Hooks) -> Iterator[str]:
 
 
 def _miscounted_effects(world: World) -> Iterator[str]:
-    """Yield each effect that the audit of the tables counts differently from the journal."""
-    stands = {standing.effect: standing.times for standing in world.standings()}
+    """Yield a line for each effect whose count in the audit of the tables differs from its count in the journal."""
+    audited_counts = {standing.effect: standing.times for standing in world.standings()}
     for effect, times in net_effects(world.environment, world.journal()).items():
-        if stands.get(effect, 0) != times:
-            audited = f"{stands[effect]} times" if effect in stands else "nothing of it"
-            yield f"the audit says {audited}, and the reference did it {times} times: {effect}"
+        if audited_counts.get(effect, 0) != times:
+            audit_words = f"{audited_counts[effect]} times" if effect in audited_counts else "nothing of it"
+            yield f"the audit says {audit_words}, and the reference did it {times} times: {effect}"
 
 
-def problems_of_wrong(hooks: Hooks) -> Iterator[str]:
+def wrong_course_problems(hooks: Hooks) -> Iterator[str]:
+    """Yield the problems of the wrong courses, which must be graded wrong."""
     environment = _environment(hooks)
     if not environment.wrong:
         yield "there is none in Environment.wrong; a grader is only known to be careful by what it refuses"
     for name, course in environment.wrong.items():
         with closing(World(environment)) as world:
-            yield from _problems_on_the_way(hooks, world, course, f"the wrong course '{name}'")
+            yield from _run_course(hooks, world, course, f"the wrong course '{name}'")
             if _grade(hooks, world).correct:
                 yield f"'{name}' is graded correct"
 
 
 def _environment(hooks: Hooks) -> Environment:
+    """Return the scenario's environment. Only a pack with a world has one."""
     environment = hooks.scenario.environment
     assert isinstance(environment, Environment), "only a pack with a world is asked"
     return environment
 
 
-def _problems_on_the_way(hooks: Hooks, world: World, course: Course, what: str) -> Iterator[str]:
+def _run_course(hooks: Hooks, world: World, course: Course, label: str) -> Iterator[str]:
+    """Run a course in a world to its end, and yield an error of the course."""
     try:
-        hooks.call(what, course, world)
+        hooks.call(label, course, world)
     except HookFailed as failure:
         yield str(failure)
     world.end()
 
 
 def _grade(hooks: Hooks, world: World) -> Grade:
-    """Grade the world's end. Raise HookFailed if the grader fails or returns no Grade."""
+    """Grade the end state of the world. Raises HookFailed if the grader fails or returns no Grade."""
     grade = hooks.call("the grader", hooks.scenario.grade, final_world(world.snapshot().content), hooks.scenario.truth)
     if not isinstance(grade, Grade):
         raise HookFailed(f"the grader returns {type(grade).__name__}; it must return a bench.scenario.Grade")
     return grade
 
 
-def _is_sound(problems: Callable[[TaskHooks], Iterator[str]], hooks: TaskHooks) -> Soundness:
+def _soundness_of(problems: Callable[[TaskHooks], Iterator[str]], hooks: TaskHooks) -> Soundness:
+    """Return the problems that a check yields as its result."""
     try:
         return Soundness(tuple(problems(hooks)))
     except HookFailed as failure:
@@ -323,9 +341,9 @@ def _is_sound(problems: Callable[[TaskHooks], Iterator[str]], hooks: TaskHooks) 
 
 OF_WORLDS: dict[str, Callable[[TaskHooks], Soundness]] = {
     "the reference solves it in its world, without damage, and nothing that it does is refused or forbidden": partial(
-        _is_sound, problems_of_reference
+        _soundness_of, reference_problems
     ),
-    "every wrong course is graded wrong": partial(_is_sound, problems_of_wrong),
+    "every wrong course is graded wrong": partial(_soundness_of, wrong_course_problems),
     "a reply that a fault broke is rejected in every subtask": faults_are_caught,
     "no prompt gives the answer away": nothing_leaks,
 }
@@ -333,13 +351,13 @@ OF_WORLDS: dict[str, Callable[[TaskHooks], Soundness]] = {
 
 
 def checks_of(scenario: Scenario) -> Mapping[str, Callable[[TaskHooks], Soundness]]:
-    """Return title -> the check, for a pack with or without a world."""
+    """Return the checks of a pack with or without a world, by their titles."""
     return OF_WORLDS if scenario.environment else CHECKS
 
 
 def notes_on(hooks: TaskHooks) -> Iterator[str]:
-    """Yield a sentence for each property of a sound pack that its author should know, such as a final subtask that alone is a
-    checkpoint."""
+    """Yield a sentence for each property of a sound pack that its author should know, for example a final subtask that is
+    the only checkpoint."""
     task = hooks.scenario.task
     yield from _harmless_effects(hooks.scenario)
     if len(task.subtasks) > 1 and len(task.stages) == 1 and not hooks.scenario.environment:

@@ -32,17 +32,19 @@ def advise(
     from bench.rerun.advice_artifact import artifact_of, lines_of  # noqa: PLC0415
     from bench.rerun.evidence import read_evidence  # noqa: PLC0415
 
-    asked = read_workload(workload)
-    evidence = read_evidence(asked.evidence.run, asked.evidence.scenario)
-    advice = advice_of(asked, evidence)
-    judged = None
-    if other := asked.held_out:
-        unseen = read_evidence(other.run, other.scenario)
-        if other.plan not in unseen.plans:
-            raise ResultsError(f"{other.run}: has no fault plan '{other.plan}'; {nearest(other.plan, unseen.plans)}")
-        judged = held_out(advice, unseen, other.plan)
-    for line in lines_of(asked, advice, evidence, judged):
+    work_load = read_workload(workload)
+    evidence = read_evidence(work_load.evidence.run, work_load.evidence.scenario)
+    advice = advice_of(work_load, evidence)
+    held_out_result = None
+    if held_out_ref := work_load.held_out:
+        unseen = read_evidence(held_out_ref.run, held_out_ref.scenario)
+        if held_out_ref.plan not in unseen.plans:
+            raise ResultsError(
+                f"{held_out_ref.run}: has no fault plan '{held_out_ref.plan}'; {nearest(held_out_ref.plan, unseen.plans)}"
+            )
+        held_out_result = held_out(advice, unseen, held_out_ref.plan)
+    for line in lines_of(work_load, advice, evidence, held_out_result):
         out.print(line)
     path = to or Path(f"{workload.stem}-advice.md")
-    write_whole(path, artifact_of(asked, advice, evidence, judged).encode())
+    write_whole(path, artifact_of(work_load, advice, evidence, held_out_result).encode())
     out.print(f"5. artifact: {path}")

@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from bench.cli.command_part import Compared, ComparedCase
-from bench.cli.junit import JunitCase, junit_of_refusal, write_junit
+from bench.cli.command_part import ComparedCase, ComparisonOutput
+from bench.cli.junit import JunitCase, junit_on_error, write_junit
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError
 from bench.common.paths import folder_of, name_of
@@ -93,104 +93,112 @@ def compare(
         return
     sides = (models, architectures)
 
-    def ask() -> Compared:
+    def ask() -> ComparisonOutput:
         return _compare(run_a, run_b, sides, measure or (), whole, allow or (), history or (), by == "arm")
 
-    compared = _with_junit(junit, f"{run_b or run_a} against {run_a}", ask) if junit else ask()
+    compared = _compare_with_junit(junit, f"{run_b or run_a} against {run_a}", ask) if junit else ask()
     if as_json:
         out.print(compared.json)
     else:
-        _print(compared, as_markdown)
+        _print_output(compared, as_markdown)
     raise typer.Exit(EXIT_CODES[compared.verdict])
 
 
 def _compare(
-    a: str,
-    b: str | None,
+    run_a: str,
+    run_b: str | None,
     sides: tuple[tuple[str, str] | None, tuple[str, str] | None],
     measures: Sequence[str],
     whole: bool,
     allow: Sequence[str],
     history: Sequence[str],
     by_arm: bool,
-) -> Compared:
+) -> ComparisonOutput:
+    """Compare two probes, or two runs."""
     from bench.read.compare.compare import gate_of  # noqa: PLC0415
     from bench.read.compare.verdict import allowed_damage  # noqa: PLC0415
 
     gate, allowed = gate_of(measures), allowed_damage(allow)
-    if b and are_probes(folder_of(a), folder_of(b)):
-        return _compare_probes(folder_of(a), folder_of(b))
-    return _compare_runs(a, b, sides, (gate, whole, allowed), history, by_arm)
+    if run_b and are_probes(folder_of(run_a), folder_of(run_b)):
+        return _compare_probes(folder_of(run_a), folder_of(run_b))
+    return _compare_runs(run_a, run_b, sides, (gate, whole, allowed), history, by_arm)
 
 
-def _with_junit(path: Path, of: str, ask: Callable[[], Compared]) -> Compared:
-    """Compare, and write a JUnit file: a case for each measure of the gate and for each arm, or one that says why it cannot be
-    asked."""
-    with junit_of_refusal(path, "bench compare", of, "is no worse"):
-        compared = ask()
-    cases = compared.cases or (ComparedCase(of, "is no worse", compared.verdict, "\n".join(compared.lines)),)
-    ends = [(case, JUNIT_ENDS.get(EXIT_CODES.get(case.verdict, 0))) for case in cases]
+def _compare_with_junit(path: Path, group: str, compare_runs: Callable[[], ComparisonOutput]) -> ComparisonOutput:
+    """Compare, and write a JUnit file: a case for each measure of the gate and for each arm, or one case with the reason why
+    the runs cannot be compared."""
+    with junit_on_error(path, "bench compare", group, "is no worse"):
+        compared = compare_runs()
+    cases = compared.cases or (ComparedCase(group, "is no worse", compared.verdict, "\n".join(compared.lines)),)
+    case_results = [(case, JUNIT_ENDS.get(EXIT_CODES.get(case.verdict, 0))) for case in cases]
     write_junit(
         path,
         "bench compare",
-        [JunitCase(case.of, case.what, case.reason if ended else "", ended or "failure") for case, ended in ends],
+        [
+            JunitCase(case.group, case.question, case.reason if junit_result else "", junit_result or "failure")
+            for case, junit_result in case_results
+        ],
     )
     return compared
 
 
-def _show_parameters(a: str, b: str | None, as_json: bool, as_markdown: bool) -> None:
+def _show_parameters(run_a: str, run_b: str | None, as_json: bool, as_markdown: bool) -> None:
+    """Print the parameters in which the two runs differ."""
     from bench.read.compare.parameters import parameters_table, parameters_that_differ  # noqa: PLC0415
     from bench.record.reading import read_manifest  # noqa: PLC0415
 
-    if b is None:
+    if run_b is None:
         raise ConfigError("--parameters: give two runs")
-    differing = parameters_that_differ(read_manifest(folder_of(a)), read_manifest(folder_of(b)))
-    text = json.dumps({key: {"a": first, "b": second} for key, (first, second) in differing.items()}, indent=2)
-    tables = (parameters_table(differing, name_of(Path(a)), name_of(Path(b))),) if differing else ()
+    differing = parameters_that_differ(read_manifest(folder_of(run_a)), read_manifest(folder_of(run_b)))
+    text = json.dumps({key: {"a": value_a, "b": value_b} for key, (value_a, value_b) in differing.items()}, indent=2)
+    tables = (parameters_table(differing, name_of(Path(run_a)), name_of(Path(run_b))),) if differing else ()
     line = f"parameters that differ: {len(differing)}"
     if as_json:
         out.print(text)
     else:
-        _print(Compared("equal", tables, text, (line,)), as_markdown)
+        _print_output(ComparisonOutput("equal", tables, text, (line,)), as_markdown)
 
 
-def _compare_probes(a: Path, b: Path) -> Compared:
+def _compare_probes(folder_a: Path, folder_b: Path) -> ComparisonOutput:
+    """Compare two probes cell by cell."""
     from bench.probe.read.compare import compare_probes  # noqa: PLC0415
     from bench.probe.read.run import read_probe  # noqa: PLC0415
 
-    compared = compare_probes(read_probe(a), read_probe(b))
+    compared = compare_probes(read_probe(folder_a), read_probe(folder_b))
     tables = (compared.table,) if compared.table.rows else ()
-    return Compared(compared.verdict, tables, compared.json, (f"{b.name} against {a.name}: {compared.line}",))
+    return ComparisonOutput(
+        compared.verdict, tables, compared.json, (f"{folder_b.name} against {folder_a.name}: {compared.line}",)
+    )
 
 
 def _compare_runs(
-    a: str,
-    b: str | None,
+    run_a: str,
+    run_b: str | None,
     sides: tuple[tuple[str, str] | None, tuple[str, str] | None],
     bounds: tuple[Mapping[str, float], bool, Mapping[str, int]],
     history: Sequence[str],
     by_arm: bool,
-) -> Compared:
+) -> ComparisonOutput:
     """Compare two runs, or two models or architectures of one run."""
     from bench.read.analysis.frames import load_run  # noqa: PLC0415
-    from bench.read.analysis.pairing import COUNTERPARTS, only  # noqa: PLC0415
+    from bench.read.analysis.pairing import COUNTERPARTS, part_of_run  # noqa: PLC0415
     from bench.read.compare.compare import compare  # noqa: PLC0415
     from bench.read.compare.compare_table import WIDE, as_json, cases_of, compare_table, sentences  # noqa: PLC0415
 
-    picked = [pair for pair in sides if pair]
-    if not (b or picked):
+    chosen_pairs = [pair for pair in sides if pair]
+    if not (run_b or chosen_pairs):
         raise ConfigError("compare what? Give a second run, or two of this run: --models A B, or --architectures A B")
-    first, *earlier = (load_run(folder_of(run)) for run in (a, *history))
-    second = load_run(folder_of(b)) if b else first
+    data_a, *earlier_runs = (load_run(folder_of(run)) for run in (run_a, *history))
+    data_b = load_run(folder_of(run_b)) if run_b else data_a
     for column, pair in zip(COUNTERPARTS, sides, strict=True):
         if pair:
-            first, second, *earlier = (
-                only(run, column, pair[place == 1]) for place, run in enumerate((first, second, *earlier))
+            data_a, data_b, *earlier_runs = (
+                part_of_run(run, column, pair[place == 1]) for place, run in enumerate((data_a, data_b, *earlier_runs))
             )
-    comparison = compare(first, second, *bounds, earlier)
-    names = [", ".join((Path(run).name, *(pair[n] for pair in picked))) for n, run in enumerate((a, b or a))]
+    comparison = compare(data_a, data_b, *bounds, earlier_runs)
+    names = [", ".join((Path(run).name, *(pair[n] for pair in chosen_pairs))) for n, run in enumerate((run_a, run_b or run_a))]
     verdict, *rest = sentences(comparison)
-    return Compared(
+    return ComparisonOutput(
         comparison.verdict,
         (compare_table(comparison, by_arm),),
         as_json(comparison),
@@ -200,9 +208,9 @@ def _compare_runs(
     )
 
 
-def _print(compared: Compared, as_markdown: bool) -> None:
-    """Print the lines, and the tables below them. Only Markdown has all columns."""
-    from bench.read.render.labels import listed  # noqa: PLC0415
+def _print_output(compared: ComparisonOutput, as_markdown: bool) -> None:
+    """Print the lines, and the tables below the lines. Only the Markdown form has all columns."""
+    from bench.read.render.labels import join_names  # noqa: PLC0415
     from bench.read.render.table import markdown  # noqa: PLC0415
 
     for line in compared.lines:
@@ -217,5 +225,7 @@ def _print(compared: Compared, as_markdown: bool) -> None:
             wrapped.show_report_table(table.without(compared.wide))
             wrapped.print("\n".join(f"- {note}" for note in table.footer), end="\n\n")
         if compared.wide:
-            wide = listed(compared.wide, len(compared.wide))
-            wrapped.print(f"With --markdown the tables also have the columns {wide}. With --json a program reads all values.")
+            wide_columns = join_names(compared.wide, len(compared.wide))
+            wrapped.print(
+                f"With --markdown the tables also have the columns {wide_columns}. With --json a program reads all values."
+            )

@@ -18,10 +18,10 @@ from bench.common.files import write_whole
 from bench.common.paths import PACKS, folder_of
 from bench.record.config import FAULT_FREE
 from bench.rerun.config_of import config_text
-from bench.rerun.rerun import RerunArm, original_of
+from bench.rerun.rerun import RerunArm, rerunnable_trial
 from bench.rerun.search import SearchResult, under
 from bench.rerun.search import search as search_schedules
-from bench.rerun.shrink import PlacedStrike, Shrunk
+from bench.rerun.shrink import PlacedStrike, ShrinkResult
 from bench.rerun.shrink import shrink as shrink_trial
 from bench.run.experiment.code import our_codebase
 from bench.run.experiment.config import load_config
@@ -50,7 +50,7 @@ def shrink(
     """
     folder = folder_of(run)
     packs = packs_of(scenarios, folder, err)
-    original = original_of(folder, trial, packs)
+    original = rerunnable_trial(folder, trial, packs)
     shrunk = loop.run_whole(shrink_trial(original, damage))
     for line in lines_of(shrunk):
         out.print(line)
@@ -63,7 +63,7 @@ def shrink(
             *([f"The trial is repetition {record.repetition}, the last of this config."] if record.repetition > 1 else []),
         ]
         text = config_text(original.arm.matrix.config, "shrunk", shrunk.plan.faults, head)
-        _write(to or Path(f"{original.folder.name}-shrunk.toml"), text, packs)
+        _write_config(to or Path(f"{original.folder.name}-shrunk.toml"), text, packs)
 
 
 def search(
@@ -104,11 +104,11 @@ def search(
     if result.worst.schedule:
         head = [f"The worst schedule of {len(result.tried)} for {architecture} on {scenario}: {result.worst.harm.words}."]
         faults = under(arm.spec.plan, result.worst.schedule).faults
-        _write(to or Path(f"{settings.name}-worst.toml"), config_text(settings, "worst", faults, head), packs)
+        _write_config(to or Path(f"{settings.name}-worst.toml"), config_text(settings, "worst", faults, head), packs)
 
 
-def lines_of(shrunk: Shrunk) -> list[str]:
-    """Return what shrinking showed, one fact a line."""
+def lines_of(shrunk: ShrinkResult) -> list[str]:
+    """Return the lines about the fewest faults that still break the trial."""
     record = shrunk.original.record
     place = f"{record.scenario}/{record.instance}" if record.instance else record.scenario
     control = f"It ended {shrunk.failure.words}. Without any fault it ends {shrunk.control.words}."
@@ -118,10 +118,12 @@ def lines_of(shrunk: Shrunk) -> list[str]:
     ]
     if not shrunk.fewest:
         return [*lines, "It fails as it does without any fault: no fault is needed."]
-    what = f"more damage than that ({', '.join(sorted(shrunk.kinds))})" if shrunk.kinds else "that end"
-    each = "it cannot be left out" if len(shrunk.fewest) == 1 else "none of them can be left out"
-    lines.append(f"{len(shrunk.fewest)} of the {len(shrunk.struck)} faults that struck it suffice for {what}; {each}:")
-    lines += _strikes(shrunk.fewest, shrunk.original.plan)
+    result_kept = f"more damage than that ({', '.join(sorted(shrunk.kinds))})" if shrunk.kinds else "that end"
+    none_to_spare = "it cannot be left out" if len(shrunk.fewest) == 1 else "none of them can be left out"
+    lines.append(
+        f"{len(shrunk.fewest)} of the {len(shrunk.struck)} faults that struck it suffice for {result_kept}; {none_to_spare}:"
+    )
+    lines += _fault_lines(shrunk.fewest, shrunk.original.plan)
     lines.append(f"{shrunk.reruns} reruns were needed to see that; no model was asked.")
     if shrunk.unjudged:
         lines.append(f"{shrunk.unjudged} reruns asked for a reply that the run lacks; each counts as one that does not fail.")
@@ -129,25 +131,28 @@ def lines_of(shrunk: Shrunk) -> list[str]:
 
 
 def worst_lines(result: SearchResult, menu: FaultPlan) -> list[str]:
-    """Return which schedule is the worst, and when it was tried."""
+    """Return the lines about the worst fault schedule, and the number of the trial that found it."""
     worst = result.worst
     if not worst.schedule:
         return ["No schedule did any damage beyond the control, or kept the trial from being solved."]
     count = len(worst.schedule)
     needed = f"{count} strike{'' if count == 1 else 's'}"
     place = f"the worst, {worst.harm.words}, is trial {result.trials_to_worst}; it needs {needed}:"
-    return [place, *_strikes(sorted(worst.schedule, key=lambda struck: struck[1].attempt), menu)]
+    return [place, *_fault_lines(sorted(worst.schedule, key=lambda struck: struck[1].attempt), menu)]
 
 
-def _strikes(struck: Iterable[PlacedStrike], plan: FaultPlan) -> list[str]:
-    return [f"  {_tell(plan.faults[number], strike)}" for number, strike in struck]
+def _fault_lines(struck: Iterable[PlacedStrike], plan: FaultPlan) -> list[str]:
+    """Return a line for each injected fault."""
+    return [f"  {_fault_line(plan.faults[number], strike)}" for number, strike in struck]
 
 
-def _tell(fault: Fault, strike: Strike) -> str:
+def _fault_line(fault: Fault, strike: Strike) -> str:
+    """Describe an injected fault in one line."""
     key = f", {strike.key}" if strike.key else ""
     return f"{fault.point} {fault.effect}: {strike.target}, {'try' if strike.key else 'attempt'} {strike.attempt}{key}"
 
 
-def _write(path: Path, text: str, packs: Sequence[Path]) -> None:
+def _write_config(path: Path, text: str, packs: Sequence[Path]) -> None:
+    """Write a config, and print the command that runs it."""
     write_whole(path, text.encode())
     out.print(f"written: {path}; see it break: bench run {shlex.quote(str(path))}{option_of(packs)}")

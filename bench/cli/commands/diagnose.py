@@ -17,7 +17,7 @@ from bench.record.record import TrialRecord, latest
 from bench.rerun.diagnose import Diagnosis, is_failed
 from bench.rerun.diagnose import diagnose as diagnose_trial
 from bench.rerun.diagnosis_text import as_json, lines_of, trial_lines
-from bench.rerun.rerun import Original, originals_of, record_of, why_not_rerun
+from bench.rerun.rerun import RerunnableTrial, record_of, rerunnable_trials, why_not_rerun
 from bench.run.trial import loop
 
 UNEXPLAINED = 3
@@ -27,7 +27,7 @@ out, err = Terminal(), Terminal(stderr=True)
 def diagnose(
     run: Annotated[str, typer.Argument(autocompletion=run_names, help="A run's name under results/, or its folder.")],
     trial: Annotated[str, typer.Option(help="One trial: its id, its first characters, or worst: that with most damage.")] = "",
-    most: Annotated[int, typer.Option(min=1, help="Diagnose at most this many failed trials, picked evenly.")] = 20,
+    most: Annotated[int, typer.Option(min=1, help="Diagnose at most this many failed trials, picked sample_evenly.")] = 20,
     whole: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     scenarios: PacksOption = PACKS,
 ) -> None:
@@ -45,19 +45,20 @@ def diagnose(
     if not records:
         raise ResultsError(f"{folder}: no trial has ended yet; go on with its bench run")
     failed = [record for record in records if is_failed(record)]
-    chosen = [record_of(folder, trial)] if trial else evenly(failed, most)
-    left_out = [Diagnosis(record, why) for record in chosen if (why := why_not_rerun(record, manifest))]
-    rerun = [record for record in chosen if not why_not_rerun(record, manifest)]
+    chosen = [record_of(folder, trial)] if trial else sample_evenly(failed, most)
+    left_out = [Diagnosis(record, reason) for record in chosen if (reason := why_not_rerun(record, manifest))]
+    rerunnable = [record for record in chosen if not why_not_rerun(record, manifest)]
     packs = packs_of(scenarios, folder, err)
-    diagnoses = left_out + loop.run_whole(_diagnose(originals_of(folder, rerun, packs) if rerun else []))
+    diagnoses = left_out + loop.run_whole(_diagnose(rerunnable_trials(folder, rerunnable, packs) if rerunnable else []))
     if whole:
         out.print(as_json(folder.name, len(failed), diagnoses))
     else:
         out.print("\n".join(trial_lines(diagnoses[0]) if trial else lines_of(folder.name, len(failed), diagnoses)))
-    raise typer.Exit(0 if all(each.is_explained for each in diagnoses) else UNEXPLAINED)
+    raise typer.Exit(0 if all(diagnosis.is_explained for diagnosis in diagnoses) else UNEXPLAINED)
 
 
-async def _diagnose(originals: list[Original]) -> list[Diagnosis]:
+async def _diagnose(originals: list[RerunnableTrial]) -> list[Diagnosis]:
+    """Diagnose the trials, and show the progress."""
     diagnoses = []
     with err.showing_progress() as show:
         for number, original in enumerate(originals, 1):
@@ -66,8 +67,8 @@ async def _diagnose(originals: list[Original]) -> list[Diagnosis]:
     return diagnoses
 
 
-def evenly(records: list[TrialRecord], most: int) -> list[TrialRecord]:
-    """Return the records, or `most` of them at equal distances if there are more."""
+def sample_evenly(records: list[TrialRecord], most: int) -> list[TrialRecord]:
+    """Return all records, or `most` records at equal distances if there are more."""
     if len(records) <= most:
         return records
     return [records[number * len(records) // most] for number in range(most)]

@@ -26,7 +26,7 @@ from bench.worlds.run.bank import replies_in
 
 # It imports pandas and matplotlib, which slows down the start.
 if TYPE_CHECKING:
-    from bench.read.tables.contrasts import MeanContrast
+    from bench.read.tables.contrasts import BootstrapMean
     from bench.rerun.divergence import Divergence
 
 DivergenceOf = Literal["model", "architecture", "prompt"]
@@ -41,7 +41,7 @@ out = Terminal()
 
 @dataclass(frozen=True)
 class DivergenceSide:
-    """One of the two sides: the trials of a run, or of one model, architecture or prompt in it."""
+    """One of the two compared sides: the trials of a run, or of one model, architecture or prompt of a run."""
 
     name: str
     folder: Path
@@ -54,44 +54,50 @@ class DivergenceSide:
         return [record for record in records if record.outcome not in ("error", "ungraded") and self._has(record)]
 
     def _has(self, record: TrialRecord) -> bool:
+        """Return whether a record belongs to this side."""
         return not self.value or getattr(record, RECORDED_AS[self.of]) == self.value
 
     def instance(self, scenario: str, instance: str) -> str:
-        """Return the name of an instance for both sides: an equivalent's instance has its task's name."""
+        """Return the name of an instance for both sides. An instance of an equivalent scenario has the name of its task."""
         return f"{task_of(scenario) if self.of == 'prompt' else scenario}/{instance}"
 
 
 @dataclass(frozen=True)
-class SpentBySides:
-    """What a trial of each side takes, as a mean over instances, and how much more a trial of the second side takes."""
+class SideMeans:
+    """The mean cost of a trial on each side over all instances, and the difference of the two means."""
 
-    these: MeanContrast
-    those: MeanContrast
-    more: MeanContrast
+    first: BootstrapMean
+    second: BootstrapMean
+    difference: BootstrapMean
+
+    def as_json(self) -> dict[str, object]:
+        """Return the means and their difference under the names of the command's JSON."""
+        return {"these": asdict(self.first), "those": asdict(self.second), "more": asdict(self.difference)}
 
     def words(self, unit: str, form: str) -> str:
-        """Return the means and their difference in words, with each number in this form."""
-        low, high = (form.format(end) for end in (self.more.low or 0.0, self.more.high or 0.0))
-        interval = "" if self.more.low is None else f" [{low}, {high}]"
-        means = f"{form.format(self.these.value)} and {form.format(self.those.value)}"
-        return f"{means} {unit}, a difference of {form.format(self.more.value)}{interval}"
+        """Return the two means and their difference as text. `form` is the number format."""
+        low, high = (form.format(end) for end in (self.difference.low or 0.0, self.difference.high or 0.0))
+        interval = "" if self.difference.low is None else f" [{low}, {high}]"
+        means = f"{form.format(self.first.value)} and {form.format(self.second.value)}"
+        return f"{means} {unit}, a difference of {form.format(self.difference.value)}{interval}"
 
 
 @dataclass(frozen=True)
-class Diverged:
-    """What was measured.
+class DivergenceResult:
+    """The measured divergence of two sides.
 
-    tokens    what a trial takes; `dollars`: what it costs, or the model without known prices
-    example   the first divergent effect of one pair
+    tokens    the tokens of a trial
+    dollars   the dollars of a trial, or the name of the model without known prices
+    example   the first differing effect of one pair
     """
 
     divergence: Divergence
-    tokens: SpentBySides
-    dollars: SpentBySides | str
+    tokens: SideMeans
+    dollars: SideMeans | str
     example: str
 
     def verdict(self, limit: float) -> str:
-        """Return whether the divergence is within the limit, beyond it, or inconclusive."""
+        """Return whether the divergence is within the limit, beyond the limit, or inconclusive."""
         low, high = self.interval
         if low is None or high is None:
             return "inconclusive"
@@ -101,8 +107,8 @@ class Diverged:
 
     @property
     def interval(self) -> tuple[float | None, float | None]:
-        """The 95% interval. If no instance ever differs, or all always do, it is the exact bound on a share of this many
-        instances."""
+        """The 95% interval. If no instance ever differs, or if all instances always differ, it is the exact bound on a share
+        of this many instances."""
         beyond = self.divergence.beyond
         bound = 0.05 ** (1 / beyond.instances)
         if beyond.low is None and beyond.value == self.divergence.within.value == 0.0:  # type: ignore[union-attr]
@@ -137,7 +143,7 @@ def diverge(
     if other and between:
         raise ConfigError("--between names two sides of one run; leave it out where two runs are compared")
     sides = _sides(folder_of(run), folder_of(other) if other else None, of, between or [])
-    measured = diverged(*sides)
+    measured = compare_sides(*sides)
     verdict = measured.verdict(limit)
     lines = [_as_json(sides, measured, limit, verdict)] if whole else lines_of(sides, measured, limit)
     for line in lines:
@@ -145,44 +151,49 @@ def diverge(
     raise typer.Exit(EXIT_CODES[verdict])
 
 
-def diverged(this: DivergenceSide, that: DivergenceSide) -> Diverged:
+def compare_sides(first_side: DivergenceSide, second_side: DivergenceSide) -> DivergenceResult:
     """Compare two sides. Raise ResultsError if no event is in both sides twice or more."""
     from bench.rerun.divergence import ComparedEvent, divergence  # noqa: PLC0415
 
-    form, left, right = "local", *map(_judgments, (this, that))
-    if not (left and right):
-        form, left, right = "running", *map(_effects, (this, that))
-    shared = [event for event in left if min(len(left[event]), len(right.get(event, ()))) > 1]
-    if not shared:
-        problem = f"{this.name} and {that.name} have no instance in common that each ran twice or more"
+    event_form, first_events, second_events = "local", *map(_judgments, (first_side, second_side))
+    if not (first_events and second_events):
+        event_form, first_events, second_events = "running", *map(_effects, (first_side, second_side))
+    shared_events = [event for event in first_events if min(len(first_events[event]), len(second_events.get(event, ()))) > 1]
+    if not shared_events:
+        problem = f"{first_side.name} and {second_side.name} have no instance in common that each ran twice or more"
         raise ResultsError(f"{problem}; run both with the same scenarios, seed and plans, and with repetitions = 2 or more")
-    events = [ComparedEvent(event[0], left[event], right[event]) for event in shared]
-    measured = divergence(form, "", "", events)
-    tokens = _costs(*((side, lambda record: record.tokens) for side in (this, that)))
-    return Diverged(measured, tokens, _dollars(this, that), _example(events, shared) if form == "running" else "")
+    events = [ComparedEvent(event[0], first_events[event], second_events[event]) for event in shared_events]
+    measured = divergence(event_form, "", "", events)
+    tokens = _costs(*((side, lambda record: record.tokens) for side in (first_side, second_side)))
+    return DivergenceResult(
+        measured, tokens, _dollars(first_side, second_side), _example(events, shared_events) if event_form == "running" else ""
+    )
 
 
-def lines_of(sides: Sequence[DivergenceSide], measured: Diverged, limit: float) -> list[str]:
-    """Return what was measured, one fact a line."""
-    this, that = (side.name for side in sides)
-    each, what = measured.divergence, "judgments" if measured.divergence.form == "local" else "effects at the end"
-    between, within, beyond = each.between, each.within, each.beyond
+def lines_of(sides: Sequence[DivergenceSide], measured: DivergenceResult, limit: float) -> list[str]:
+    """Return the lines about the measured divergence."""
+    first_name, second_name = (side.name for side in sides)
+    divergence, compared_things = (
+        measured.divergence,
+        "judgments" if measured.divergence.form == "local" else "effects at the end",
+    )
+    between, within, beyond = divergence.between, divergence.within, divergence.beyond
     assert between
     assert within
     assert between.value is not None
     lines = [
-        f"{this} and {that} differ in their {what} in {between.value:.1%} of pairs; "
+        f"{first_name} and {second_name} differ in their {compared_things} in {between.value:.1%} of pairs; "
         f"{beyond.value:.1%} [{', '.join(map(_share, measured.interval))}] remains after each side's difference from itself "
         "is subtracted.",
-        f"  {each.form}: {each.events} events of {beyond.instances} instances; "
+        f"  {divergence.form}: {divergence.events} events of {beyond.instances} instances; "
         f"a side differs from itself in {within.value:.1%} of pairs",
     ]
     if not within.value and between.value:
         lines.append("  neither side ever differs from itself, so nothing is subtracted")
-    if each.first is not None:
-        lines.append(f"  the first effect that differs has the number {each.first:.1f} in the mean; {measured.example}")
+    if divergence.first is not None:
+        lines.append(f"  the first effect that differs has the number {divergence.first:.1f} in the mean; {measured.example}")
     lines.append(f"  a trial takes {measured.tokens.words('tokens', '{:,.0f}')}")
-    if isinstance(measured.dollars, SpentBySides):
+    if isinstance(measured.dollars, SideMeans):
         lines.append(f"  a trial costs {measured.dollars.words('dollars', '{:.6f}')}")
     else:
         lines.append(f"  its dollars are not known: the config gives '{measured.dollars}' no price_in and price_out")
@@ -195,55 +206,63 @@ def lines_of(sides: Sequence[DivergenceSide], measured: Diverged, limit: float) 
 
 
 def _sides(run: Path, other: Path | None, of: DivergenceOf, between: Sequence[str]) -> tuple[DivergenceSide, DivergenceSide]:
+    """Return the two sides to compare. Raises ConfigError if the run does not have exactly two."""
     config, *_ = [read_manifest(folder).config for folder in (run, other) if folder]
     if other:
         return DivergenceSide(run.name, run, of), DivergenceSide(other.name, other, of)
-    ranked = [*config.models, *config.architectures]
-    recorded = {getattr(record, RECORDED_AS[of]) for record in read_trials(run)}
-    known = sorted(recorded, key=lambda name: (ranked.index(name) if name in ranked else 0, name))
-    chosen = list(between) or known
-    if unknown := [name for name in chosen if name not in known]:
-        raise ConfigError(f"{of} '{unknown[0]}': {run.name} has none; it has {', '.join(known)}")
-    if len(chosen) != 2:
-        problem = f"{run.name}: two sides are compared, not {len(chosen)} ({of}: {', '.join(chosen)})"
+    declared_names = [*config.models, *config.architectures]
+    recorded_names = {getattr(record, RECORDED_AS[of]) for record in read_trials(run)}
+    known_names = sorted(recorded_names, key=lambda name: (declared_names.index(name) if name in declared_names else 0, name))
+    chosen_names = list(between) or known_names
+    if unknown := [name for name in chosen_names if name not in known_names]:
+        raise ConfigError(f"{of} '{unknown[0]}': {run.name} has none; it has {', '.join(known_names)}")
+    if len(chosen_names) != 2:
+        problem = f"{run.name}: two sides are compared, not {len(chosen_names)} ({of}: {', '.join(chosen_names)})"
         raise ConfigError(f"{problem}; name two with --between, or a second run")
-    if of == "prompt" and len(set(map(task_of, chosen))) > 1:
-        raise ConfigError(f"{' and '.join(chosen)} are two tasks; --of prompt compares a scenario with an equivalent of it")
-    first, second = (DivergenceSide(name, run, of, name) for name in chosen)
+    if of == "prompt" and len(set(map(task_of, chosen_names))) > 1:
+        raise ConfigError(
+            f"{' and '.join(chosen_names)} are two tasks; --of prompt compares a scenario with an equivalent of it"
+        )
+    first, second = (DivergenceSide(name, run, of, name) for name in chosen_names)
     return first, second
 
 
-def _dollars(this: DivergenceSide, that: DivergenceSide) -> SpentBySides | str:
-    """Return the dollars of a trial of each side, or the first model without known prices."""
+def _dollars(first_side: DivergenceSide, second_side: DivergenceSide) -> SideMeans | str:
+    """Return the dollars of a trial on each side, or the name of the first model without known prices."""
     costs: list[TrialCost] = []
-    for side in (this, that):
+    for side in (first_side, second_side):
         costs.append(cost := Tariff(read_manifest(side.folder).models).cost)
         if unpriced := [record.model for record in side.trials if cost(record) is None]:
             return unpriced[0]
-    return _costs((this, costs[0]), (that, costs[1]))
+    return _costs((first_side, costs[0]), (second_side, costs[1]))
 
 
-def _costs(*sides: tuple[DivergenceSide, TrialCost]) -> SpentBySides:
-    """Return what the trials took, over the instances and plans that both sides ran."""
+def _costs(*sides: tuple[DivergenceSide, TrialCost]) -> SideMeans:
+    """Return the cost of the trials on each side, over the instances and plans that both sides ran."""
     from bench.rerun.divergence import mean_by_instance  # noqa: PLC0415
 
-    left, right = (_by_place(side, cost) for side, cost in sides)
-    shared = [place for place in left if place in right]
-    these, those = ([side[place] for place in shared] for side in (left, right))
-    more = [second - first for first, second in zip(these, those, strict=True)]
-    return SpentBySides(*(mean_by_instance([instance for instance, _ in shared], values) for values in (these, those, more)))
+    first_costs, second_costs = (_by_place(side, cost) for side, cost in sides)
+    shared_places = [place for place in first_costs if place in second_costs]
+    first_values, second_values = ([side[place] for place in shared_places] for side in (first_costs, second_costs))
+    differences = [second - first for first, second in zip(first_values, second_values, strict=True)]
+    return SideMeans(
+        *(
+            mean_by_instance([instance for instance, _ in shared_places], values)
+            for values in (first_values, second_values, differences)
+        )
+    )
 
 
 def _by_place(side: DivergenceSide, cost: TrialCost) -> dict[tuple[str, str], float]:
-    """Return (instance, plan) -> mean cost of its trials."""
+    """Return the mean cost of the trials of each instance and plan."""
     costs: dict[tuple[str, str], list[float]] = {}
     for record in side.trials:
         costs.setdefault((side.instance(record.scenario, record.instance), record.plan), []).append(cost(record) or 0.0)
-    return {place: fmean(each) for place, each in costs.items()}
+    return {place: fmean(values) for place, values in costs.items()}
 
 
 def _judgments(side: DivergenceSide) -> dict[EventPlace, list[object]]:
-    """Return what was committed for each reply, by its recorded state."""
+    """Return the committed output of each reply, by the recorded state of the reply."""
     from bench.rerun.divergence import committed, with_state  # noqa: PLC0415
 
     events: dict[EventPlace, list[object]] = {}
@@ -270,24 +289,27 @@ def _effects(side: DivergenceSide) -> dict[EventPlace, list[object]]:
 
 
 def _example(events: Sequence[object], places: Sequence[EventPlace]) -> str:
-    """Return the first divergent effect of the first pair that differs, in words."""
-    for event, (where, plan, _) in zip(events, places, strict=True):
-        these, those = event.these[0], event.those[0]  # type: ignore[attr-defined]
-        for number, (this, that) in enumerate(zip((*these, "its end"), (*those, "its end"), strict=False), 1):
-            if this != that:
-                return f"on {where}, plan {plan}, effect {number}: {_tool(this)} and {_tool(that)}"
+    """Describe the first differing effect of the first pair that differs."""
+    for event, (instance, plan, _) in zip(events, places, strict=True):
+        first, second = event.these[0], event.those[0]  # type: ignore[attr-defined]
+        for number, (first_effect, second_effect) in enumerate(zip((*first, "its end"), (*second, "its end"), strict=False), 1):
+            if first_effect != second_effect:
+                return f"on {instance}, plan {plan}, effect {number}: {_tool(first_effect)} and {_tool(second_effect)}"
     return "no first pair of trials differs"
 
 
 def _tool(effect: str) -> str:
+    """Return the name of the tool in an effect's text."""
     return effect if effect == "its end" else effect.split(maxsplit=1)[0]
 
 
 def _share(value: float | None) -> str:
+    """Return a share as a percentage; ? if the share is unknown."""
     return "?" if value is None else f"{value:.1%}"
 
 
-def _as_json(sides: Sequence[DivergenceSide], measured: Diverged, limit: float, verdict: str) -> str:
+def _as_json(sides: Sequence[DivergenceSide], measured: DivergenceResult, limit: float, verdict: str) -> str:
+    """Return the divergence as JSON."""
     each = measured.divergence
     document = {
         "sides": [side.name for side in sides],
@@ -295,8 +317,8 @@ def _as_json(sides: Sequence[DivergenceSide], measured: Diverged, limit: float, 
         **{name: vars(getattr(each, name)) for name in ("between", "within", "beyond")},
         "events": each.events,
         "first": each.first,
-        "tokens": asdict(measured.tokens),
-        "dollars": asdict(measured.dollars) if isinstance(measured.dollars, SpentBySides) else None,
+        "tokens": measured.tokens.as_json(),
+        "dollars": measured.dollars.as_json() if isinstance(measured.dollars, SideMeans) else None,
         "limit": limit,
         "verdict": verdict,
     }

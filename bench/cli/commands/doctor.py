@@ -19,7 +19,7 @@ WITHOUT_THEM = (
 
 
 def guards_table(guards: Guards) -> Table:
-    """Return each guard of the sandbox, whether it is in force, and what it does or why it is missing."""
+    """Return a table of the sandbox guards: whether each guard is active, and what it does or why it is missing."""
     table = Table("guard of the sandbox", "in force", "what it does, or why it is missing", title_justify="left")
     for guard in guards.each:
         table.add_row(guard.name, "yes" if guard.in_force else "NO", guard.words)
@@ -27,7 +27,7 @@ def guards_table(guards: Guards) -> Table:
 
 
 def versions_table() -> Table:
-    """Return what a run's manifest says of code, packages and machine."""
+    """Return a table of the versions of code, packages and machine, as a run's manifest records them."""
     table = Table("code, package or machine", "version")
     for name, value in {**dict(code_version()), **package_versions(), **dict(machine())}.items():
         table.add_row(str(name), str(value))

@@ -19,7 +19,7 @@ from bench.common.paths import PACKS, REPORTS, folder_of, name_of, named
 from bench.elsewhere.reading import read_recorded
 from bench.elsewhere.runs import ImportedRun, read_log, read_trace, summary_of
 from bench.elsewhere.summary import recorded_lines
-from bench.elsewhere.telling import calls_of, log_of_steps, repeated, told_lines, trials_lines
+from bench.elsewhere.telling import calls_of, log_of_steps, repeated, run_report_lines, trials_report_lines
 from bench.elsewhere.trials import MARK
 from bench.record.archive import archive as write_archive
 from bench.record.verify import require_sound
@@ -102,69 +102,72 @@ def import_(
                 out.print(f"{file}: holds trials of {trials.form} and no trace; without --name they are counted")
         raise
     steps = run.steps
-    again = _equal_steps(run, same or (), both or ())
-    changing = [number for number, imported in enumerate(steps, 1) if any(not call.reads for call in imported.calls)]
-    failing = step or (changing[-1] if changing else len(steps))
-    if failing > len(steps):
-        raise ResultsError(f"--step {failing}: {file} has {len(steps)} steps")
-    configs = pack_of_trace(name, PACKS[0], steps, failing, file.name, again)
+    repeated_steps = _equal_steps(run, same or (), both or ())
+    writing_steps = [number for number, imported in enumerate(steps, 1) if any(not call.reads for call in imported.calls)]
+    failing_step = step or (writing_steps[-1] if writing_steps else len(steps))
+    if failing_step > len(steps):
+        raise ResultsError(f"--step {failing_step}: {file} has {len(steps)} steps")
+    configs = pack_of_trace(name, PACKS[0], steps, failing_step, file.name, repeated_steps)
     tools = sum(len(imported.calls) for imported in steps)
-    out.print(f"{PACKS[0] / name}: {len(steps)} steps, {tools} calls of tools; step {failing} fails in the configs")
+    out.print(f"{PACKS[0] / name}: {len(steps)} steps, {tools} calls of tools; step {failing_step} fails in the configs")
     for line in summary_of(run.left_out):
         out.print(f"not read as it stands: {line}")
-    if failing not in changing:
-        where = ", ".join(map(str, changing)) or "none"
-        out.print(f"step {failing} calls no tool that changes something, so no crash doubles it; steps that do: {where}")
+    if failing_step not in writing_steps:
+        writing_list = ", ".join(map(str, writing_steps)) or "none"
+        out.print(
+            f"step {failing_step} calls no tool that changes something, so no crash doubles it; steps that do: {writing_list}"
+        )
     for config in configs:
         out.print(f"next: bench run {config} --report")
 
 
 def _incident_lines(file: Path, reads: Sequence[str], trace: str | None) -> Iterator[str]:
-    """Yield what happened in a file of trials, or of one run."""
+    """Yield the lines about a file of trials, or about one recorded run."""
     try:
         recorded, problem = read_recorded(file), None
     except ResultsError as error:
         recorded, problem = None, error
     if recorded:
         yield from recorded_lines(file, recorded)
-        yield from trials_lines(recorded.trials)
+        yield from trials_report_lines(recorded.trials)
         return
     try:
         log, left_out = read_log(file, reads, trace)
     except ResultsError as error:
         raise problem or error from error
     yield f"{file}: {MARK}; nothing is run again"
-    yield from told_lines(log)
+    yield from run_report_lines(log)
     yield from (f"Not read as it stands: {line}." for line in left_out)
     yield f"next: bench import {file} --name NAME makes a pack of it; bench probe finds such calls in the agent itself"
 
 
 def _equal_steps(run: ImportedRun, same: Sequence[str], both: Sequence[str]) -> dict[int, int]:
-    """Return by the number of each step that makes an effect again the step that made it first.
+    """Return a map from the number of each step that repeats an effect to the number of the step that made the effect first.
 
     Raises:
         ConfigError: An option names no two steps.
         ResultsError: Two steps make equal calls that may write, and no option says whether they make one effect.
     """
     same_steps, both_steps = ({_steps_in(text, run) for text in texts} for texts in (same, both))
-    asked = [
-        (first.step, again.step) for first, again in repeated(calls_of(log_of_steps(run.steps))) if first.step != again.step
+    equal_pairs = [
+        (first.step, later.step) for first, later in repeated(calls_of(log_of_steps(run.steps))) if first.step != later.step
     ]
-    for first, again in asked:
-        if (first, again) not in same_steps | both_steps:
+    for first, later in equal_pairs:
+        if (first, later) not in same_steps | both_steps:
             raise ResultsError(
-                f"steps {first} and {again} make equal calls that may write: are they one effect? Give --same {first}={again}, "
-                f"or --both {first}={again} if the task means both, or --read TOOL if it only reads"
+                f"steps {first} and {later} make equal calls that may write: are they one effect? Give --same {first}={later}, "
+                f"or --both {first}={later} if the task means both, or --read TOOL if it only reads"
             )
-    return {again: first for first, again in same_steps}
+    return {later: first for first, later in same_steps}
 
 
 def _steps_in(text: str, run: ImportedRun) -> tuple[int, int]:
+    """Return the two step numbers in an option such as 2=3. Raises ConfigError."""
     numbers = re.fullmatch(r"(\d{1,4})=(\d{1,4})", text)
-    first, again = (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
-    if not 0 < first < again <= len(run.steps):
+    first, second = (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
+    if not 0 < first < second <= len(run.steps):
         raise ConfigError(f"'{text[:40]}' names no two steps: give the earlier and the later, such as 2=3")
-    return first, again
+    return first, second
 
 
 def archive(

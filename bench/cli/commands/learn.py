@@ -51,6 +51,8 @@ def learn(
     write_files(to.parent, {to.name: f"{policy.model_dump_json(indent=1)}\n".encode()})
     for name, pack in policy.packs.items():
         calls = "; ".join(" + ".join(call) for call in pack.calls)
-        rejected, of = (sum(getattr(replies, what) for replies in pack.first_replies.values()) for what in ("rejected", "of"))
-        out.print(f"{name}: {calls} ({rejected} of {of} first replies were rejected, {len(pack.instances)} instances)")
+        rejected, total = (
+            sum(getattr(replies, count_name) for replies in pack.first_replies.values()) for count_name in ("rejected", "of")
+        )
+        out.print(f"{name}: {calls} ({rejected} of {total} first replies were rejected, {len(pack.instances)} instances)")
     out.print(f'wrote {to}; a config\'s variant: base = "learned_policy", policy = "{to}"')

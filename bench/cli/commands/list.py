@@ -14,7 +14,7 @@ import typer
 
 from bench.cli.command import PacksOption
 from bench.cli.command_part import COMMANDS
-from bench.cli.terminal import Terminal, tell_left_out
+from bench.cli.terminal import Terminal, print_left_out
 from bench.common.errors import ConfigError, nearest
 from bench.common.packs import find_packs, package_of
 from bench.common.paths import CONFIGS, PACKS, STUDIES_FOLDER
@@ -44,7 +44,7 @@ out, err = Terminal(), Terminal(stderr=True)
 
 
 def kind_names(incomplete: str) -> list[str]:
-    """Return the kinds that begin so, for a shell."""
+    """Return the kinds of parts that begin with these letters, for shell completion."""
     return [kind for kind in REGISTRIES if kind.startswith(incomplete)]
 
 
@@ -74,16 +74,17 @@ def list_(
     if asked is None:
         others = ", ".join(name for name in REGISTRIES if name not in NAMED)
         out.print(f"`bench list KIND` says what each can do and what it needs; further kinds are {others}")
-    tell_left_out(err, *(_registry(name) for name in kinds if written_names(name) is None), COMMANDS)
+    print_left_out(err, *(_registry(name) for name in kinds if written_names(name) is None), COMMANDS)
 
 
 def _registry(kind: str) -> Registry[Any]:
+    """Return the registry of a kind of part."""
     registry: Registry[Any] = attribute_at(REGISTRIES[kind])
     return registry
 
 
 def _names_in(kind: str, roots: Sequence[Path], with_package: bool = False) -> list[str]:
-    """Return the names of a kind's parts, each followed by the package that brings it if `with_package`."""
+    """Return the names of a kind's parts. With `with_package` each name is followed by the package that adds the part."""
     if (names := written_names(kind)) is not None:
         parts = [(name, "") for name in names]
     elif kind == "packs":
@@ -94,11 +95,13 @@ def _names_in(kind: str, roots: Sequence[Path], with_package: bool = False) -> l
 
 
 def _no_packs_in(roots: Sequence[Path]) -> str:
+    """Return the line for folders that contain no pack."""
     todo = "begin one with `bench new scenario NAME`, or name a folder of packs with --scenarios"
     return f"none in {', '.join(f'{root}/' for root in roots)}; {todo}"
 
 
 def _print_models(_: Sequence[Path]) -> None:
+    """Print the models of each config, and the kinds of models."""
     out.print("models (by config)")
     for path in (*sorted(CONFIGS.glob("*.toml")), *sorted(STUDIES_FOLDER.glob("*/*.toml"))):
         tables = read_toml(path).get("model")
@@ -107,6 +110,7 @@ def _print_models(_: Sequence[Path]) -> None:
 
 
 def _print_effects(_: Sequence[Path]) -> None:
+    """Print each fault effect and the points at which it can be injected."""
     from bench.run.trial.effects import EFFECTS, points_of  # noqa: PLC0415  the same
 
     out.print("fault effects (and the points at which each can strike)")
@@ -116,6 +120,7 @@ def _print_effects(_: Sequence[Path]) -> None:
 
 
 def _print_packs(roots: Sequence[Path]) -> None:
+    """Print each pack and its variants."""
     from bench.run.packs import missing_data, variants_of  # noqa: PLC0415  another kind should not wait for it
 
     out.print("packs")
@@ -123,37 +128,39 @@ def _print_packs(roots: Sequence[Path]) -> None:
         out.print(f"  {_no_packs_in(roots)}")
     for name, folder in packs.items():
         note = f"; not available here: {lacking}" if (lacking := missing_data(name, roots)) else ""
-        whose = f"  from {package}" if (package := package_of(folder)) else ""
-        out.print(f"  {name}  (variants: {', '.join(variants_of(folder))}{note}){whose}")
+        package_note = f"  from {package}" if (package := package_of(folder)) else ""
+        out.print(f"  {name}  (variants: {', '.join(variants_of(folder))}{note}){package_note}")
 
 
 def _print_architectures(_: Sequence[Path]) -> None:
+    """Print each architecture, what it needs, and its limits."""
     from bench.run.architectures.registry import ARCHITECTURES  # noqa: PLC0415  the same
 
-    headed = {
+    sections = {
         "architectures": [entry for entry in ARCHITECTURES if entry.acts_in != "world" and not entry.makes_own_calls],
         "architectures that act in a world": [entry for entry in ARCHITECTURES if entry.acts_in == "world"],
         "systems, as architectures over the measuring endpoint (and where each differs)": [
             entry for entry in ARCHITECTURES if entry.acts_in != "world" and entry.makes_own_calls
         ],
     }
-    for head, parts in headed.items():
-        out.print(head)
+    for heading, parts in sections.items():
+        out.print(heading)
         for part in parts:
             needs = f"  needs .[{part.extra}]" if part.extra else ""
             package = f"  from {part.package}" if part.package else ""
-            out.print(f"  {part.name}{needs}{package}{_forms(part)}")
+            out.print(f"  {part.name}{needs}{package}{_notes_on_architecture(part)}")
             for limit in part.limits:
                 out.print(f"    - {limit}")
 
 
-def _forms(part: ArchitecturePart) -> str:
-    line = (
+def _notes_on_architecture(part: ArchitecturePart) -> str:
+    """Return the notes on an architecture, in parentheses."""
+    notes = (
         *(["an instrument: it asks, and does nothing"] if part.is_instrument else []),
         *(["in parallel as well"] if part.parallel else []),
         *([f"after {part.lineage}"] if part.lineage else []),
     )
-    return f"  ({'; '.join(line)})" if line else ""
+    return f"  ({'; '.join(notes)})" if notes else ""
 
 
 DETAILS: dict[str, Callable[[Sequence[Path]], None]] = {

@@ -27,6 +27,10 @@ def merge(
     folders, target = [folder_of(part) for part in parts], named(RESULTS, name)
     if len(folders) < 2:
         raise ResultsError(f"{parts[0]}: is only one part; name the other parts as well")
-    ended, whole = merge_parts(folders, target)
-    missing = "complete" if ended == whole else f"{whole - ended} are missing, which `bench run CONFIG --name {name}` runs"
-    out.print(f"{target}: {ended} of {whole} trials, {missing}")
+    recorded, expected = merge_parts(folders, target)
+    missing = (
+        "complete"
+        if recorded == expected
+        else f"{expected - recorded} are missing, which `bench run CONFIG --name {name}` runs"
+    )
+    out.print(f"{target}: {recorded} of {expected} trials, {missing}")

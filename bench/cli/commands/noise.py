@@ -1,4 +1,5 @@
-"""The command `bench more noise`: how far two runs of one system differ by chance, from any board's per-task file."""
+"""The command `bench more noise`: how far the scores of two runs of one system differ by chance, computed from a file of
+graded trials."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def noise(
 
 
 def outcomes_of(path: Path, task: str | None = None, outcome: str | None = None) -> Mapping[str, Sequence[bool]]:
-    """Return each task's outcomes.
+    """Return the outcomes of each task.
 
     Args:
         path: A table, or a file of graded trials.
@@ -73,26 +74,26 @@ def outcomes_of(path: Path, task: str | None = None, outcome: str | None = None)
 
 
 def noise_lines(outcomes: Mapping[str, Sequence[bool]], difference: float) -> Sequence[str]:
-    """Return what the outcomes say, one fact a line. Raises ResultsError if no task has two trials."""
+    """Return the lines about chance differences. Raises ResultsError if no task has two trials."""
     # Here, because it imports numpy, for which no other command should wait.
     from scipy import special  # noqa: PLC0415
 
     from bench.read.analysis.statistics.mcnemar import required_instances  # noqa: PLC0415
 
-    repeated = {task: tries for task, tries in outcomes.items() if len(tries) >= LEAST}
+    repeated = {task: trials for task, trials in outcomes.items() if len(trials) >= LEAST}
     if not repeated:
         raise ResultsError("no task has two trials, so nothing says how far two runs part; run each task twice or more")
-    mixed = sum(len(set(tries)) > 1 for tries in repeated.values())
+    mixed = sum(len(set(trials)) > 1 for trials in repeated.values())
     # The unbiased variance of one trial of a task, in the mean over tasks, is that of a run's score times the number of tasks.
-    variance = fmean(fmean(tries) * (1 - fmean(tries)) * len(tries) / (len(tries) - 1) for tries in repeated.values())
+    variance = fmean(fmean(trials) * (1 - fmean(trials)) * len(trials) / (len(trials) - 1) for trials in repeated.values())
     tasks, normal = len(repeated), float(special.ndtri(0.975))
     floor = normal * math.sqrt(2 * variance / tasks)
-    score = fmean(fmean(tries) for tries in repeated.values())
-    first, second = ({(task, 0): tries[place] for task, tries in repeated.items()} for place in (0, 1))
+    score = fmean(fmean(trials) for trials in repeated.values())
+    first, second = ({(task, 0): trials[place] for task, trials in repeated.items()} for place in (0, 1))
     needed = required_instances(first, second, difference)
-    left = len(outcomes) - len(repeated)
+    fewer = len(outcomes) - len(repeated)
     return [
-        f"{tasks} tasks with two trials or more ({left} with fewer are left out), score {score:.1%}; {mixed} tasks are mixed.",
+        f"{tasks} tasks with two trials or more ({fewer} with fewer are left out), score {score:.1%}; {mixed} tasks are mixed.",
         f"Two runs of the same system with a trial of each task differ by up to {100 * floor:.1f} points in 95% of cases.",
         f"To find a difference of {100 * difference:.1f} points with 80% power takes {needed.number:,} tasks with a trial each "
         f"[{needed.low:,}, {needed.high:,}], if two systems part as often as the first two trials here."
@@ -101,18 +102,20 @@ def noise_lines(outcomes: Mapping[str, Sequence[bool]], difference: float) -> Se
     ]
 
 
-def _column(row: FileRow, named: str | None, usual: Sequence[str], option: str) -> str:
-    column = named or next((name for name in usual if name in row.fields), None)
+def _column(row: FileRow, column_option: str | None, usual_names: Sequence[str], option: str) -> str:
+    """Return the name of a column: the given name, or the first usual name. Raises ResultsError if the row lacks the column."""
+    column = column_option or next((name for name in usual_names if name in row.fields), None)
     if column is None or column not in row.fields:
         known = one_line(", ".join(row.fields), 160)
         raise ResultsError(
-            f"{row.at}: has no column {named or 'of ' + ', '.join(usual)}; name one with {option}; it has {known}"
+            f"{row.at}: has no column {column_option or 'of ' + ', '.join(usual_names)}; name one with {option}; it has {known}"
         )
     return column
 
 
-def _outcome(at: str, value: CellValue) -> bool:
+def _outcome(place: str, value: CellValue) -> bool:
+    """Return whether the value of a cell means solved. Raises ResultsError for any other value."""
     outcome = OUTCOMES.get(str(value).strip().lower())
     if outcome is None:
-        raise ResultsError(f"{at}: the outcome {one_line(str(value), 40)!r} is neither 0 nor 1")
+        raise ResultsError(f"{place}: the outcome {one_line(str(value), 40)!r} is neither 0 nor 1")
     return outcome

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bench.cli.command import COMMAND
-from bench.cli.junit import junit_of_refusal
+from bench.cli.junit import junit_on_error
 from bench.cli.probed import SUITE, ProbeFiles, ProbeProgress, show_probe
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, ResultsError
@@ -32,7 +32,7 @@ from bench.record.probe_events import CellsPlanned
 # What runs a probe is imported when it runs: no other command should wait for it.
 if TYPE_CHECKING:
     from bench.probe.run.init import AgentDraft
-    from bench.probe.run.probe import Asked
+    from bench.probe.run.probe import ProbeRequest
     from bench.probe.run.secrets import Secrets
     from bench.probe.run.settings import ProbeSettings
     from bench.probe.run.watch import WatchedRun
@@ -106,19 +106,19 @@ def probe(
         _init(file, command or (), yes, unboxed)
         return
     from bench.probe.run.preview import plan_lines  # noqa: PLC0415
-    from bench.probe.run.probe import Asked  # noqa: PLC0415
+    from bench.probe.run.probe import ProbeRequest  # noqa: PLC0415
     from bench.probe.run.secrets import Secrets  # noqa: PLC0415
     from bench.probe.run.settings import ProbeSettings  # noqa: PLC0415
 
     files = ProbeFiles(as_json, junit, as_markdown)
-    with junit_of_refusal(junit, SUITE, str(file), "conclusion"):
+    with junit_on_error(junit, SUITE, str(file), "conclusion"):
         if command and dry_run and not file.exists():
             out.print("\n".join(map(escape_line, _draft(file, command).plan)))
             out.print("nothing was started")
             return
         if command:
-            _begin(file, command, yes, unboxed)
-        settings, limit = ProbeSettings(file, boxed=not unboxed), _seconds(budget)
+            _write_new_file(file, command, yes, unboxed)
+        settings, limit = ProbeSettings(file, boxed=not unboxed), _budget_seconds(budget)
         secrets = Secrets.of(settings.subject, os.environ, settings.secret_addresses)
         if dry_run:
             out.print("\n".join(plan_lines(settings)))
@@ -129,74 +129,78 @@ def probe(
         if yes:
             settings.check_unasked()
         else:
-            _ask("run it?", "nothing was run")
+            _require_agreement("run it?", "nothing was run")
         if test:
             from bench.probe.run.regression import write_test  # noqa: PLC0415
 
             out.print(write_test(file, settings, secrets, test, TESTS))
             return
         folder = named(RESULTS, name or f"{settings.subject.name}-probe")
-        asked = Asked(workers, all_forms, tuple(only or ()), limit)
-        writer = _open(settings, secrets, folder, asked, aside)
-        stopped = _run(settings, secrets, writer, asked) if writer else 0
+        request = ProbeRequest(workers, all_forms, tuple(only or ()), limit)
+        writer = _open(settings, secrets, folder, request, aside)
+        stopped = _run(settings, secrets, writer, request) if writer else 0
         if stopped and not holds(folder, MANIFEST):
             raise typer.Exit(stopped)
         raise typer.Exit(show_probe(out, folder, named(REPORTS, folder.name), stopped, files))
 
 
 def _init(file: Path, command: Sequence[str], yes: bool, unboxed: bool) -> None:
-    """Write the file, from a watched run if there can be one."""
-    from bench.probe.run.init import is_there  # noqa: PLC0415
+    """Write the probe file, from a watched run if possible."""
+    from bench.probe.run.init import file_exists_error  # noqa: PLC0415
 
     if file.exists():
-        raise is_there(file)
+        raise file_exists_error(file)
     draft = _draft(file, command)
     _write(file, draft, *_watch(draft, yes, unboxed))
     out.print(f"{file} is written; look at it, then: bench probe --dry-run")
 
 
-def _begin(file: Path, command: Sequence[str], yes: bool, unboxed: bool) -> None:
-    """Write the file of an agent whose command was given, unless it is there. Raises ConfigError if no probe can follow."""
+def _write_new_file(file: Path, command: Sequence[str], yes: bool, unboxed: bool) -> None:
+    """Write the probe file for the given command, unless the file exists. Raises ConfigError if no probe can follow."""
     from bench.probe.run.probe_file import read_probe_file  # noqa: PLC0415
 
     if file.exists():
-        written = read_probe_file(file).agent
-        if list(command) != (shlex.split(written) if isinstance(written, str) else list(written)):
+        file_command = read_probe_file(file).agent
+        if list(command) != (shlex.split(file_command) if isinstance(file_command, str) else list(file_command)):
             raise ConfigError(f"{file}: is there already, for another command; move it away, or start that: bench probe {file}")
         return
     draft = _draft(file, command)
-    run, why = _watch(draft, yes, unboxed)
+    run, reason = _watch(draft, yes, unboxed)
     if run is None and not unboxed:
-        raise ConfigError(f"probe: nothing was run: {why}")
+        raise ConfigError(f"probe: nothing was run: {reason}")
     if run and (run.changed or not run.is_whole):
         raise ConfigError(f"probe: {run.changed or run.ending}; no file was written")
-    text = _write(file, draft, run, why)
+    text = _write(file, draft, run, reason)
     out.print(f"{file} is written")
     if "store" not in tomllib.loads(text):
         raise ConfigError(f"{file}: names no store, since the agent changed no file that was there before; name one there")
 
 
 def _draft(file: Path, command: Sequence[str]) -> AgentDraft:
+    """Return the draft of the probe file, made from the files and variables of this folder."""
     from bench.probe.run.init import draft_of  # noqa: PLC0415
 
     return draft_of(file.absolute().parent, os.environ, Path.home(), command)
 
 
-def _write(file: Path, draft: AgentDraft, run: WatchedRun | None, why: str) -> str:
-    """Write the file, show it, and return its text; `why` says why no run was watched."""
+def _write(file: Path, draft: AgentDraft, run: WatchedRun | None, reason: str) -> str:
+    """Write the probe file, print it, and return its text. `why` is the reason why no run was watched."""
     from bench.probe.run.found import watched_tables  # noqa: PLC0415
     from bench.probe.run.init import static_tables, write_probe_file  # noqa: PLC0415
 
     if run:
         text = write_probe_file(file, watched_tables(draft, run), run.summary)
     else:
-        text = write_probe_file(file, static_tables(draft), f"No run was watched: {why}. This is what files and variables say.")
+        text = write_probe_file(
+            file, static_tables(draft), f"No run was watched: {reason}. This is what files and variables say."
+        )
     out.print(draft.for_terminal(text).rstrip())
     return text
 
 
 def _watch(draft: AgentDraft, yes: bool, unboxed: bool) -> tuple[WatchedRun | None, str]:
-    """Run the agent once in a box, after a question, and return what was seen; None, and why nobody watched."""
+    """Ask the user, run the agent once in a box, and return what was observed; or None and the reason why no run was
+    watched."""
     from bench.probe.run.secrets import Secrets  # noqa: PLC0415
     from bench.probe.run.watch import watch  # noqa: PLC0415
     from bench.run.trial import loop  # noqa: PLC0415
@@ -206,53 +210,56 @@ def _watch(draft: AgentDraft, yes: bool, unboxed: bool) -> tuple[WatchedRun | No
     out.print("\n".join(map(escape_line, draft.plan)))
     if not yes and not sys.stdin.isatty():
         return None, "nobody could be asked; --yes watches one unasked"
-    if not yes and not _agrees("watch this run?"):
+    if not yes and not _ask_yes("watch this run?"):
         return None, "it was not wanted"
     subject, databases = draft.watched_subject(unasked=yes)
     secrets = Secrets.of(subject, os.environ, draft.servers.values())
     try:
-        if yes and (far := draft.far):
-            return None, f"{far}, and --yes starts nothing that can act elsewhere"
-        return loop.run(watch(subject, databases, draft.beside, secrets)), ""
+        if yes and (remote_reason := draft.remote_service):
+            return None, f"{remote_reason}, and --yes starts nothing that can act elsewhere"
+        return loop.run(watch(subject, databases, draft.further_data, secrets)), ""
     except ConfigError as error:
         return None, secrets.blot(str(error))
 
 
-def _ask(question: str, otherwise: str) -> None:
-    """Ask the owner about what was shown, because anybody can have written the files that it is taken from."""
+def _require_agreement(question: str, refusal: str) -> None:
+    """Ask the user about the printed plan. Anybody can have written the files from which the plan was made, so the user must
+    agree."""
     if not sys.stdin.isatty():
         raise ConfigError(f"probe: nobody can be asked: {question} Look at it, then give --yes")
-    if not _agrees(question):
-        raise ConfigError(f"probe: {otherwise}")
+    if not _ask_yes(question):
+        raise ConfigError(f"probe: {refusal}")
 
 
-def _agrees(question: str) -> bool:
+def _ask_yes(question: str) -> bool:
+    """Print a question and return whether the user answered yes."""
     out.print(f"{question} y, or anything else for no: ", end="")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _clean(file: Path, yes: bool) -> None:
-    from bench.probe.run.probe_file import stores_named  # noqa: PLC0415
+    """Restore and remove what a killed probe left behind."""
+    from bench.probe.run.probe_file import stores_in_file  # noqa: PLC0415
     from bench.probe.run.witness.stores import clean, orphans  # noqa: PLC0415
 
-    left = list(orphans(stores_named(file)))
-    if not left:
+    leftovers = list(orphans(stores_in_file(file)))
+    if not leftovers:
         out.print("no killed probe left anything here")
         return
-    out.print("\n".join(orphan.plan for orphan in left))
+    out.print("\n".join(orphan.plan for orphan in leftovers))
     if not yes:
-        _ask("do this?", "nothing was restored or removed")
-    for orphan in left:
+        _require_agreement("do this?", "nothing was restored or removed")
+    for orphan in leftovers:
         out.print(clean(orphan))
 
 
-def _open(settings: ProbeSettings, secrets: Secrets, folder: Path, asked: Asked, aside: bool) -> ProbeWriter | None:
-    """Begin the run or continue it; None if it is complete."""
-    from bench.probe.run.writing import ProbeWriter, is_of_another  # noqa: PLC0415
+def _open(settings: ProbeSettings, secrets: Secrets, folder: Path, request: ProbeRequest, aside: bool) -> ProbeWriter | None:
+    """Begin the run or continue it. Return None if the run is complete."""
+    from bench.probe.run.writing import ProbeWriter, holds_other_probe  # noqa: PLC0415
     from bench.record.store import set_aside  # noqa: PLC0415
 
-    probed = settings.manifest_part(asked.all_forms, asked.only)
-    if folder.exists() and (aside or is_of_another(folder, probed)):
+    probed = settings.manifest_entry(request.all_forms, request.only)
+    if folder.exists() and (aside or holds_other_probe(folder, probed)):
         out.print(f"{folder} holds an earlier probe; its name is now {set_aside(folder)}")
     try:
         writer = ProbeWriter(folder, settings.subject.name, probed, secrets, settings.parameters)
@@ -265,25 +272,28 @@ def _open(settings: ProbeSettings, secrets: Secrets, folder: Path, asked: Asked,
     return None
 
 
-def _run(settings: ProbeSettings, secrets: Secrets, writer: ProbeWriter, asked: Asked) -> int:
-    """Run what is missing of a probe, and show each verdict. Return the exit code of the signal that stopped it, or 0."""
+def _run(settings: ProbeSettings, secrets: Secrets, writer: ProbeWriter, request: ProbeRequest) -> int:
+    """Run the missing cells of a probe, and show each verdict. Return the exit code of the signal that stopped the probe, or
+    0."""
     from bench.run.trial import loop  # noqa: PLC0415
 
-    if stopped := loop.run(_until_stopped(settings, secrets, writer, asked)):
+    if stopped := loop.run(_run_until_signal(settings, secrets, writer, request)):
         err.print(f"stopped; what is recorded is kept in {writer.folder}: the same command goes on from there")
         return exit_code(stopped)
     return 0
 
 
-async def _until_stopped(settings: ProbeSettings, secrets: Secrets, writer: ProbeWriter, asked: Asked) -> signal.Signals | None:
+async def _run_until_signal(
+    settings: ProbeSettings, secrets: Secrets, writer: ProbeWriter, request: ProbeRequest
+) -> signal.Signals | None:
     """Run to the end, or until a signal asks to stop. Return the signal, or None."""
     from bench.probe.run.running import run_probe  # noqa: PLC0415
 
     async def all_runs() -> None:
-        with ProbeProgress(out, settings.parameters, asked.workers, writer.plans) as progress:
+        with ProbeProgress(out, settings.parameters, request.workers, writer.plans) as progress:
             for planned in chain.from_iterable(of_kind(record.events, CellsPlanned) for record in writer.recorded):
                 progress.plan(planned)
-            async with aclosing(run_probe(settings, secrets, writer, asked)) as runs:
+            async with aclosing(run_probe(settings, secrets, writer, request)) as runs:
                 async for run in runs:
                     progress.saw(run)
 
@@ -293,7 +303,7 @@ async def _until_stopped(settings: ProbeSettings, secrets: Secrets, writer: Prob
     return stop.by
 
 
-def _seconds(text: str | None) -> float | None:
+def _budget_seconds(text: str | None) -> float | None:
     """Return a time such as 5m in seconds. Raises ConfigError."""
     if text is None:
         return None

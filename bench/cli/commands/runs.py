@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from bench.cli.shown import KeptShown, RunsShown, RunsTable
+from bench.cli.shown import RunsOutput, RunsOutputCache, RunsTable
 from bench.cli.terminal import Terminal
 from bench.common.errors import ResultsError
 from bench.common.paths import REPORTS, RESULTS, cache_folder
@@ -40,12 +40,12 @@ def runs(
     if not results.is_dir():
         raise ResultsError(f"{results}: is not a folder of runs; name another, or run: bench run configs/smoke.toml --report")
     tracked = tracked_runs(results)
-    kept = KeptShown(results, REPORTS / "index.html", ["tags", *(tag or ()), "tracked", *sorted(tracked)])
-    shown = kept.read()
-    if shown is None:
-        shown = _read(results, tag or (), tracked)
-        kept.keep(shown)
-    for group in shown.tables:
+    cache = RunsOutputCache(results, REPORTS / "index.html", ["tags", *(tag or ()), "tracked", *sorted(tracked)])
+    output = cache.read()
+    if output is None:
+        output = _read(results, tag or (), tracked)
+        cache.store(output)
+    for group in output.tables:
         table = Table(box=None, pad_edge=False)
         for title in group.titles:
             table.add_column(title, overflow="fold", no_wrap=title in ("started", "trials", "tokens", "dollars"))
@@ -53,13 +53,13 @@ def runs(
             table.add_row(*row)
         out.show(table)
         out.print(f"{group.line}\n")
-    for line in shown.unread:
+    for line in output.unread:
         err.print(f"not read: {line}")
-    out.print(shown.last)
+    out.print(output.last)
 
 
-def _read(results: Path, tags: Sequence[str], tracked: frozenset[str]) -> RunsShown:
-    """Read the runs, write the page, and return what is printed."""
+def _read(results: Path, tags: Sequence[str], tracked: frozenset[str]) -> RunsOutput:
+    """Read the runs, write the page, and return the output of the command."""
     # Here, because these import pandas, and no other command should wait for that.
     from bench.read.overview.runs import index_of, index_page, sum_spent  # noqa: PLC0415
     from bench.record.files import write_files  # noqa: PLC0415
@@ -67,23 +67,23 @@ def _read(results: Path, tags: Sequence[str], tracked: frozenset[str]) -> RunsSh
     with err.showing_progress() as show:
         index = index_of(results, REPORTS, cache_folder("runs"), tracked, show).tagged(tags)
     tables = []
-    for whose, listed in index.groups.items():
-        total = sum_spent(listed)
-        line = f"{whose}: {len(listed)} run{'' if len(listed) == 1 else 's'}, {total.text}"
-        tables.append(_table(listed, total, line))
+    for group, group_runs in index.groups.items():
+        total = sum_spent(group_runs)
+        line = f"{group}: {len(group_runs)} run{'' if len(group_runs) == 1 else 's'}, {total.text}"
+        tables.append(_table(group_runs, total, line))
     [page] = write_files(REPORTS, {"index.html": index_page(index).encode()})
     count = f"{len(index.runs)} run{'' if len(index.runs) == 1 else 's'}"
     last = f"{count}; for prices and verdicts open {page}"
-    return RunsShown(tables=tuple(tables), unread=index.unread, last=last)
+    return RunsOutput(tables=tuple(tables), unread=index.unread, last=last)
 
 
 def _table(runs: Sequence[ListedRun], total: SpentTrials, line: str) -> RunsTable:
-    """Return a row for each run, and their sums."""
+    """Return a table with a row for each run and a row of the sums."""
     labelled = any(listed.row.tags or listed.row.note for listed in runs)
     rows = []
     for row in (listed.row for listed in runs):
-        took, labels = row.spent, "; ".join(filter(None, (", ".join(row.tags), row.note)))
-        cells = (row.started[:10], row.name, row.trials, row.solved, f"{took.tokens:,}", took.cost)
+        spent, labels = row.spent, "; ".join(filter(None, (", ".join(row.tags), row.note)))
+        cells = (row.started[:10], row.name, row.trials, row.solved, f"{spent.tokens:,}", spent.cost)
         rows.append((*cells, *([labels] if labelled else [])))
     rows.append(("all", "", f"{total.trials:,}", "", f"{total.tokens:,}", total.cost))
     titles = ("started", "run", "trials", "solved by an arm", "tokens", "dollars", *(["tags, note"] if labelled else []))
@@ -91,11 +91,11 @@ def _table(runs: Sequence[ListedRun], total: SpentTrials, line: str) -> RunsTabl
 
 
 def tracked_runs(results: Path) -> frozenset[str]:
-    """Return the names of the runs that git tracks: they came with the clone. Without git there are none."""
+    """Return the names of the runs that git tracks, which came with the clone. Without git the set is empty."""
     words = ["git", "-c", "core.fsmonitor=false", "ls-files", "-z"]
     try:
-        done = subprocess.run(words, cwd=results, capture_output=True, timeout=10, check=True)
+        listing = subprocess.run(words, cwd=results, capture_output=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return frozenset()
-    paths = (Path(os.fsdecode(name)) for name in done.stdout.split(b"\0") if name)
+    paths = (Path(os.fsdecode(name)) for name in listing.stdout.split(b"\0") if name)
     return frozenset(path.parts[0].removesuffix(SUFFIX) for path in paths if len(path.parts) > 1 or path.suffix == SUFFIX)

@@ -12,7 +12,7 @@ import typer
 
 from bench.cli.command import UnguardedOption
 from bench.cli.remembered import remember
-from bench.cli.setup import chosen_models, open_run, run_name, whose_replies
+from bench.cli.setup import chosen_models, open_run, reply_source_lines, run_name
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError
 from bench.common.paths import PACKS, RESULTS, named
@@ -73,8 +73,8 @@ def command(
     models, recorded = chosen_models([model] if model else [])
     overrides = {"models": models, "plans": plan and [plan], "scenarios": scenario and [scenario], "repetitions": repetitions}
     settings = external_config(config, architecture, overrides, recorded)
-    made = run_name(settings, architecture, (scenario or "free").replace(":", "-").replace("/", "-"))
-    folder = named(RESULTS, name or made)
+    default_name = run_name(settings, architecture, (scenario or "free").replace(":", "-").replace("/", "-"))
+    folder = named(RESULTS, name or default_name)
     matrix = external_matrix(
         settings if scenario else with_one_more_repetition(settings, folder), scenarios, our_codebase().digest
     )
@@ -85,13 +85,14 @@ def command(
     if writer is None:
         return
     try:
-        todo = len(missing_trials(matrix.specs, writer.ended))
-        watch = _watch(console, so_far)
+        missing_count = len(missing_trials(matrix.specs, writer.ended))
+        print_result = _record_printer(console, so_far)
 
         def introduce(root: str) -> None:
-            _introduce(console, _introduction(root, token, matrix, todo, folder))
+            for line in _introduction(root, token, matrix, missing_count, folder):
+                console.print(line)
 
-        served = run_whole(serve(matrix, writer, port, introduce, watch, patience, token, console.print, permitted))
+        served = run_whole(serve(matrix, writer, port, introduce, print_result, patience, token, console.print, permitted))
     finally:
         writer.close()
     _conclude(console, served, so_far, folder)
@@ -105,8 +106,8 @@ def command(
         raise typer.Exit(1)
 
 
-def _watch(console: Terminal, so_far: SoFar) -> Callable[[TrialResult], None]:
-    """Return a function that adds up the records and prints how each trial ended."""
+def _record_printer(console: Terminal, so_far: SoFar) -> Callable[[TrialResult], None]:
+    """Return a function that adds each record to the totals and prints the result of the trial."""
 
     def saw(result: TrialResult) -> None:
         so_far.add(result)
@@ -119,21 +120,16 @@ def _watch(console: Terminal, so_far: SoFar) -> Callable[[TrialResult], None]:
 
 
 def _token() -> str:
-    """Return the token that clients must send as their API key. Raises ConfigError if the environment's token cannot be sent in
-    a header."""
+    """Return the token that clients must send as their API key. Raises ConfigError if the environment's token cannot be sent
+    in a header."""
     token = os.environ.get(TOKEN, "") or secrets.token_urlsafe(24)
     if not (token.isascii() and token.isprintable()) or " " in token:
         raise ConfigError(f"{TOKEN}: a token is letters, digits and signs, without a space; give it another")
     return token
 
 
-def _introduce(console: Terminal, lines: Iterator[str]) -> None:
-    for line in lines:
-        console.print(line)
-
-
 def _introduction(root: str, token: str, matrix: Matrix, todo: int, folder: Path) -> Iterator[str]:
-    """Yield the lines that say where the server is, its key, its models, the faults, and the results' folder."""
+    """Yield the lines about the server's address and key, its models, the faults, and the folder of results."""
     yield f"base_url = {root}/v1    (any model name: the experiment's model and settings answer)"
     if not token:
         yield "api_key = any    (no token is asked for: every program on this machine may ask)"
@@ -141,7 +137,7 @@ def _introduction(root: str, token: str, matrix: Matrix, todo: int, folder: Path
         yield f"api_key = {f'the token in {TOKEN}' if os.environ.get(TOKEN) else token}    (Authorization: Bearer)"
     for name, model in matrix.models.items():
         yield f"model '{name}'" + ("" if model.timing == "live" else ", whose seconds take no real time")
-    yield from whose_replies(matrix)
+    yield from reply_source_lines(matrix)
     for plan in {plan.name: plan for plan in matrix.plans.values()}.values():
         faults = [f"{fault.effect} at {fault.point} of {fault.subtask}" for fault in plan.faults]
         yield f"plan '{plan.name}' injects {'; '.join(faults) or 'nothing'}"
@@ -153,6 +149,7 @@ def _introduction(root: str, token: str, matrix: Matrix, todo: int, folder: Path
 
 
 def _conclude(console: Terminal, served: Served, so_far: SoFar, folder: Path) -> None:
+    """Print the totals after the server has stopped."""
     console.print(f"{'stopped' if served.stopped else 'done'}: {so_far.outcomes_text or 'no trial was begun'}")
     console.print(f"{served.requests} requests taken, {so_far.calls} calls recorded, {so_far.account}")
     if served.refusals:

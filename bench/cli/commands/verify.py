@@ -45,6 +45,7 @@ def verify(
 
 
 def _verify(out: Terminal, folder: Path, digest: str | None) -> bool:
+    """Print whether the records of a run are sound, and return the result."""
     try:
         check = checked(folder)
     except ResultsError as error:
@@ -57,17 +58,17 @@ def _verify(out: Terminal, folder: Path, digest: str | None) -> bool:
             out.print(f"{folder}: it has changed since its digest was made")
         return False
     if not check.has_end and not is_written(folder):
-        todo = "it was killed, or lines are cut off its end: run it again, or restore it from a copy"
-        out.print(f"{folder}: has {check.ending}; {todo}")
+        advice = "it was killed, or lines are cut off its end: run it again, or restore it from a copy"
+        out.print(f"{folder}: has {check.ending}; {advice}")
         return False
     records = f" in {check.records} records" if check.records != check.trials else ""
-    held = f"{check.trials} trials{records}, {check.responses} responses, {check.texts} texts"
-    ended = "" if check.ending == "complete" else f"; not complete: {check.ending}"
+    counts = f"{check.trials} trials{records}, {check.responses} responses, {check.texts} texts"
+    ending = "" if check.ending == "complete" else f"; not complete: {check.ending}"
     if replaced := read_manifest(folder).replaces:
-        ended += f"; chained anew when it was converted from format {replaced.format}"
-    whole = whole_digest(folder)
-    out.print(f"{folder}: sound: {held}{ended}; {sources(folder)}; digest {whole}")
-    if digest and digest.strip().lower() != whole:
+        ending += f"; chained anew when it was converted from format {replaced.format}"
+    run_digest = whole_digest(folder)
+    out.print(f"{folder}: sound: {counts}{ending}; {sources(folder)}; digest {run_digest}")
+    if digest and digest.strip().lower() != run_digest:
         out.print(f"{folder}: its lines agree with each other, and its digest is another: it was made anew, or it went on")
         return False
     return True

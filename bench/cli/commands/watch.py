@@ -1,4 +1,4 @@
-"""The command `bench watch`: a page of a run in its present state, for browsers on this machine that have its token."""
+"""The command `bench watch`: a page of a run's present state, for browsers on this machine that send the page's token."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ HEADERS = {
 }
 
 
-class Watching(ThreadingHTTPServer):
-    """Serves one page on loopback at `address`, to requests with its token. It accepts no data.
+class PageServer(ThreadingHTTPServer):
+    """An HTTP server that serves one page on loopback to requests with its token. The server accepts no data.
 
     Each connection has a thread, because a browser opens more connections than it uses. One thread at a time makes the page.
     """
@@ -43,15 +43,15 @@ class Watching(ThreadingHTTPServer):
     def __init__(self, port: int, page: Callable[[], str]):
         self._page, self.token = page, secrets.token_urlsafe(24)
         self._making = threading.Lock()
-        super().__init__((HOST, port), _Answer)
+        super().__init__((HOST, port), _PageHandler)
 
     def page(self) -> str:
-        """Make the page anew."""
+        """Make a new page."""
         with self._making:
             return self._page()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print nothing on a client that went away."""
+        """Print nothing if the client closed the connection."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
@@ -60,21 +60,21 @@ class Watching(ThreadingHTTPServer):
         return f"http://{HOST}:{self.server_port}/?token={self.token}"
 
 
-class _Answer(BaseHTTPRequestHandler):
-    server: Watching
+class _PageHandler(BaseHTTPRequestHandler):
+    server: PageServer
     server_version, sys_version = "bench", ""
     timeout = 10.0
 
     def do_GET(self) -> None:
         try:
-            asked = urlsplit(self.path)
+            url = urlsplit(self.path)
         except ValueError as error:
             self._send(HTTPStatus.BAD_REQUEST, f"<p>The address cannot be read: {html.escape(str(error))}</p>")
             return
-        given = parse_qs(asked.query).get("token", [""])[0]
-        if not hmac.compare_digest(given.encode(), self.server.token.encode()):
+        token = parse_qs(url.query).get("token", [""])[0]
+        if not hmac.compare_digest(token.encode(), self.server.token.encode()):
             self._send(HTTPStatus.FORBIDDEN, "<p>This page asks for the token that bench watch printed.</p>")
-        elif asked.path != "/":
+        elif url.path != "/":
             self._send(HTTPStatus.NOT_FOUND, "<p>There is no page of this name.</p>")
         else:
             try:
@@ -91,7 +91,7 @@ class _Answer(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """Log nothing: the address contains the token."""
+        """Log nothing, because the URL contains the token."""
 
 
 def watch(
@@ -115,7 +115,7 @@ def watch(
 
     shown()
     try:
-        server = Watching(port, shown)
+        server = PageServer(port, shown)
     except OSError as error:
         raise ConfigError(f"--port {port}: cannot be opened ({error.strerror}); give another, or leave it out") from error
     with server:

@@ -64,36 +64,40 @@ RIGHT, WRONG = ("C", 1, 1.0, True), ("I", 0, 0.0, False)
 """What a score of Inspect says if a sample is solved or not. Any other value is no outcome."""
 
 
-def inspect_run(where: str, header: InspectHeader, samples: Sequence[InspectSample]) -> RecordedRun:
-    """Return the samples of an Inspect log. A sample is solved if all its scores say that it is, and unsolved if one of them
-    says that it is not."""
+def inspect_run(file_name: str, header: InspectHeader, samples: Sequence[InspectSample]) -> RecordedRun:
+    """Return the samples of an Inspect log as trials. A sample is solved if all its scores say so, and unsolved if one score
+    says so."""
     trials = []
     for sample in samples:
         values = [score.value for score in (sample.scores or {}).values()]
-        known = values and not any(isinstance(value, dict | list) or value not in (*RIGHT, *WRONG) for value in values)
+        has_outcome = values and not any(isinstance(value, dict | list) or value not in (*RIGHT, *WRONG) for value in values)
         turns = [_inspect_turn(message) for message in sample.messages]
         usage = sample.model_usage.values()
         if usage and turns:
-            counted = sum(each.input_tokens for each in usage), sum(each.output_tokens for each in usage)
-            turns.append(RecordedTurn("system", provider=counted))
-        solved = all(value in RIGHT for value in values) if known else None
-        trials.append(trial_of(where, turns, sample.id, str(sample.epoch), solved=solved))
-    return RecordedRun("Inspect", require_unique(where, trials), header.model)
+            tokens = (
+                sum(usage_entry.input_tokens for usage_entry in usage),
+                sum(usage_entry.output_tokens for usage_entry in usage),
+            )
+            turns.append(RecordedTurn("system", provider=tokens))
+        solved = all(value in RIGHT for value in values) if has_outcome else None
+        trials.append(trial_of(file_name, turns, sample.id, str(sample.epoch), solved=solved))
+    return RecordedRun("Inspect", require_unique(file_name, trials), header.model)
 
 
-def inspect_log_run(where: str, log: InspectLog) -> RecordedRun:
+def inspect_log_run(file_name: str, log: InspectLog) -> RecordedRun:
     """Return the samples of a log in JSON."""
-    return inspect_run(where, log, log.samples)
+    return inspect_run(file_name, log, log.samples)
 
 
 def _inspect_turn(message: InspectMessage) -> RecordedTurn:
+    """Return a message of an Inspect log in the common form."""
     content = message.content
     text = content if isinstance(content, str) else "\n".join(part.text for part in content if part.text)
     if message.role == "tool":
         failed = message.error is not None
         return RecordedTurn("tool", text, answers=message.tool_call_id or "", tool=message.function, failed=failed)
-    asked = tuple(AskedCall(call.id, call.function, call.arguments) for call in message.tool_calls or ())
-    return RecordedTurn(message.role, text, asked)
+    calls = tuple(AskedCall(call.id, call.function, call.arguments) for call in message.tool_calls or ())
+    return RecordedTurn(message.role, text, calls)
 
 
 FORMATS = (RecordedFormat("Inspect", frozenset({"eval", "samples"}), TypeAdapter(InspectLog), inspect_log_run),)

@@ -41,8 +41,8 @@ class ChatMessage(Read):
     name: str | None = None
 
 
-def asked_in(calls: Iterable[ChatCall] | None) -> tuple[AskedCall, ...]:
-    """Return the tool calls that a message asks for."""
+def calls_in_message(calls: Iterable[ChatCall] | None) -> tuple[AskedCall, ...]:
+    """Return the tool calls in a message."""
     return tuple(AskedCall(call.id, call.name, arguments_of(call.arguments)) for call in calls or ())
 
 
@@ -55,6 +55,6 @@ def arguments_of(text: str) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {NO_JSON: text}
 
 
-def name_of(where: str, ending: str) -> str:
+def name_of(file_path: str, ending: str) -> str:
     """Return the name of a file without its folder and its ending."""
-    return where.rpartition("/")[2].removesuffix(ending)
+    return file_path.rpartition("/")[2].removesuffix(ending)

@@ -19,10 +19,10 @@ from bench.elsewhere.trials import RecordedRun
 class RecordedFormat(Part):
     """A format of trials.
 
-    members   the members that only its objects have
-    type      the type that is read
-    run       takes the place of the file, for messages, and the value that was read, and makes the trials
-    each      whether the file holds a list of such objects, or one in each line
+    members   the JSON members by which the format is recognized
+    type      the pydantic type of the file
+    run       the function that makes the trials of the file's name, for messages, and the validated value
+    each      whether the file is a list of objects with these members, or has one object in each line
     """
 
     members: frozenset[str]
@@ -30,11 +30,11 @@ class RecordedFormat(Part):
     run: Callable[[str, Any], RecordedRun]
     each: bool = False
 
-    def made(self, where: str, value: Any) -> RecordedRun:
+    def read_trials(self, file_name: str, value: Any) -> RecordedRun:
         """Return the trials of a file.
 
         Args:
-            where: The file, for messages.
+            file_name: The file, for messages.
             value: Its JSON value.
 
         Returns:
@@ -46,14 +46,14 @@ class RecordedFormat(Part):
         """
         checked = self.type.validate_python(value)
         if not self.package:
-            return self.run(where, checked)
+            return self.run(file_name, checked)
         try:
             with foreign_code(self.home):
-                return self.run(where, checked)
+                return self.run(file_name, checked)
         except Unusable as error:
             if isinstance(error.__cause__, ResultsError):
                 raise error.__cause__ from None
-            raise ResultsError(f"{where}: is not read by the format '{self.name}' of {self.package}: {error}") from error
+            raise ResultsError(f"{file_name}: is not read by the format '{self.name}' of {self.package}: {error}") from error
 
 
 FORMATS = Registry("format of trials", RecordedFormat, plural="formats")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pydantic import AliasPath, Field, TypeAdapter
 
 from bench.common.bounds import Many
-from bench.elsewhere.formats.members import ChatMessage, ItemId, Read, asked_in, name_of
+from bench.elsewhere.formats.members import ChatMessage, ItemId, Read, calls_in_message, name_of
 from bench.elsewhere.formats.part import RecordedFormat
 from bench.elsewhere.trials import AGENT, AskedCall, RecordedRun, RecordedTurn, trial_of
 
@@ -25,15 +25,16 @@ class SweRun(Read):
     received: int = Field(0, validation_alias=AliasPath("info", "model_stats", "tokens_received"))
 
 
-def swe_run(where: str, run: SweRun) -> RecordedRun:
-    """Return a trajectory of SWE-agent. It does not say which steps failed, nor whether the task was solved."""
+def swe_run(file_name: str, run: SweRun) -> RecordedRun:
+    """Return a trajectory of SWE-agent as a trial. The file does not say which steps failed, nor whether the task was
+    solved."""
     turns = list[RecordedTurn]()
     for number, step in enumerate(run.trajectory):
         turns.append(RecordedTurn(AGENT, step.response or "", (AskedCall(str(number), "shell", {"command": step.action}),)))
         turns.append(RecordedTurn("tool", step.observation, answers=str(number)))
     if turns:
         turns[-1] = replace(turns[-1], provider=(run.sent, run.received))
-    return RecordedRun("SWE-agent", (trial_of(where, turns, name_of(where, ".traj"), "0"),))
+    return RecordedRun("SWE-agent", (trial_of(file_name, turns, name_of(file_name, ".traj"), "0"),))
 
 
 class MiniRun(Read):
@@ -46,24 +47,27 @@ MINI_COMMAND = re.compile(r"```(?:bash|mswea_bash_command)[^\S\n]*\n([^`]*)```")
 MINI_CODE = re.compile(r"\s*<returncode>(-?\d{1,6})</returncode>")
 
 
-def mini_run(where: str, run: MiniRun) -> RecordedRun:
-    """Return a trajectory of mini-SWE-agent. A block of shell in a reply is a call, and the next message is its answer; the
-    message that ends the trial is an answer too. The return code in the answer says whether the call failed."""
-    turns, waiting = list[RecordedTurn](), ""
+def mini_run(file_name: str, run: MiniRun) -> RecordedRun:
+    """Return a trajectory of mini-SWE-agent as a trial.
+
+    A block of shell commands in a reply is a call, and the next message is its answer. The message that ends the trial is
+    also an answer. The return code in the answer says whether the call failed.
+    """
+    turns, open_id = list[RecordedTurn](), ""
     for number, message in enumerate(run.messages):
         text = message.content or ""
-        if answered := message.tool_call_id or (waiting if message.role in ("user", "tool", "exit") else ""):
+        if answered := message.tool_call_id or (open_id if message.role in ("user", "tool", "exit") else ""):
             code = MINI_CODE.match(text)
             turns.append(RecordedTurn("tool", text, answers=answered, failed=bool(int(code.group(1))) if code else None))
-            waiting = waiting if answered != waiting else ""
+            open_id = open_id if answered != open_id else ""
             continue
         commands = MINI_COMMAND.findall(text) if message.role == AGENT and not message.tool_calls else []
         block = [AskedCall(str(number), "shell", {"command": commands[0].strip()})] if len(commands) == 1 else []
-        asked = (*block, *asked_in(message.tool_calls))
-        waiting = asked[-1].id if asked else ""
-        turns.append(RecordedTurn(message.role, text, asked))
-    name = run.instance_id or name_of(where, ".traj.json")
-    return RecordedRun("mini-SWE-agent", (trial_of(where, turns, name, "0"),), run.model or "")
+        calls = (*block, *calls_in_message(message.tool_calls))
+        open_id = calls[-1].id if calls else ""
+        turns.append(RecordedTurn(message.role, text, calls))
+    name = run.instance_id or name_of(file_name, ".traj.json")
+    return RecordedRun("mini-SWE-agent", (trial_of(file_name, turns, name, "0"),), run.model or "")
 
 
 FORMATS = (

@@ -10,7 +10,7 @@ from pydantic import AliasChoices, AliasPath, Field, TypeAdapter
 
 from bench.common.bounds import Many
 from bench.common.errors import ResultsError, one_line
-from bench.elsewhere.formats.members import Arguments, ChatMessage, ItemId, Read, asked_in
+from bench.elsewhere.formats.members import Arguments, ChatMessage, ItemId, Read, calls_in_message
 from bench.elsewhere.formats.part import RecordedFormat
 from bench.elsewhere.trials import AGENT, AskedCall, RecordedRun, RecordedTrial, RecordedTurn, require_unique, trial_of
 from bench.record.messages import MessageRole
@@ -35,14 +35,15 @@ class TauTrial(Read):
     traj: Many[TauMessage]
 
 
-def tau_run(where: str, values: Sequence[TauTrial]) -> RecordedRun:
+def tau_run(file_name: str, values: Sequence[TauTrial]) -> RecordedRun:
     """Return the trials of tau-bench. If the file has the parts of a composed reward, the reward itself is not read."""
-    return RecordedRun("tau-bench", require_unique(where, (_tau_trial(where, trial) for trial in values)))
+    return RecordedRun("tau-bench", require_unique(file_name, (_tau_trial(file_name, trial) for trial in values)))
 
 
-def _tau_trial(where: str, trial: TauTrial) -> RecordedTrial:
+def _tau_trial(file_name: str, trial: TauTrial) -> RecordedTrial:
+    """Return a trial of tau-bench in the common form."""
     return trial_of(
-        where,
+        file_name,
         [_tau_turn(message) for message in trial.traj],
         trial.task_id,
         trial.trial,
@@ -53,13 +54,15 @@ def _tau_trial(where: str, trial: TauTrial) -> RecordedTrial:
 
 
 def _tau_turn(message: TauMessage) -> RecordedTurn:
+    """Return a message of tau-bench in the common form."""
     text = message.content or ""
     if message.role != "tool":
-        return RecordedTurn(message.role, text, asked_in(message.tool_calls))
+        return RecordedTurn(message.role, text, calls_in_message(message.tool_calls))
     return RecordedTurn("tool", text, answers=message.tool_call_id or "", tool=message.name, failed=text.startswith("Error"))
 
 
 def _expected_calls(actions: Sequence[TauAction] | None) -> tuple[tuple[str, Any], ...] | None:
+    """Return the calls that lead to the right state; None if the file does not name them."""
     return None if actions is None else tuple((action.name, action.arguments) for action in actions)
 
 
@@ -102,32 +105,33 @@ class Tau2Run(Read):
     simulations: Many[Tau2Simulation]
 
 
-def tau2_run(where: str, run: Tau2Run) -> RecordedRun:
+def tau2_run(file_name: str, run: Tau2Run) -> RecordedRun:
     """Return the trials of tau2-bench. If a simulation has no trial number, its own id takes the place of the number."""
     tasks = {task.id: task.actions for task in run.tasks}
     ids = Counter(simulation.id for simulation in run.simulations)
     if twice := next((id_ for id_, count in ids.items() if count > 1), None):
-        raise ResultsError(f"{where}: the simulation {one_line(twice, 60)} stands {ids[twice]} times")
+        raise ResultsError(f"{file_name}: the simulation {one_line(twice, 60)} stands {ids[twice]} times")
     trials = (
         trial_of(
-            where,
-            [turn for message in each.messages for turn in _tau2_turns(message)],
-            each.task_id or each.id,
-            each.trial if each.trial is not None else each.id,
-            solved=None if each.reward is None else each.reward > 1 - 1e-6,
-            state=each.state,
-            expected=_expected_calls(tasks.get(each.task_id)),
+            file_name,
+            [turn for message in simulation.messages for turn in _tau2_turns(message)],
+            simulation.task_id or simulation.id,
+            simulation.trial if simulation.trial is not None else simulation.id,
+            solved=None if simulation.reward is None else simulation.reward > 1 - 1e-6,
+            state=simulation.state,
+            expected=_expected_calls(tasks.get(simulation.task_id)),
         )
-        for each in run.simulations
+        for simulation in run.simulations
     )
-    return RecordedRun("tau2-bench", require_unique(where, trials), run.model or "")
+    return RecordedRun("tau2-bench", require_unique(file_name, trials), run.model or "")
 
 
 def _tau2_turns(message: Tau2Message) -> Iterator[RecordedTurn]:
+    """Yield the turns of a message of tau2-bench, whose tool message can contain several answers."""
     if message.role != "tool":
-        asked = tuple(AskedCall(call.id, call.name, call.arguments, call.requestor) for call in message.tool_calls or ())
+        calls = tuple(AskedCall(call.id, call.name, call.arguments, call.requestor) for call in message.tool_calls or ())
         usage = None if message.asked_tokens is None else (message.asked_tokens, message.answered_tokens)
-        yield RecordedTurn(message.role, message.content or "", asked, provider=usage if message.role == AGENT else None)
+        yield RecordedTurn(message.role, message.content or "", calls, provider=usage if message.role == AGENT else None)
     for answer in message.tool_messages or ((message,) if message.role == "tool" else ()):
         text = answer.content or ""
         failed = text.startswith("Error") if answer.error is None else answer.error

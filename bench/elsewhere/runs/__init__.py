@@ -1,7 +1,7 @@
 """Single runs, read as steps: trajectories of ATIF, traces of OpenTelemetry's GenAI spans and of platforms, and sessions of
 coding agents.
 
-`reading` opens a file and picks the reader of its form. A reader adds calls of a model to a `RunInMaking` (`steps`), the common
+`reading` opens a file and picks the reader of its form. A reader adds calls of a model to a `RunBuilder` (`steps`), the common
 form, and counts there what it leaves out. A further form is a further reader.
 """
 

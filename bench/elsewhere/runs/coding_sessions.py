@@ -1,4 +1,4 @@
-"""Sessions of coding agents, a line for each event: those of Claude Code (`~/.claude/projects`) and of Codex
+"""Sessions of coding agents, with one line for each event: sessions of Claude Code (`~/.claude/projects`) and of Codex
 (`~/.codex/sessions`)."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.elsewhere.runs.messages import ImportedMessage, as_text, message_of, tables_in
 from bench.elsewhere.runs.spans import nanoseconds
-from bench.elsewhere.runs.steps import OpenCall, RunInMaking, StepCost, as_shown
+from bench.elsewhere.runs.steps import OpenCall, RunBuilder, StepCost, as_shown
 
 CODEX = ("session_meta", "response_item", "event_msg", "turn_context")
 CLAUDE_TOKENS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
@@ -27,25 +27,29 @@ def is_codex_line(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("payload"), dict) and value.get("type") in CODEX
 
 
-def add_session(lines: Sequence[Mapping[str, Any]], run: RunInMaking) -> None:
+def add_session(lines: Sequence[Mapping[str, Any]], run: RunBuilder) -> None:
     """Add the steps of a session."""
     _Session(run).read(_claude(lines, run) if any(map(is_claude_line, lines)) else _codex(lines, run))
 
 
 class SessionTurn:
-    """What one line adds: words that the model is shown, or a part of a reply. `reply` names the reply that the part is of."""
+    """The addition of one line of a session: words that the model is shown, or a part of a reply. `reply` identifies the
+    reply of the part."""
 
-    def __init__(self, at: float, reply: str, message: ImportedMessage, cost: StepCost | None = None):
-        self.at, self.reply, self.message, self.cost = at, reply, message, cost
+    def __init__(self, time: float, reply: str, message: ImportedMessage, cost: StepCost | None = None):
+        self.time, self.reply, self.message, self.cost = time, reply, message, cost
         self.results: list[tuple[str, str, bool | None]] = []
 
 
 class _Session:
-    def __init__(self, run: RunInMaking):
+    """Adds the turns of a session to a run."""
+
+    def __init__(self, run: RunBuilder):
         self.run, self.new = run, list[str]()
         self.parts, self.began = list[SessionTurn](), 0.0
 
     def read(self, turns: Iterator[SessionTurn]) -> None:
+        """Add all turns."""
         for turn in turns:
             if self.parts and turn.reply != self.parts[0].reply:
                 self._end_reply()
@@ -53,20 +57,20 @@ class _Session:
                 self.parts.append(turn)
                 continue
             for id_, text, failed in turn.results:
-                self.run.answer(id_, text, failed, turn.at)
+                self.run.answer(id_, text, failed, turn.time)
             if turn.message.text:
                 self.new.append(as_shown(turn.message.role, turn.message.text))
-            self.began = turn.at
+            self.began = turn.time
         if self.parts:
             self._end_reply()
 
     def _end_reply(self) -> None:
-        """Add the reply that its parts make."""
+        """Add the reply that consists of the collected parts."""
         calls = [call for part in self.parts for call in part.message.calls]
         text = "\n".join(part.message.text for part in self.parts if part.message.text)
         last = self.parts[-1]
         counted = [part.cost.tokens for part in self.parts if part.cost and part.cost.tokens is not None]
-        cost = StepCost(counted[-1] if counted else None, None, self.began, last.at)
+        cost = StepCost(counted[-1] if counted else None, None, self.began, last.time)
         steps = len(self.run.steps)
         words = ImportedMessage("assistant", text, tuple(calls)).words
         if words:
@@ -76,43 +80,47 @@ class _Session:
         self.parts = []
 
 
-def _claude(lines: Sequence[Mapping[str, Any]], run: RunInMaking) -> Iterator[SessionTurn]:
+def _claude(lines: Sequence[Mapping[str, Any]], run: RunBuilder) -> Iterator[SessionTurn]:
+    """Yield the turns of a session of Claude Code."""
     for number, line in enumerate(lines):
         if not is_claude_line(line):
             run.left_out[f"line of type '{str(line.get('type', ''))[:40]}'"] += 1
             continue
         if line.get("isSidechain"):
             run.left_out["line of a subagent's thread, read in its place"] += 1
-        message, at = line["message"], _seconds(line.get("timestamp"))
+        message, time = line["message"], _seconds(line.get("timestamp"))
         if line["type"] == "assistant":
             read, usage = message_of(message, run.left_out, "assistant"), message.get("usage")
             counts = [usage.get(name) for name in CLAUDE_TOKENS] if isinstance(usage, dict) else []
-            known = [count for count in counts if isinstance(count, int) and count >= 0]
-            _begin(read.calls, at)
-            yield SessionTurn(at, str(message.get("id") or number), read, StepCost(sum(known) if known else None))
+            counted = [count for count in counts if isinstance(count, int) and count >= 0]
+            for call in read.calls:
+                call.began = time
+            yield SessionTurn(time, str(message.get("id") or number), read, StepCost(sum(counted) if counted else None))
             continue
-        turn = SessionTurn(at, "", message_of(message, run.left_out))
+        turn = SessionTurn(time, "", message_of(message, run.left_out))
         parts = {str(part.get("tool_use_id")): part for part in tables_in(message.get("content"))}
         turn.results = [(id_, text, _is_error(parts.get(id_))) for id_, text in turn.message.results]
         yield turn
 
 
 def _is_error(part: Mapping[str, Any] | None) -> bool | None:
+    """Return whether the part of a tool's result says that the tool failed; None if it does not say."""
     return part["is_error"] if part and isinstance(part.get("is_error"), bool) else None
 
 
-def _codex(lines: Sequence[Mapping[str, Any]], run: RunInMaking) -> Iterator[SessionTurn]:
+def _codex(lines: Sequence[Mapping[str, Any]], run: RunBuilder) -> Iterator[SessionTurn]:
+    """Yield the turns of a session of Codex."""
     replies, codes = 0, _exit_codes(lines)
     for line in lines:
-        item, at = line.get("payload"), _seconds(line.get("timestamp"))
+        item, time = line.get("payload"), _seconds(line.get("timestamp"))
         kind = item.get("type") if isinstance(item, dict) else None
         if not isinstance(item, dict) or not isinstance(kind, str) or line.get("type") not in ("response_item", "event_msg"):
             continue
         if kind == "token_count" and isinstance(info := item.get("info"), dict):
             usage = info.get("last_token_usage")
             counts = [usage.get(name) for name in ("input_tokens", "output_tokens")] if isinstance(usage, dict) else []
-            known = [count for count in counts if isinstance(count, int) and count >= 0]
-            yield SessionTurn(at, f"{replies}", ImportedMessage("assistant", ""), StepCost(sum(known) if known else None))
+            counted = [count for count in counts if isinstance(count, int) and count >= 0]
+            yield SessionTurn(time, f"{replies}", ImportedMessage("assistant", ""), StepCost(sum(counted) if counted else None))
         elif line["type"] == "event_msg":
             continue
         elif kind in CODEX_RESULTS:
@@ -122,24 +130,26 @@ def _codex(lines: Sequence[Mapping[str, Any]], run: RunInMaking) -> Iterator[Ses
             text = as_text(inner.get("content", output)) if output is not None else ""
             id_ = str(item.get("call_id", ""))
             failed = codes.get(id_, not inner["success"] if isinstance(inner.get("success"), bool) else None)
-            turn = SessionTurn(at, "", ImportedMessage("tool", text))
+            turn = SessionTurn(time, "", ImportedMessage("tool", text))
             turn.results = [(id_, text, failed)]
             yield turn
         elif kind in CODEX_CALLS:
-            given = next((item[key] for key in ("arguments", "input", "action") if item.get(key) is not None), "")
-            call = OpenCall(str(item.get("call_id") or ""), str(item.get("name") or "local_shell"), as_text(given), began=at)
-            yield SessionTurn(at, f"{replies}", ImportedMessage("assistant", "", (call,)))
+            call_input = next((item[key] for key in ("arguments", "input", "action") if item.get(key) is not None), "")
+            call = OpenCall(
+                str(item.get("call_id") or ""), str(item.get("name") or "local_shell"), as_text(call_input), began=time
+            )
+            yield SessionTurn(time, f"{replies}", ImportedMessage("assistant", "", (call,)))
         elif kind == "message":
             message = message_of(item, run.left_out)
             is_reply = message.role == "assistant"
             replies += not is_reply
-            yield SessionTurn(at, f"{replies}" if is_reply else "", message)
+            yield SessionTurn(time, f"{replies}" if is_reply else "", message)
         else:
             run.left_out[f"item of type '{kind[:40]}'"] += 1
 
 
 def _exit_codes(lines: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
-    """Return of each command that ended, by its call's id, whether it failed."""
+    """Return whether each finished command failed, by the id of its call."""
     ends = [line["payload"] for line in lines if isinstance(line.get("payload"), dict)]
     return {
         str(end.get("call_id")): end["exit_code"] != 0
@@ -148,12 +158,8 @@ def _exit_codes(lines: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
     }
 
 
-def _begin(calls: Sequence[OpenCall], at: float) -> None:
-    for call in calls:
-        call.began = at
-
-
 def _seconds(text: Any) -> float:
+    """Return a time in seconds; 0 if the text is no time."""
     try:
         return nanoseconds(datetime.fromisoformat(text)) / 1e9 if isinstance(text, str) else 0.0
     except (ValueError, OverflowError):

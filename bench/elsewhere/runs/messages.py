@@ -1,7 +1,7 @@
-"""A message of a model's prompt or reply, in the various forms in which recorders write it.
+"""The messages of a model's prompt or reply, in the various forms that recording programs write.
 
-The forms are those of OpenTelemetry's semantic conventions (a role and parts, or a role and content), of OpenInference
-(`message.content`, `message_content.text`), and of the providers' own interfaces, which recorders copy.
+The forms are OpenTelemetry's semantic conventions (a role and parts, or a role and content), OpenInference
+(`message.content`, `message_content.text`), and the providers' own interfaces, which recording programs copy.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MEDIA = (
 
 @dataclass(frozen=True)
 class ImportedMessage:
-    """A message: its role, its text, the tool calls in it, and the results in it by the ids of their calls."""
+    """A message: its role, its text, its tool calls, and the results in it with the ids of their calls."""
 
     role: str
     text: str
@@ -53,7 +53,7 @@ class ImportedMessage:
 
     @property
     def words(self) -> str:
-        """The whole text that a model reads or wrote: the text of the message, then its tool calls."""
+        """The whole text that a model reads or writes: the text of the message, then its tool calls."""
         return "\n".join(filter(None, (self.text, *(f"{call.tool}({call.arguments})" for call in self.calls))))
 
 
@@ -69,7 +69,7 @@ def message_of(value: Any, left_out: Counter[str], role: str = "user") -> Import
         value = {"content": value}
     value = unwrap(value)
     texts, calls, results = list[str](), list[OpenCall](), list[tuple[str, str]]()
-    for part in _parts(value):
+    for part in _parts_of(value):
         kind = _kind(part)
         if kind in CALLS:
             calls.append(_call(part))
@@ -91,7 +91,7 @@ def message_of(value: Any, left_out: Counter[str], role: str = "user") -> Import
     return ImportedMessage(ROLES.get(role, role), text, tuple(calls), tuple(results))
 
 
-def _parts(value: Mapping[str, Any]) -> Iterator[Any]:
+def _parts_of(value: Mapping[str, Any]) -> Iterator[Any]:
     """Yield the parts of a message, or its content, or the message itself if it is a part."""
     content = next((value[key] for key in ("parts", "content", "contents") if value.get(key) not in (None, "", [])), None)
     if _kind(value) in (*CALLS, *RESULTS):
@@ -107,9 +107,11 @@ def _parts(value: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def are_parts(value: Any) -> bool:
-    """Whether a value is a list of message parts. A list of tables can also be plain data."""
-    known = {*TEXTS[:-1], *CALLS, *RESULTS, *THOUGHTS, *SERVER, *MEDIA}
-    return isinstance(value, list) and bool(value) and all(isinstance(part, dict) and _kind(part) in known for part in value)
+    """Return whether a value is a list of message parts. A list of tables can also be plain data."""
+    known_kinds = {*TEXTS[:-1], *CALLS, *RESULTS, *THOUGHTS, *SERVER, *MEDIA}
+    return (
+        isinstance(value, list) and bool(value) and all(isinstance(part, dict) and _kind(part) in known_kinds for part in value)
+    )
 
 
 def _kind(part: Any) -> str:
@@ -144,23 +146,24 @@ def _text(part: Any, kind: str, left_out: Counter[str]) -> str:
 
 
 def _call(part: Mapping[str, Any]) -> OpenCall:
-    inner = _inside(part, "function", "function_call", "functionCall")
-    given = next((inner[key] for key in ("arguments", "args", "input", "parameters") if inner.get(key) is not None), "")
+    """Return the tool call in a part."""
+    inner = _with_inner_fields(part, "function", "function_call", "functionCall")
+    arguments = next((inner[key] for key in ("arguments", "args", "input", "parameters") if inner.get(key) is not None), "")
     name = first_text(inner, "name", "toolName", "function_name", "function.name") or "tool"
-    given = given if given != "" else inner.get("function.arguments", "")
-    return OpenCall(first_text(inner, "id", "toolCallId", "call_id", "tool_call_id"), name, as_text(given))
+    arguments = arguments if arguments != "" else inner.get("function.arguments", "")
+    return OpenCall(first_text(inner, "id", "toolCallId", "call_id", "tool_call_id"), name, as_text(arguments))
 
 
 def _result(part: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the id of a tool's call, and its result."""
-    inner = _inside(part, "function_response", "functionResponse")
+    """Return the id of a tool call, and its result."""
+    inner = _with_inner_fields(part, "function_response", "functionResponse")
     names = ("response", "result", "content", "output", "value")
     value = next((inner[name] for name in names if inner.get(name) is not None), "")
     return first_text(inner, "id", "tool_call_id", "tool_use_id", "call_id", "toolCallId"), text_of_result(value)
 
 
-def _inside(part: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    """Return the fields of a part, together with the fields of the table that the part holds under one of these names."""
+def _with_inner_fields(part: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    """Return the fields of a part, and the fields of the table under one of these names in the part."""
     inner: Mapping[str, Any] = next((part[name] for name in names if isinstance(part.get(name), dict)), {})
     return {**part, **inner}
 
@@ -186,7 +189,7 @@ def unwrap(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def first_text(value: Mapping[str, Any], *names: str) -> str:
-    """Return the first of these fields that is a text with words, or a number, as a text."""
+    """Return the first of these fields that is a nonempty text, or a number, as a text."""
     for name in names:
         inner = value.get(name)
         if isinstance(inner, dict):
@@ -197,17 +200,17 @@ def first_text(value: Mapping[str, Any], *names: str) -> str:
 
 
 def tables_in(value: Any) -> list[dict[str, Any]]:
-    """Return the tables in a list. A value that is no list has none."""
+    """Return the tables in a list. A value that is no list contains none."""
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
 def as_text(value: Any) -> str:
-    """Return a text as it is, and any other value as its JSON."""
+    """Return a text unchanged, and any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def value_of(text: Any) -> Any:
-    """Return what a text of JSON holds. A text that is no JSON, such as one that was cut off, is returned as it is."""
+    """Return the value of a JSON text. A text that is no JSON, for example because it was cut off, is returned unchanged."""
     if (
         not isinstance(text, str)
         or text.lstrip()[:1] not in ("[", "{", '"')

@@ -1,5 +1,5 @@
-"""Traces as platforms export them, read as spans with OpenTelemetry's names: the OpenAI Agents SDK's own log, Langfuse,
-LangSmith, and MLflow. A field of a platform is renamed; what it holds is read as in any other span."""
+"""Traces that platforms export, read as spans with OpenTelemetry's names: the OpenAI Agents SDK's own log, Langfuse,
+LangSmith and MLflow. The fields of a platform are renamed; their values are read as in any other span."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LISTS = ("observations", "data", "spans", "runs")
 
 
 def is_of_platform(value: Any) -> bool:
-    """Whether a value is a span of a platform, or holds a list of such, so that `platform_spans` reads it."""
+    """Return whether a value is a span of a platform, or contains a list of spans, so that `platform_spans` can read it."""
     return any(True for _ in _rows(value, ""))
 
 
@@ -33,17 +33,17 @@ def platform_spans(value: Any) -> Iterator[TracedSpan]:
 
 
 def _rows(value: Any, trace: str, depth: int = 0) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Yield each table that is a span, with the id of the trace that it stands in."""
+    """Yield each table that is a span, with the id of its trace."""
     if not isinstance(value, dict) or depth > MOST_NESTED:
         return
     if _is_span(value):
-        trace = _text(value, "trace_id", "traceId") or trace or _text(value, "id")
+        trace = _first_text(value, "trace_id", "traceId") or trace or _first_text(value, "id")
         yield value, trace
         for child in tables_in(value.get("child_runs")):
             yield from _rows(child, trace, depth + 1)
         return
     about = {**value, **_table(value.get("trace")), **_table(value.get("info"))}
-    trace = _text(about, "trace_id", "request_id", "id")
+    trace = _first_text(about, "trace_id", "request_id", "id")
     for holder in (value, _table(value.get("data"))):
         for name in LISTS:
             for row in tables_in(holder.get(name)):
@@ -52,6 +52,7 @@ def _rows(value: Any, trace: str, depth: int = 0) -> Iterator[tuple[Mapping[str,
 
 
 def _is_span(value: Mapping[str, Any]) -> bool:
+    """Return whether a table is a span of a known platform."""
     return (
         "span_data" in value
         or ("startTime" in value and "traceId" in value and "type" in value)
@@ -61,23 +62,27 @@ def _is_span(value: Mapping[str, Any]) -> bool:
 
 
 def _is_mlflow(value: Mapping[str, Any]) -> bool:
+    """Return whether a table is a span of MLflow."""
     attributes = value.get("attributes")
     return isinstance(attributes, dict) and any(str(key).startswith("mlflow.span") for key in attributes)
 
 
 def _span(row: Mapping[str, Any], trace: str) -> TracedSpan:
+    """Return a table as a span with OpenTelemetry's names."""
     attributes = _table(row.get("attributes"))
     fields = {**row, **_table(row.get("span_data"))}
     if attributes:
         fields |= {name: value_of(attributes.get(f"mlflow.{key}")) for name, key in MLFLOW.items()}
-    word = _text(fields, "run_type", "type")
+    word = _first_text(fields, "run_type", "type")
     kind = KINDS.get(word.lower(), word.lower())
-    name = _text(fields, "name")
+    name = _first_text(fields, "name")
     failed = _has_failed(fields)
-    id_ = _text({**row, **_table(row.get("context"))}, "span_id", "id")
-    parent = _text(row, "parent_id", "parentObservationId", "parent_run_id", "parent_span_id")
+    id_ = _first_text({**row, **_table(row.get("context"))}, "span_id", "id")
+    parent = _first_text(row, "parent_id", "parentObservationId", "parent_run_id", "parent_span_id")
     begin, end = (_time(row, *names) for names in (BEGAN, ENDED))
-    read = _tool(fields, name, failed) if kind == "execute_tool" else _call(fields) if kind == "chat" else {}
+    read = (
+        _tool_attributes(fields, name, failed) if kind == "execute_tool" else _call_attributes(fields) if kind == "chat" else {}
+    )
     return TracedSpan(trace, id_, parent, name, begin, {"gen_ai.operation.name": kind or "span", **read}, [], end, failed)
 
 
@@ -86,54 +91,64 @@ BEGAN = ("started_at", "startTime", "start_time", "start_time_unix_nano", "start
 ENDED = ("ended_at", "endTime", "end_time", "end_time_unix_nano", "end_time_ns")
 
 
-def _tool(fields: Mapping[str, Any], name: str, failed: bool | None) -> dict[str, Any]:
-    given, result = _field(fields, "input", "inputs"), _field(fields, "output", "outputs")
-    if isinstance(given, dict) and len(given) == 1 and isinstance(given.get("input"), str | dict):
-        given = given["input"]  # LangChain writes the arguments as one text
+def _tool_attributes(fields: Mapping[str, Any], name: str, failed: bool | None) -> dict[str, Any]:
+    """Return the attributes of a tool's span."""
+    arguments, result = _field(fields, "input", "inputs"), _field(fields, "output", "outputs")
+    if isinstance(arguments, dict) and len(arguments) == 1 and isinstance(arguments.get("input"), str | dict):
+        arguments = arguments["input"]  # LangChain writes the arguments as one text
     if isinstance(result, dict) and len(result) == 1 and "output" in result:
         result = result["output"]
     if isinstance(result, dict) and "tool_call_id" in result and "content" in result:
         result = result["content"]
     if failed and result in (None, "", {}):
-        result = _problem(fields)
+        result = _error_text(fields)
     answer = {} if result is None else {"gen_ai.tool.call.result": result}
-    return {"gen_ai.tool.name": name, "gen_ai.tool.call.arguments": "" if given is None else given, **answer}
+    return {"gen_ai.tool.name": name, "gen_ai.tool.call.arguments": "" if arguments is None else arguments, **answer}
 
 
-def _call(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _call_attributes(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of the span of a model's call."""
     usage = next(filter(None, (_table(fields.get(key)) for key in ("usage", "usageDetails", "usage_metadata"))), _table(None))
     outputs = _field(fields, "output", "outputs")
     if isinstance(outputs, dict) and isinstance(outputs.get("generations"), list):
-        outputs = _of_langchain(outputs["generations"])
+        outputs = _langchain_messages(outputs["generations"])
     read = {
-        "gen_ai.input.messages": _plain(_field(fields, "input", "inputs")),
+        "gen_ai.input.messages": _plain_messages(_field(fields, "input", "inputs")),
         "gen_ai.output.messages": outputs,
-        "gen_ai.usage.input_tokens": _first(usage, "input_tokens", "input", "promptTokens", "prompt_tokens")
-        or _first(fields, "prompt_tokens", "promptTokens"),
-        "gen_ai.usage.output_tokens": _first(usage, "output_tokens", "output", "completionTokens", "completion_tokens")
-        or _first(fields, "completion_tokens", "completionTokens"),
-        "gen_ai.usage.cost": _first(
+        "gen_ai.usage.input_tokens": _first_number(usage, "input_tokens", "input", "promptTokens", "prompt_tokens")
+        or _first_number(fields, "prompt_tokens", "promptTokens"),
+        "gen_ai.usage.output_tokens": _first_number(usage, "output_tokens", "output", "completionTokens", "completion_tokens")
+        or _first_number(fields, "completion_tokens", "completionTokens"),
+        "gen_ai.usage.cost": _first_number(
             {**fields, **_table(fields.get("costDetails"))}, "calculatedTotalCost", "total_cost", "totalCost", "total"
         ),
     }
     return {name: value for name, value in read.items() if value not in (None, "", [], {})}
 
 
-def _of_langchain(generations: Any) -> Any:
-    """Return the messages of LangChain's generations, which stand in a list of lists."""
-    flat = [each for row in generations for each in (row if isinstance(row, list) else [row]) if isinstance(each, dict)]
-    return [_plain_message(each.get("message") or {"content": each.get("text", "")}) for each in flat]
+def _langchain_messages(generations: Any) -> Any:
+    """Return the messages of LangChain's generations, which are in a list of lists."""
+    generations_flat = [
+        generation
+        for row in generations
+        for generation in (row if isinstance(row, list) else [row])
+        if isinstance(generation, dict)
+    ]
+    return [
+        _plain_message(generation.get("message") or {"content": generation.get("text", "")}) for generation in generations_flat
+    ]
 
 
-def _plain(value: Any) -> Any:
-    """Return messages without LangChain's form for storing objects."""
+def _plain_messages(value: Any) -> Any:
+    """Return messages without LangChain's serialization format."""
     if isinstance(value, dict) and isinstance(value.get("messages"), list):
         value = value["messages"]
         value = value[0] if len(value) == 1 and isinstance(value[0], list) else value
-    return [_plain_message(each) for each in value] if isinstance(value, list) else value
+    return [_plain_message(message) for message in value] if isinstance(value, list) else value
 
 
 def _plain_message(value: Any) -> Any:
+    """Return a message without LangChain's serialization format."""
     if not isinstance(value, dict):
         return value
     if value.get("lc") and isinstance(value.get("kwargs"), dict):
@@ -145,6 +160,7 @@ def _plain_message(value: Any) -> Any:
 
 
 def _has_failed(fields: Mapping[str, Any]) -> bool | None:
+    """Return whether a span failed; None if it does not say."""
     status = fields.get("status")
     code = status.get("code") if isinstance(status, dict) else status or fields.get("status_code")
     word = str(code or "").upper().removeprefix("STATUS_CODE_")
@@ -153,30 +169,35 @@ def _has_failed(fields: Mapping[str, Any]) -> bool | None:
     return False if word in ("OK", "SUCCESS") else None
 
 
-def _problem(fields: Mapping[str, Any]) -> str:
+def _error_text(fields: Mapping[str, Any]) -> str:
+    """Return the text of a span's error."""
     status = _table(fields.get("status"))
     error = fields.get("error") or fields.get("statusMessage") or status.get("message") or fields.get("status_message") or ""
     return as_text(error.get("message", error)) if isinstance(error, dict) else as_text(error)
 
 
 def _field(fields: Mapping[str, Any], *names: str) -> Any:
+    """Return the value of the first of these fields that is set."""
     return value_of(next((fields[name] for name in names if fields.get(name) is not None), None))
 
 
 def _table(value: Any) -> Mapping[str, Any]:
+    """Return a value that is a table; otherwise an empty table."""
     return value if isinstance(value, dict) else {}
 
 
-def _first(fields: Mapping[str, Any], *names: str) -> Any:
+def _first_number(fields: Mapping[str, Any], *names: str) -> Any:
+    """Return the first of these fields that is a number."""
     return next((fields[name] for name in names if isinstance(fields.get(name), int | float)), None)
 
 
-def _text(fields: Mapping[str, Any], *names: str) -> str:
+def _first_text(fields: Mapping[str, Any], *names: str) -> str:
+    """Return the first of these fields that is a text."""
     return next((fields[name] for name in names if isinstance(fields.get(name), str) and fields[name]), "")
 
 
 def _time(fields: Mapping[str, Any], *names: str) -> int:
-    """Return a time in nanoseconds, 0 if it is not known. A number is of seconds, milliseconds or nanoseconds, by its size."""
+    """Return a time in nanoseconds; 0 if it is unknown. A number counts seconds, milliseconds or nanoseconds, by its size."""
     value = next((fields[name] for name in names if fields.get(name) not in (None, "")), None)
     if isinstance(value, str):
         try:

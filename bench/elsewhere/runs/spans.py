@@ -23,7 +23,7 @@ LONG_ID = 24
 
 @dataclass(frozen=True)
 class SpanEvent:
-    """An event of a span, or a log record of it. `fields` are its attributes, and what its body holds."""
+    """An event of a span, or a log record of the span. `fields` are its attributes and the content of its body."""
 
     name: str
     fields: Mapping[str, Any]
@@ -31,8 +31,12 @@ class SpanEvent:
 
 @dataclass(frozen=True)
 class TracedSpan:
-    """A span, with its attributes by name. `start` and `end` are nanoseconds, 0 if not known; `failed` is what its status
-    says, None if it says nothing; `error` is what its status says of the error."""
+    """A span with its attributes by name.
+
+    start, end   the times in nanoseconds, 0 if unknown
+    failed       whether the status says that the span failed; None if it does not say
+    error        the error in the status
+    """
 
     trace: str
     id: str
@@ -171,27 +175,31 @@ OTLP = ("resourceSpans", "resource_spans", "batches", "resourceLogs", "resource_
 
 
 def holds_spans(value: Any) -> bool:
-    """Whether a value is in a form that `spans_of` reads."""
+    """Return whether a value has a form that `spans_of` can read."""
     return isinstance(value, dict) and (
         any(key in value for key in OTLP) or _is_jaeger(value) or _is_written(value) or _is_of_go(value)
     )
 
 
 def _is_jaeger(value: Mapping[str, Any]) -> bool:
+    """Return whether a value is Jaeger's JSON."""
     data = value.get("data")
     return isinstance(data, list) and bool(data) and isinstance(data[0], dict) and "spans" in data[0]
 
 
 def _is_written(value: Mapping[str, Any]) -> bool:
+    """Return whether a value is a span of the console exporter or of Phoenix."""
     return isinstance(value.get("context"), dict) and "trace_id" in value["context"]
 
 
 def _is_of_go(value: Mapping[str, Any]) -> bool:
+    """Return whether a value is a span of OpenTelemetry's exporter for Go."""
     return isinstance(value.get("SpanContext"), dict) and "TraceID" in value["SpanContext"]
 
 
 def spans_of(values: Sequence[dict[str, Any]], left_out: Counter[str]) -> list[TracedSpan]:
-    """Return the spans of a file's values. A log record becomes an event of its span. A span that stands twice is read once."""
+    """Return the spans in a file's values. A log record becomes an event of its span. A span that is in the file twice is
+    read once."""
     spans, logs = dict[tuple[str, str, int], TracedSpan](), defaultdict[tuple[str, str], list[SpanEvent]](list)
     for value in values:
         for span in _spans(value, logs):
@@ -208,6 +216,7 @@ def spans_of(values: Sequence[dict[str, Any]], left_out: Counter[str]) -> list[T
 
 
 def _spans(value: dict[str, Any], logs: defaultdict[tuple[str, str], list[SpanEvent]]) -> Iterator[TracedSpan]:
+    """Yield the spans of one value, and add its log records to `logs`."""
     if _is_jaeger(value):
         for trace in JaegerTraces.model_validate(value).data:
             yield from map(_of_jaeger, trace.spans)
@@ -227,6 +236,7 @@ def _spans(value: dict[str, Any], logs: defaultdict[tuple[str, str], list[SpanEv
 
 
 def _of_otlp(span: OtlpSpan) -> TracedSpan:
+    """Return a span in OTLP's JSON in the common form."""
     events = [SpanEvent(event.name, attributes_of(event.attributes)) for event in span.events]
     trace, id_, parent = hex_id(span.trace), hex_id(span.id), hex_id(span.parent)
     attributes = attributes_of(span.attributes)
@@ -235,6 +245,7 @@ def _of_otlp(span: OtlpSpan) -> TracedSpan:
 
 
 def _of_log(log: OtlpLog) -> SpanEvent:
+    """Return a log record as an event."""
     attributes = attributes_of(log.attributes)
     body = plain(log.body)
     fields = body if isinstance(body, dict) else {} if body is None else {"content": body}
@@ -242,17 +253,18 @@ def _of_log(log: OtlpLog) -> SpanEvent:
 
 
 def _of_jaeger(span: JaegerSpan) -> TracedSpan:
+    """Return a span of Jaeger in the common form."""
     events = [attributes_of(log.fields) for log in span.logs]
-    named = [SpanEvent(str(fields.get("event", "")), fields) for fields in events]
+    span_events = [SpanEvent(str(fields.get("event", "")), fields) for fields in events]
     parent = span.references[0].span if span.references else ""
     tags, start = attributes_of(span.tags), span.start * 1000
     failed = failed_by(tags.get("otel.status_code") or ("ERROR" if tags.get("error") in (True, "true") else ""), tags)
     ids, error = (span.trace, span.id, parent), str(tags.get("otel.status_description") or "")
-    return TracedSpan(*ids, span.name, start, tags, named, start + span.duration * 1000, failed, error)
+    return TracedSpan(*ids, span.name, start, tags, span_events, start + span.duration * 1000, failed, error)
 
 
 def _of_go(span: GoSpan) -> TracedSpan:
-    """Return a span that OpenTelemetry's exporter for Go writes to its output."""
+    """Return a span of OpenTelemetry's exporter for Go in the common form."""
     status = {"status_code": "ERROR" if span.status.get("Code") == "Error" else "UNSET", **span.status}
     return _of_written(
         WrittenSpan(
@@ -270,15 +282,16 @@ def _of_go(span: GoSpan) -> TracedSpan:
 
 
 def _of_pairs(pairs: Any) -> dict[str, Any]:
-    """Return attributes by name, as Go writes their keys and values."""
-    given = [pair for pair in pairs or [] if isinstance(pair, dict)] if isinstance(pairs, list | None) else []
+    """Return attributes by name, from the keys and values that Go writes."""
+    tables = [pair for pair in pairs or [] if isinstance(pair, dict)] if isinstance(pairs, list | None) else []
     return {
         str(pair.get("Key")): pair["Value"].get("Value") if isinstance(pair.get("Value"), dict) else pair.get("Value")
-        for pair in given
+        for pair in tables
     }
 
 
 def _of_written(span: WrittenSpan) -> TracedSpan:
+    """Return a span of the console exporter or of Phoenix in the common form."""
     attributes = flat(span.attributes)
     if span.kind.isupper():
         attributes.setdefault("openinference.span.kind", span.kind)
@@ -290,19 +303,19 @@ def _of_written(span: WrittenSpan) -> TracedSpan:
 
 
 def _error_of(status: Mapping[str, Any]) -> str:
-    """Return what a span's status says of its error, in OTLP's JSON, from the console exporter or from Go's."""
+    """Return the error text in a span's status, in any of the three spellings."""
     return str(next((status[name] for name in ("message", "description", "Description") if status.get(name)), ""))
 
 
-def nanoseconds(at: datetime | None) -> int:
-    """Return a time in nanoseconds since 1970, and 0 for none."""
-    if at is None:
+def nanoseconds(time: datetime | None) -> int:
+    """Return a time in nanoseconds since 1970; 0 for None."""
+    if time is None:
         return 0
-    return (at.replace(tzinfo=at.tzinfo or UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000
+    return (time.replace(tzinfo=time.tzinfo or UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000
 
 
 def failed_by(code: Any, attributes: Mapping[str, Any]) -> bool | None:
-    """Return whether a span failed, by its status and its attributes; None if neither says so."""
+    """Return whether a span failed, according to its status and attributes; None if neither says so."""
     word = str(code or "").upper().removeprefix("STATUS_CODE_")
     if word in ("2", "ERROR") or attributes.get("error.type"):
         return True
@@ -310,14 +323,14 @@ def failed_by(code: Any, attributes: Mapping[str, Any]) -> bool | None:
 
 
 def attributes_of(pairs: list[dict[str, Any]] | dict[str, Any]) -> dict[str, Any]:
-    """Return attributes by name, of a list of keys and values or of a table."""
+    """Return attributes by name, from a list of keys and values or from a table."""
     if isinstance(pairs, dict):
         return flat(pairs)
     return {str(pair.get("key")): plain(pair.get("value")) for pair in pairs}
 
 
 def plain(value: Any) -> Any:
-    """Return what a value of OTLP holds: a text, a number, a list or a table."""
+    """Return the value inside an OTLP value: a text, a number, a list or a table."""
     if not isinstance(value, dict):
         return value
     kind, inner = next(iter(value.items()), ("", None))
@@ -338,18 +351,19 @@ def plain(value: Any) -> Any:
 
 
 def flat(table: Mapping[str, Any], depth: int = MOST_NESTED) -> dict[str, Any]:
-    """Return a table with the tables in it as keys with dots. Lists stay as they are."""
-    made = dict[str, Any]()
+    """Return a table in which nested tables are replaced by keys with dots. Lists are unchanged."""
+    flattened = dict[str, Any]()
     for key, value in table.items():
         if isinstance(value, dict) and value and depth:
-            made |= {f"{key}.{name}": inner for name, inner in flat(value, depth - 1).items()}
+            flattened |= {f"{key}.{name}": inner for name, inner in flat(value, depth - 1).items()}
         else:
-            made[str(key)] = value
-    return made
+            flattened[str(key)] = value
+    return flattened
 
 
 def nested(attributes: Mapping[str, Any], name: str) -> Any:
-    """Return what stands under a name: its value, or what the keys make that begin with it, `NAME.0.role` a list of tables."""
+    """Return the value under a name. If there is none, the keys that begin with the name make a table, or, if they are
+    numbered like `NAME.0.role`, a list of tables."""
     if (value := attributes.get(name)) not in (None, "", [], {}):
         return value
     root = dict[str, Any]()
@@ -364,6 +378,7 @@ def nested(attributes: Mapping[str, Any], name: str) -> Any:
 
 
 def _with_lists(node: Any) -> Any:
+    """Return nested tables with numbered keys as lists."""
     if not isinstance(node, dict):
         return node
     values = {key: _with_lists(value) for key, value in node.items()}
@@ -373,7 +388,7 @@ def _with_lists(node: Any) -> Any:
 
 
 def hex_id(id_: str) -> str:
-    """Return an id as OTLP's JSON has it, in hex. Programs that use protobuf's own JSON write base64."""
+    """Return an id in hex, as in OTLP's JSON. Programs that use protobuf's own JSON write base64."""
     if len(id_) in (12, LONG_ID) and id_.endswith("="):
         try:
             return base64.b64decode(id_, validate=True).hex()

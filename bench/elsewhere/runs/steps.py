@@ -1,8 +1,8 @@
-"""The common form of an imported run, and how a reader makes it.
+"""The common form of an imported run, and the builder with which a reader makes it.
 
-What a step was shown grows with each step, so no step holds the whole of it. The texts of a run are its *pieces*, in order:
-what step 1 was shown, its reply, what step 2 was shown that no step before was, its reply, and so on. A step holds its own
-piece, and the ranges of the earlier pieces that it was shown again.
+The prompt grows with each step, so no step stores its whole prompt. The texts of a run are its *pieces*, in order: the
+prompt of step 1, its reply, the new part of the prompt of step 2, its reply, and so on. A step stores its own piece, and the
+ranges of the earlier pieces that its prompt repeats.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Ranges = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class ImportedCall:
-    """A tool call. `reads`: it changes nothing."""
+    """A tool call. `reads` says whether the call changes nothing."""
 
     tool: str
     arguments: str
@@ -40,8 +40,8 @@ class ImportedCall:
 class ImportedStep:
     """A call of the model.
 
-    shown    the part of its prompt that stands in no piece of `before`
-    before   the ranges of the run's pieces that it was shown again
+    shown    the part of its prompt that is in no piece of `before`
+    before   the ranges of the run's pieces that its prompt repeats
     reply    its text and its tool calls
     """
 
@@ -59,12 +59,13 @@ class ImportedRun:
     left_out: Counter[str]
 
     def prompt(self, number: int) -> str:
-        """Return all that a step was shown. Steps count from 1."""
+        """Return the whole prompt of a step. Steps count from 1."""
         step = self.steps[number - 1]
         pieces = (self._piece(place) for begin, end in step.before for place in range(begin, end))
         return "\n\n".join(filter(None, (*pieces, step.shown)))
 
     def _piece(self, place: int) -> str:
+        """Return the piece with this number."""
         step = self.steps[place // 2]
         return as_shown("assistant", step.reply) if place % 2 else step.shown
 
@@ -76,18 +77,19 @@ def as_shown(role: str, text: str) -> str:
 
 def summary_of(left_out: Counter[str]) -> list[str]:
     """Return a line for each kind of content that was left out, the most frequent first."""
-    lines = [f"{count} × {one_line(what, 160)}" for what, count in left_out.most_common(MOST_LINES)]
-    more = len(left_out) - len(lines)
-    return [*lines, f"{more} other things"] if more else lines
+    lines = [f"{count} × {one_line(content_kind, 160)}" for content_kind, count in left_out.most_common(MOST_LINES)]
+    further = len(left_out) - len(lines)
+    return [*lines, f"{further} other things"] if further else lines
 
 
 @dataclass
 class OpenCall:
     """A tool call whose result may come later.
 
-    ran      whether a record of its own says that it ran
-    failed   whether the file says that it failed; None if it says nothing
-    began, ended   seconds since some time, 0 if not known; `answered` whether it has a result, or a record of its own
+    ran            whether a separate record says that the call was executed
+    failed         whether the file says that the call failed; None if it does not say
+    began, ended   seconds since some time, 0 if not known
+    answered       whether the call has a result, or a separate record
     """
 
     id: str
@@ -104,8 +106,13 @@ class OpenCall:
 
 @dataclass(frozen=True)
 class StepCost:
-    """What a call of a model took: its tokens and dollars, None where the file has none, and when it began and ended, 0 if not
-    known. `words` are those that it was the first to be shown, and its reply."""
+    """The cost of a call of the model.
+
+    tokens         the tokens; None if the file has none
+    dollars        the dollars; None if the file has none
+    began, ended   the times, 0 if not known
+    words          the new part of the prompt, and the reply
+    """
 
     tokens: int | None = None
     dollars: float | None = None
@@ -115,8 +122,8 @@ class StepCost:
 
 
 @dataclass
-class RunInMaking:
-    """A run that a reader adds to, step by step. `name` begins the lines of errors."""
+class RunBuilder:
+    """A run to which a reader adds steps. `name` begins the messages of errors."""
 
     name: str
     most: int = 1
@@ -137,32 +144,37 @@ class RunInMaking:
     _calls: int = 0
 
     def expect(self, steps: int, calls: int = 0) -> None:
-        """Raise ResultsError if there are too many steps or tool calls. A reader counts them before it makes any."""
-        for count, what, most in ((steps, "steps", MOST_STEPS), (calls, "calls of tools", MOST_CALLS)):
+        """Raise ResultsError if there are too many steps or tool calls. A reader counts them before it adds the first."""
+        for count, noun, most in ((steps, "steps", MOST_STEPS), (calls, "calls of tools", MOST_CALLS)):
             if count > most * self.most:
-                raise ResultsError(f"{self.name}: has {count} {what}, and at most {most * self.most:,} are read; shorten it")
+                raise ResultsError(f"{self.name}: has {count} {noun}, and at most {most * self.most:,} are read; shorten it")
 
     def repeated(self, prompt: Sequence[str]) -> tuple[Ranges, list[int]]:
-        """Return the pieces that a prompt repeats as a whole, and the places of its parts that stand in none of these.
+        """Return the pieces that a prompt repeats completely, and the indexes of its parts that are in none of these pieces.
 
         The second of two equal parts is a part of its own, so that no repetition is lost.
         """
-        again = Counter[str]()
+        occurrences = Counter[str]()
         parts = list[tuple[str, int]]()
         for text in prompt:
-            again[text] += 1
-            parts.append((text, again[text]))
+            occurrences[text] += 1
+            parts.append((text, occurrences[text]))
         counts = Counter(self._homes[part] for part in parts if part in self._homes)
-        whole = {piece for piece, count in counts.items() if count == self._sizes[piece]}
-        new = [place for place, part in enumerate(parts) if self._homes.get(part) not in whole]
+        complete = {piece for piece, count in counts.items() if count == self._sizes[piece]}
+        new_places = [place for place, part in enumerate(parts) if self._homes.get(part) not in complete]
         piece = 2 * len(self.steps)
-        self._sizes[piece] = len(new)
-        for place in new:
+        self._sizes[piece] = len(new_places)
+        for place in new_places:
             self._homes.setdefault(parts[place], piece)
-        return ranges_of(sorted(whole)), new
+        return ranges_of(sorted(complete)), new_places
 
     def add(
-        self, shown: Sequence[str], before: Ranges, reply: str, calls: Sequence[OpenCall] = (), cost: StepCost | None = None
+        self,
+        shown: Sequence[str],
+        repeated_ranges: Ranges,
+        reply: str,
+        calls: Sequence[OpenCall] = (),
+        cost: StepCost | None = None,
     ) -> None:
         """Add a step.
 
@@ -178,7 +190,7 @@ class RunInMaking:
             self._replies[text] += 1
         self._homes[text, self._replies[text]] = 2 * len(self.steps) + 1
         self._sizes[2 * len(self.steps) + 1] = 1
-        self.steps.append(ImportedStep(whole_text("\n\n".join(shown)), before, whole_text(reply)))
+        self.steps.append(ImportedStep(whole_text("\n\n".join(shown)), repeated_ranges, whole_text(reply)))
         self.calls.append([*self._early, *calls])
         self._early = []
         self._count(len(calls))
@@ -187,44 +199,47 @@ class RunInMaking:
             self._waiting[call.id].append(call)
 
     def _count(self, calls: int) -> None:
+        """Count tool calls. Raises ResultsError if there are too many."""
         self._calls += calls
         self.expect(0, self._calls)
 
-    def answer(self, id_: str, result: str, failed: bool | None = None, at: float = 0.0) -> None:
-        """Give the result to the tool call with this id. If several calls have it, the first call without a result gets it."""
+    def answer(self, id_: str, result: str, failed: bool | None = None, time: float = 0.0) -> None:
+        """Set the result of the tool call with this id. If several calls have the id, the first call without a result gets
+        it."""
         if self._waiting[id_]:
             call = self._waiting[id_].popleft()
             call.result, call.answered = call.result or result, True
-            call.failed, call.ended = failed if call.failed is None else call.failed, call.ended or at
+            call.failed, call.ended = failed if call.failed is None else call.failed, call.ended or time
 
-    def ran(self, call: OpenCall) -> None:
-        """Complete a tool call by the record of its execution. If no reply asked for the call, add it to the present step."""
+    def complete_call(self, call: OpenCall) -> None:
+        """Complete a tool call by the separate record of its execution. If no reply asked for the call, add it to the
+        present step."""
         current = self.calls[-1] if self.calls else self._early
-        asked = self._asked.get(call.id) if call.id else None
-        if asked is None or asked.ran:
-            asked = next((other for other in current if other.tool == call.tool and not other.ran), None)
-        if asked is None:
-            self.happened(call)
+        asked_call = self._asked.get(call.id) if call.id else None
+        if asked_call is None or asked_call.ran:
+            asked_call = next((open_call for open_call in current if open_call.tool == call.tool and not open_call.ran), None)
+        if asked_call is None:
+            self.add_unasked_call(call)
         else:
-            asked.arguments, asked.result = call.arguments or asked.arguments, call.result or asked.result
-            asked.reads = call.reads
-            asked.failed, asked.began, asked.ended = call.failed, call.began, call.ended
-        (asked or call).ran = (asked or call).answered = True
+            asked_call.arguments, asked_call.result = call.arguments or asked_call.arguments, call.result or asked_call.result
+            asked_call.reads = call.reads
+            asked_call.failed, asked_call.began, asked_call.ended = call.failed, call.began, call.ended
+        (asked_call or call).ran = (asked_call or call).answered = True
 
-    def happened(self, call: OpenCall) -> None:
-        """Add a tool call that no reply asked for: to the last step, or else to the first."""
+    def add_unasked_call(self, call: OpenCall) -> None:
+        """Add a tool call for which no reply asked to the last step, or to the first step if there is none yet."""
         (self.calls[-1] if self.calls else self._early).append(call)
         self.log.append(call)
         self._count(1)
 
-    def ended(self) -> ImportedRun:
-        """Return the run. Raises ResultsError if it has no step, or more than can be read."""
+    def finish(self) -> ImportedRun:
+        """Return the finished run. Raises ResultsError if the run has no step, or is too long."""
         if not self.steps:
-            known = f" (found: {'; '.join(summary_of(self.left_out))})" if self.left_out else ""
-            todo = "tell the recorder to keep the messages"
+            left_out_text = f" (found: {'; '.join(summary_of(self.left_out))})" if self.left_out else ""
+            advice = "tell the recorder to keep the messages"
             if names := [one_line(name, MOST_NAME) for name, _ in self.unread.most_common(MOST_NAMES)]:
-                todo = f"long texts stand in {', '.join(names)}, of which none is read as a reply"
-            raise ResultsError(f"{self.name}: has no call of a model whose words were recorded; {todo}{known}")
+                advice = f"long texts stand in {', '.join(names)}, of which none is read as a reply"
+            raise ResultsError(f"{self.name}: has no call of a model whose words were recorded; {advice}{left_out_text}")
         steps = tuple(
             ImportedStep(step.shown, step.before, step.reply, tuple(map(_end_call, calls)))
             for step, calls in zip(self.steps, self.calls, strict=True)
@@ -240,6 +255,7 @@ class RunInMaking:
 
 
 def _end_call(call: OpenCall) -> ImportedCall:
+    """Return a finished tool call."""
     return ImportedCall(whole_text(call.tool), whole_text(call.arguments), whole_text(call.result), call.reads)
 
 
@@ -257,15 +273,16 @@ def ranges_of(places: Sequence[int]) -> Ranges:
 def tool_names(steps: Sequence[ImportedStep]) -> Iterator[tuple[int, ImportedCall, str]]:
     """Yield each tool call with the number of its step and a unique name, such as `step_07_refund`."""
     for number, step in enumerate(steps, 1):
-        given = set[str]()
+        used_names = set[str]()
         for place, call in enumerate(step.calls, 1):
             word = re.sub(r"[^a-z0-9]+", "_", call.tool.lower()).strip("_")[:40] or "tool"
             name = word if place == 1 else f"{word}_{place}"
-            while name in given:
+            while name in used_names:
                 name = f"{name}_{place}"
-            given.add(name)
+            used_names.add(name)
             yield number, call, f"{step_name(number)}_{name}"
 
 
 def step_name(number: int) -> str:
+    """Return the name of a step, for example `step_07`."""
     return f"step_{number:02}"

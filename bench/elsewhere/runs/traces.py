@@ -1,7 +1,7 @@
-"""Traces of an agent: the spans that are calls of a model or of tools, by the conventions of those who record them.
+"""Traces of an agent: the spans that are calls of a model or of tools, by the conventions of the recording programs.
 
-Tables say which attribute holds what: OpenTelemetry's semantic conventions for generative AI in their present and earlier
-forms, OpenInference, OpenLLMetry, and what some frameworks add. The first name that holds something is read.
+Tables name the attributes for each kind of content: OpenTelemetry's semantic conventions for generative AI in their present
+and earlier forms, OpenInference, OpenLLMetry, and additions of some frameworks. The first attribute with a value is read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bench.elsewhere.runs.messages import (
     value_of,
 )
 from bench.elsewhere.runs.spans import SpanEvent, TracedSpan, nested
-from bench.elsewhere.runs.steps import OpenCall, RunInMaking, StepCost, as_shown
+from bench.elsewhere.runs.steps import OpenCall, RunBuilder, StepCost, as_shown
 
 PROMPTS = (
     "gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt", "llm.prompts", "ai.prompt.messages",
@@ -76,8 +76,8 @@ DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.content.prompt",
 
 
 def kind_of(span: TracedSpan) -> str:
-    """Return the kind of a span: a `call` of a model, a `tool`, or another word that the span uses; "" if it has none."""
-    kinds = [_kind(span.attributes.get(name, "")) for name in KINDS]
+    """Return the kind of a span: `call` (of a model), `tool`, or another word that the span uses; "" if it has none."""
+    kinds = [_kind_word(span.attributes.get(name, "")) for name in KINDS]
     for kind in kinds:
         if kind in TOOLS:
             return "tool"
@@ -88,20 +88,20 @@ def kind_of(span: TracedSpan) -> str:
     return "call" if holds_words(span) else next(filter(None, kinds), "")
 
 
-def _kind(value: Any) -> str:
-    """Return a span's kind as an attribute has it: a word, or JSON with one."""
+def _kind_word(value: Any) -> str:
+    """Return the kind in the value of an attribute: a word, or JSON with a word."""
     read = value_of(value)
     return str(read.get("type", "") if isinstance(read, dict) else read).strip('"').lower()
 
 
 def holds_words(span: TracedSpan) -> bool:
-    """Whether a span has a reply, as an attribute or an event, and not in an attribute that any span can have."""
+    """Return whether a span has a reply, as an attribute or an event. Attributes that any span can have do not count."""
     return any(
         key.startswith(REPLIES[: -len(OF_ANY_SPAN)]) for key, value in span.attributes.items() if value not in ("", "{}", None)
     ) or any(event.name in (*DETAILS, "gen_ai.choice") for event in span.events)
 
 
-def add_traces(spans: Sequence[TracedSpan], run: RunInMaking) -> None:
+def add_traces(spans: Sequence[TracedSpan], run: RunBuilder) -> None:
     """Add the steps of one trace, whose spans are in order.
 
     The span of a tool completes the tool call of the reply that named it. Any other belongs to the last call of the model that
@@ -115,7 +115,7 @@ def add_traces(spans: Sequence[TracedSpan], run: RunInMaking) -> None:
         if id(span) in wrappers:
             run.left_out["span around another span of the same call"] += 1
         elif kind == "tool":
-            run.ran(_tool_call(span))
+            run.complete_call(_tool_call(span))
         elif kind == "call":
             _add_call(span, run)
         else:
@@ -125,6 +125,7 @@ def add_traces(spans: Sequence[TracedSpan], run: RunInMaking) -> None:
 
 
 def _may_reply(span: TracedSpan) -> bool:
+    """Return whether a span can have a reply."""
     return holds_words(span) or any(name in span.attributes for name in (*OF_ANY_SPAN, "events"))
 
 
@@ -162,7 +163,8 @@ def _nearest(spans: Sequence[TracedSpan], kinds: Mapping[int, str]) -> dict[int,
     return nearest
 
 
-def _add_call(span: TracedSpan, run: RunInMaking) -> None:
+def _add_call(span: TracedSpan, run: RunBuilder) -> None:
+    """Add the step of a span that is a call of the model."""
     prompt, replies = _words(span, run.left_out)
     if not (replies and replies[0].words):
         run.left_out["call of a model without a recorded reply"] += 1
@@ -179,12 +181,14 @@ def _add_call(span: TracedSpan, run: RunInMaking) -> None:
 
 
 def _cost(span: TracedSpan) -> StepCost:
-    counted = [_number(_first(span.attributes, names)) for names in TOKENS]
+    """Return the tokens, dollars and times of a call of the model."""
+    counted = [_number(_first_value(span.attributes, names)) for names in TOKENS]
     tokens = None if all(count is None for count in counted) else int(sum(filter(None, counted)))
-    return StepCost(tokens, _number(_first(span.attributes, DOLLARS)), span.start / 1e9, span.end / 1e9)
+    return StepCost(tokens, _number(_first_value(span.attributes, DOLLARS)), span.start / 1e9, span.end / 1e9)
 
 
 def _number(value: Any) -> float | None:
+    """Return a number in an attribute; None if the value is no number in the bounds."""
     return float(value) if isinstance(value, int | float) and 0 <= value < LARGEST_COUNT else None
 
 
@@ -200,10 +204,11 @@ def _words(span: TracedSpan, left_out: Counter[str]) -> tuple[list[ImportedMessa
     replies = _replies(attributes, left_out) or _choices(
         [_choice(event) for event in events if event.name == "gen_ai.choice"], left_out
     )
-    return [*_before(attributes, prompt, left_out), *prompt], replies
+    return [*_system_parts(attributes, prompt, left_out), *prompt], replies
 
 
 def _prompt_of(events: Sequence[SpanEvent], left_out: Counter[str]) -> Iterator[ImportedMessage]:
+    """Yield the messages of the prompt in events of a span."""
     for event in events:
         words = event.name.removeprefix("gen_ai.")
         if words in ("system.message", "user.message", "assistant.message", "tool.message"):
@@ -228,30 +233,31 @@ def _read_in(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, **{key: value for key, value in read.items() if value is not None}}
 
 
-def _before(
+def _system_parts(
     attributes: Mapping[str, Any], prompt: Sequence[ImportedMessage], left_out: Counter[str]
 ) -> Iterator[ImportedMessage]:
-    """Yield what a prompt begins with that stands beside its messages: the system's instructions, the tools."""
+    """Yield the parts of a prompt that are outside its messages: the system instructions and the tools."""
     request = value_of(attributes.get("gcp.vertex.agent.llm_request"))
     config = request.get("config") if isinstance(request, dict) else None
     config = config if isinstance(config, dict) else {}
-    system = value_of(_first(attributes, SYSTEM) or config.get("system_instruction"))
+    system = value_of(_first_value(attributes, SYSTEM) or config.get("system_instruction"))
     if system:
         message = message_of({"role": "system", "content": system}, left_out)
         if message.words not in (other.words for other in prompt if other.role in ("system", "developer")):
             yield message
-    if tools := _first(attributes, DEFINITIONS) or config.get("tools"):
+    if tools := _first_value(attributes, DEFINITIONS) or config.get("tools"):
         yield ImportedMessage("tools", as_text(tools))
 
 
-def _first(attributes: Mapping[str, Any], names: Sequence[str], empty: Sequence[str] = ("", "{}", "[]")) -> Any:
+def _first_value(attributes: Mapping[str, Any], names: Sequence[str], empty: Sequence[str] = ("", "{}", "[]")) -> Any:
     """Return the value under the first of these names that is not empty. A name without a dot is never a prefix."""
     values = (nested(attributes, name) if "." in name else attributes.get(name) for name in names)
     return next((value for value in values if value is not None and value not in empty), None)
 
 
 def _prompt(attributes: Mapping[str, Any], left_out: Counter[str]) -> Iterator[ImportedMessage]:
-    value = _open_text(_first(attributes, PROMPTS), left_out)
+    """Yield the messages of the prompt in the attributes of a span."""
+    value = _open_text(_first_value(attributes, PROMPTS), left_out)
     if isinstance(value, dict):
         if system := value.get("system"):
             yield message_of({"role": "system", "content": system}, left_out)
@@ -261,7 +267,8 @@ def _prompt(attributes: Mapping[str, Any], left_out: Counter[str]) -> Iterator[I
 
 
 def _replies(attributes: Mapping[str, Any], left_out: Counter[str]) -> list[ImportedMessage]:
-    value = _open_text(_first(attributes, REPLIES), left_out)
+    """Return the replies in the attributes of a span."""
+    value = _open_text(_first_value(attributes, REPLIES), left_out)
     if isinstance(value, dict):
         if "toolCalls" in value or "finishReason" in value:  # of the AI SDK
             value = {"content": value.get("text") or value.get("object"), "tool_calls": value_of(value.get("toolCalls"))}
@@ -272,7 +279,7 @@ def _replies(attributes: Mapping[str, Any], left_out: Counter[str]) -> list[Impo
 
 
 def _choices(values: Sequence[Any], left_out: Counter[str]) -> list[ImportedMessage]:
-    """Return the replies to choose from. Messages without a reason why they ended are parts of one reply."""
+    """Return the alternative replies. Messages without a finish reason are parts of one reply."""
     messages = list[ImportedMessage]()
     for value in values:
         inner = value
@@ -289,8 +296,7 @@ def _choices(values: Sequence[Any], left_out: Counter[str]) -> list[ImportedMess
 
 
 def _open_text(value: Any, left_out: Counter[str]) -> Any:
-    """Return the messages that a text holds as JSON. A text that is cut off, so that it is no JSON, is returned unchanged and
-    counted."""
+    """Return the messages in a JSON text. A text that was cut off, and so is no JSON, is returned unchanged and counted."""
     read = value_of(value)
     if isinstance(read, str) and read.lstrip()[:1] in ("[", "{"):
         left_out["list of messages that is no JSON (cut off?), read as text"] += 1
@@ -298,14 +304,16 @@ def _open_text(value: Any, left_out: Counter[str]) -> Any:
 
 
 def _tool_name(span: TracedSpan) -> str:
-    return as_text(_first(span.attributes, TOOL_NAMES) or span.name.removeprefix("execute_tool ") or "tool")
+    """Return the name of the tool of a span."""
+    return as_text(_first_value(span.attributes, TOOL_NAMES) or span.name.removeprefix("execute_tool ") or "tool")
 
 
 def _tool_call(span: TracedSpan) -> OpenCall:
+    """Return the tool call of a span."""
     reads = span.attributes.get("recovery_bench.access") == "read"
-    arguments, result = (_first(span.attributes, names, ("",)) for names in (TOOL_ARGUMENTS, TOOL_RESULTS))
+    arguments, result = (_first_value(span.attributes, names, ("",)) for names in (TOOL_ARGUMENTS, TOOL_RESULTS))
     return OpenCall(
-        str(_first(span.attributes, TOOL_IDS) or ""),
+        str(_first_value(span.attributes, TOOL_IDS) or ""),
         _tool_name(span),
         "" if arguments is None else as_text(arguments),
         _words_of_error(span) if result is None else text_of_result(result),
@@ -320,4 +328,4 @@ def _words_of_error(span: TracedSpan) -> str:
     """Return the words of a failed span's error: of its exception, of its status, or the error's type."""
     raised = (event.fields.get("exception.message") for event in span.events if event.name == "exception")
     words = (*raised, span.error, span.attributes.get("error.type")) if span.failed else ()
-    return next((as_text(each) for each in words if each), "")
+    return next((as_text(text) for text in words if text), "")

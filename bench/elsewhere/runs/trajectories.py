@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from bench.common.bounds import Listed
 from bench.elsewhere.runs.messages import ImportedMessage, as_text, message_of
 from bench.elsewhere.runs.spans import SOME
-from bench.elsewhere.runs.steps import OpenCall, RunInMaking, as_shown, ranges_of
+from bench.elsewhere.runs.steps import OpenCall, RunBuilder, as_shown, ranges_of
 
 
 class AtifToolCall(BaseModel):
@@ -67,14 +67,14 @@ class Trajectory(BaseModel):
     subagents: Annotated[Listed[Trajectory], SOME] = Field(default_factory=list, validation_alias="subagent_trajectories")
 
 
-def add_trajectory(trajectory: Trajectory, run: RunInMaking) -> None:
-    """Add the steps of a trajectory, and those of its subagents where they were called."""
+def add_trajectory(trajectory: Trajectory, run: RunBuilder) -> None:
+    """Add the steps of a trajectory. The steps of a subagent are added where the subagent was called."""
     run.expect(*_counts(trajectory))
     _Reader(trajectory, run).read()
 
 
 def _counts(trajectory: Trajectory) -> tuple[int, int]:
-    """Return how many steps and tool calls a trajectory has, its subagents' too."""
+    """Return the number of steps and of tool calls of a trajectory, including its subagents."""
     steps = [step for step in trajectory.steps if step.source == "agent" and not step.is_copied_context]
     counts = [(sum(step.is_call for step in steps), sum(len(step.tool_calls) for step in steps))]
     counts += [_counts(subagent) for subagent in trajectory.subagents]
@@ -82,16 +82,17 @@ def _counts(trajectory: Trajectory) -> tuple[int, int]:
 
 
 class _Reader:
-    """Reads the trajectory of one agent. `pieces` are the numbers of the run's pieces that the agent was shown, and `new` holds
-    the texts that it is shown next."""
+    """Reads the trajectory of one agent. `pieces` are the numbers of the run's pieces in the agent's prompt, and `new` has
+    the texts that the next prompt adds."""
 
-    def __init__(self, trajectory: Trajectory, run: RunInMaking):
+    def __init__(self, trajectory: Trajectory, run: RunBuilder):
         self.trajectory, self.run = trajectory, run
         self.pieces, self.new = list[int](), list[str]()
         self.waiting = {subagent.id: subagent for subagent in trajectory.subagents if subagent.id}
         self.unnamed = [subagent for subagent in trajectory.subagents if not subagent.id]
 
     def read(self) -> None:
+        """Add all steps of the trajectory, and of its subagents."""
         if self.trajectory.agent and self.trajectory.agent.tool_definitions:
             self.new.append(as_shown("tools", as_text(self.trajectory.agent.tool_definitions)))
         for step in self.trajectory.steps:
@@ -102,6 +103,7 @@ class _Reader:
             self.run.left_out[f"continuation of the run, in '{self.trajectory.continued}'"] += 1
 
     def _read_step(self, step: AtifStep) -> None:
+        """Add a step, and the texts that the next prompt adds."""
         calls = [
             OpenCall(call.id, call.tool, "" if call.arguments is None else as_text(call.arguments)) for call in step.tool_calls
         ]
@@ -119,7 +121,7 @@ class _Reader:
         elif step.source == "agent":
             self.run.left_out["step of the agent without " + ("words" if step.is_call else "a call of a model")] += 1
             for call in calls:
-                self.run.happened(call)
+                self.run.add_unasked_call(call)
         if not step.is_call and words:
             self.new.append(as_shown("assistant" if step.source == "agent" else step.source, words))
         if (step.llm_call_count or 0) > 1:
@@ -130,12 +132,14 @@ class _Reader:
             self.new += [as_shown("tool", text)] if text else []
 
     def _add(self, words: str, calls: Sequence[OpenCall]) -> None:
+        """Add a call of the model."""
         self.pieces.append(2 * len(self.run.steps))
         self.run.add(self.new, ranges_of(self.pieces[:-1]), words, calls)
         self.pieces.append(2 * len(self.run.steps) - 1)
         self.new = []
 
     def _subagents(self, result: AtifResult) -> Iterator[Trajectory]:
+        """Yield the trajectories of the subagents that a result names."""
         for reference in result.subagents:
             if subagent := self.waiting.pop(reference.trajectory or "", None):
                 yield subagent
@@ -144,19 +148,19 @@ class _Reader:
 
 
 def _answer(calls: Sequence[OpenCall], results: Sequence[AtifResult], texts: Sequence[str]) -> None:
-    """Give each tool call its results. If several calls have the same id, they get its results in turn, and the last call gets
-    all that are left."""
-    waiting = defaultdict[str | None, deque[OpenCall]](deque)
+    """Set the results of each tool call. If several calls have the same id, they get its results in turn, and the last call
+    gets all further results."""
+    calls_by_id = defaultdict[str | None, deque[OpenCall]](deque)
     for call in calls:
-        waiting[call.id].append(call)
+        calls_by_id[call.id].append(call)
     if len(calls) == 1:
-        waiting[None].append(calls[0])
-    given = defaultdict[int, list[str]](list)
+        calls_by_id[None].append(calls[0])
+    results_by_call = defaultdict[int, list[str]](list)
     for result, text in zip(results, texts, strict=True):
-        if turn := waiting[result.call]:
-            given[id(turn[0])].append(text)
-            turn[0].answered = True
-            if len(turn) > 1:
-                turn.popleft()
+        if open_calls := calls_by_id[result.call]:
+            results_by_call[id(open_calls[0])].append(text)
+            open_calls[0].answered = True
+            if len(open_calls) > 1:
+                open_calls.popleft()
     for call in calls:
-        call.result = "\n".join(filter(None, given[id(call)]))
+        call.result = "\n".join(filter(None, results_by_call[id(call)]))

@@ -1,8 +1,7 @@
-"""Find the part that is to blame for a damaged cell: the parts whose mending by the gateway removed the damage, and what to do
-about them.
+"""Finds the part that is to blame for a damaged cell: the part whose mending by the gateway removed the damage; and what to do.
 
-The mend `client` undoes the fault, so it would always suffice. It is asked only where a client made the call again by itself,
-or where nothing else suffices.
+The mend `client` removes the fault, so it would always suffice. It is tried only if a client repeated a call by itself, or
+if nothing else suffices.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ SUFFICIENT = frozenset[CellVerdict](("same", "absorbed", "compensated"))
 GatewayMends = frozenset[GatewayMend]
 
 
-def is_enough(judged: CellJudged) -> bool:
-    """Return whether the mended run did no damage. An agent whose stale call was refused may give up."""
+def removes_damage(judged: CellJudged) -> bool:
+    """Return whether a run with mended parts did no damage. An agent whose outdated call was refused may give up."""
     return judged.verdict in SUFFICIENT or (judged.verdict == "gave_up" and "swap" in judged.mended)
 
 
@@ -34,7 +33,7 @@ REMEDIES: Mapping[GatewayMend, str] = {
     "reply": "check what the model's reply asks for before {} is done: it can be cut off, or ask for what was done",
     "tool": "let the tool do {} once when it gets the same call twice",
 }
-NOT_ASKED: Mapping[GatewayMend, str] = {
+WHY_NOT_TRIED: Mapping[GatewayMend, str] = {
     "key": "no call was made again",
     "memory": "the agent did not die",
     "lease": "one process at a time went on",
@@ -51,14 +50,15 @@ class CellBlame:
     """The minimal sufficient sets of parts of a damaged cell, the smallest first: mending all parts of a set removes the
     damage.
 
-    tool     whose effect was damaged
-    asked    the parts that some run mended; `unjudged`: those of sets whose runs have no verdict
-    waiting  the parts that are to be asked, and that no run has mended yet: the probe was ended before
+    tool      the tool whose effect was damaged
+    minimal   the sets
+    tried     the parts that a run has mended; `unjudged`: parts of sets whose runs have no verdict
+    waiting   the parts that are still to be tried: the probe was ended before
     """
 
     tool: str
     minimal: tuple[GatewayMends, ...]
-    asked: tuple[GatewayMend, ...]
+    tried: tuple[GatewayMend, ...]
     unjudged: GatewayMends = frozenset()
     waiting: tuple[GatewayMend, ...] = ()
 
@@ -66,80 +66,82 @@ class CellBlame:
     def parts_cleared(self) -> list[GatewayMend]:
         """The parts that are in no minimal set. If no set removes the damage, no part is cleared."""
         blamed = frozenset[GatewayMend]().union(*self.minimal) | self.unjudged
-        return [part for part in self.asked if part not in blamed] if self.minimal else []
+        return [part for part in self.tried if part not in blamed] if self.minimal else []
 
     @property
     def sentence(self) -> str:
         """A sentence on the parts that are to blame, and on what to do."""
         if not self.minimal:
-            tried = f"with {_in_words(self.asked, 'and')} mended the damage stays" if self.asked else "no part could be mended"
-            return f"Not explained: {tried}; nobody is cleared."
-        named = _in_words([_in_words(sorted(each, key=PARTS.index), "and") for each in self.minimal], "or")
-        advice = [" and ".join(REMEDIES[part].format(self.tool) for part in PARTS if part in each) for each in self.minimal]
+            attempt = (
+                f"with {_in_words(self.tried, 'and')} mended the damage stays" if self.tried else "no part could be mended"
+            )
+            return f"Not explained: {attempt}; nobody is cleared."
+        named = _in_words([_in_words(sorted(parts, key=PARTS.index), "and") for parts in self.minimal], "or")
+        advice = [" and ".join(REMEDIES[part].format(self.tool) for part in PARTS if part in parts) for parts in self.minimal]
         to_do = "; or ".join(advice)
-        more = f" Not asked yet: {_in_words(self.waiting, 'and')}." if self.waiting else ""
-        return f"To blame: {named}. {to_do[:1].upper()}{to_do[1:]}.{more}"
+        rest = f" Not asked yet: {_in_words(self.waiting, 'and')}." if self.waiting else ""
+        return f"To blame: {named}. {to_do[:1].upper()}{to_do[1:]}.{rest}"
 
     @property
     def rest(self) -> str:
-        """A sentence on the parts that were cleared, and on the parts that were not tried, with the reason."""
+        """A sentence on the parts that were cleared, and on those that were not tried, with the reason."""
         cleared = f"Cleared: {_in_words(self.parts_cleared, 'and')}. " if self.parts_cleared else ""
-        left = [f"{part} ({NOT_ASKED[part]})" for part in PARTS if part not in (*self.asked, *self.waiting)]
+        untried = [f"{part} ({WHY_NOT_TRIED[part]})" for part in PARTS if part not in (*self.tried, *self.waiting)]
         undecided = f" Without a verdict: {_in_words(sorted(self.unjudged), 'and')}." if self.unjudged else ""
-        return f"{cleared}{'Not asked, and not cleared: ' + ', '.join(left) + '.' if left else ''}{undecided}"
+        return f"{cleared}{'Not tried, and not cleared: ' + ', '.join(untried) + '.' if untried else ''}{undecided}"
 
 
 def blame_of(tool: str, mended: Iterable[CellJudged], due: Sequence[GatewayMend] = ()) -> CellBlame | None:
-    """Return what the runs with mended parts show; None if there are no such runs.
+    """Return what the runs with mended parts show; None if there are none.
 
     Args:
-        tool: Whose effect was damaged.
-        mended: The verdicts on these runs.
-        due: The parts that a whole probe asks for this cell.
+        tool: The tool whose effect was damaged.
+        mended: The verdicts on the runs.
+        due: The parts that a whole probe tries for this cell.
     """
     runs = sorted(mended, key=lambda judged: len(judged.mended))
     minimal = list[GatewayMends]()
     for judged in runs:
-        if is_enough(judged) and not any(each <= frozenset(judged.mended) for each in minimal):
+        if removes_damage(judged) and not any(parts <= frozenset(judged.mended) for parts in minimal):
             minimal.append(frozenset(judged.mended))
-    asked = {part for judged in runs for part in judged.mended}
+    tried = {part for judged in runs for part in judged.mended}
     unjudged = frozenset(part for judged in runs if judged.verdict == "no_verdict" for part in judged.mended)
-    minimal.sort(key=lambda each: (len(each), sorted(map(PARTS.index, each))))
-    waiting = tuple(part for part in due if part not in asked)
-    return CellBlame(tool, tuple(minimal), tuple(part for part in PARTS if part in asked), unjudged, waiting) if runs else None
+    minimal.sort(key=lambda parts: (len(parts), sorted(map(PARTS.index, parts))))
+    waiting = tuple(part for part in due if part not in tried)
+    return CellBlame(tool, tuple(minimal), tuple(part for part in PARTS if part in tried), unjudged, waiting) if runs else None
 
 
-def asked_first(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
-    """Return the parts to mend first, in sets, by the events of a damaged run."""
+def first_mends(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
+    """Return the parts to mend first, in sets, by the calls of a damaged run."""
     struck = _struck_call(calls)
     if struck is None:
         return ()
     point = point_of(struck.point or "")
     if point.by_tool:
         return ("tool",)
-    again = any(call.repeats and call.door_kind != "model" for call in calls)
-    died = bool(point.death)
-    answered = any(call.door_kind == "model" and call.number >= struck.number for call in calls)
-    twice, flies = point.processes > 1, point.before == "hold"
-    asked: dict[GatewayMend, bool] = {
-        "key": again,
-        "memory": died,
-        "lease": twice,
-        "look": flies,
+    is_repeated = any(call.repeats and call.door_kind != "model" for call in calls)
+    is_killed = bool(point.death)
+    model_replied = any(call.door_kind == "model" and call.number >= struck.number for call in calls)
+    is_resumed_twice, is_in_flight = point.processes > 1, point.before == "hold"
+    wanted: dict[GatewayMend, bool] = {
+        "key": is_repeated,
+        "memory": is_killed,
+        "lease": is_resumed_twice,
+        "look": is_in_flight,
         "swap": point.others,
-        "reply": answered,
+        "reply": model_replied,
     }
-    return tuple(part for part in asked if asked[part])
+    return tuple(part for part in wanted if wanted[part])
 
 
-def asked_last(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
-    """Return the part to mend last, by itself: the client of a struck call, if the agent did not die."""
+def last_mends(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
+    """Return the part to mend last, alone: the client of a struck call, if the agent was not killed."""
     struck = _struck_call(calls)
     point = point_of(struck.point or "") if struck else None
     return ("client",) if point and not (point.death or point.by_tool or point.others) else ()
 
 
-def asks_client(calls: Sequence[GatewayCall]) -> bool:
+def client_repeated(calls: Sequence[GatewayCall]) -> bool:
     """Return whether a client repeated a call by itself."""
     return any(call.cause == "client" for call in calls)
 
@@ -149,4 +151,5 @@ def _struck_call(calls: Sequence[GatewayCall]) -> GatewayCall | None:
 
 
 def _in_words(words: Sequence[str], last: str) -> str:
+    """Return words with commas and `last` before the last one."""
     return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

@@ -1,4 +1,4 @@
-"""Compare two probes cell by cell: does the later probe show damage that the earlier did not? Only cells that both struck
+"""Compares two probes cell by cell: whether the second shows damage that the first did not. Only cells that ran in both
 count."""
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ WITHOUT = frozenset[CellVerdict](("no_verdict", "repeated", "not_applicable"))
 
 @dataclass(frozen=True)
 class ComparedProbes:
-    """Two probes, compared with each other.
+    """The comparison of probe A with probe B.
 
-    verdict   worse: a cell of B has damage that A's lacks, and no cell the reverse; trade-off: both; better: only the reverse;
-              inconclusive: none of these, and a cell that A judged has no verdict in B; else no worse
-    cells     the cells that both have, each with its verdict in A and in B
+    verdict   worse: a cell of B has damage that A's has not, and no cell the reverse; trade-off: both; better: only the
+    reverse; inconclusive: none of these, and a cell with a verdict in A has none in B; else no worse
+    cells     the cells of both, each with its verdict in A and in B
     """
 
     verdict: ProbesVerdict
@@ -52,19 +52,26 @@ class ComparedProbes:
 
     @property
     def json(self) -> str:
+        """The comparison as JSON."""
         cells = {plan: {"a": first, "b": second} for plan, first, second in self.cells}
         return json.dumps({"verdict": self.verdict, "only_a": self.only_a, "only_b": self.only_b, "cells": cells}, indent=2)
 
 
-def compare_probes(a: ProbeRead, b: ProbeRead) -> ComparedProbes:
-    """Return how the cells of probe B differ from the cells of probe A. Raises ResultsError if the probes share no cell."""
-    shared = tuple((plan, cell.verdict, b.cells[plan].verdict) for plan, cell in a.cells.items() if plan in b.cells)
+def compare_probes(first_probe: ProbeRead, second_probe: ProbeRead) -> ComparedProbes:
+    """Return how the cells of a second probe differ from those of a first. Raises ResultsError if they share no cell."""
+    shared = tuple(
+        (plan, cell.verdict, second_probe.cells[plan].verdict)
+        for plan, cell in first_probe.cells.items()
+        if plan in second_probe.cells
+    )
     if not shared:
-        raise ResultsError(f"{a.folder.name} and {b.folder.name} share no cell; compare probes of the same calls")
+        raise ResultsError(
+            f"{first_probe.folder.name} and {second_probe.folder.name} share no cell; compare probes of the same calls"
+        )
     new = any(second in DAMAGE and first not in DAMAGE for _, first, second in shared)
     gone = any(first in DAMAGE and second not in DAMAGE | WITHOUT for _, first, second in shared)
     open_ = any(first not in WITHOUT and second in WITHOUT for _, first, second in shared)
     verdict: ProbesVerdict = "trade-off" if new and gone else "inconclusive" if open_ else "no worse"
     if new != gone:
         verdict = "worse" if new else "better"
-    return ComparedProbes(verdict, shared, len(a.cells) - len(shared), len(b.cells) - len(shared))
+    return ComparedProbes(verdict, shared, len(first_probe.cells) - len(shared), len(second_probe.cells) - len(shared))

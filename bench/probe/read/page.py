@@ -1,5 +1,5 @@
-"""The page of a probe: its conclusion, the worst counterexample, the grid of cells, and what the agent said compared with what
-was done."""
+"""The page of a probe: its conclusion, the worst counterexample, the grid of cells, and what the agent said beside what was
+done."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.probe.points import points_of
 from bench.probe.read import sentences
-from bench.probe.read.run import CellRead, ProbeRead
+from bench.probe.read.run import ProbedPlan, ProbeRead
 from bench.probe.read.steps import MOST_ROWS, TimelineStep, last_words, printed_end, steps_of
 from bench.read.report.html import render, source
 from bench.record.events import of_kind
@@ -35,8 +35,8 @@ TONES: Mapping[CellVerdict, str] = {
 
 @dataclass(frozen=True)
 class GridCell:
-    """A place in the grid of calls and points. `sign`, `word` and `tone` show the verdict, and `times` how often it came in
-    several runs."""
+    """A place in the grid of calls and points. `sign`, `word` and `tone` show the verdict; `times` how often several runs
+    had it."""
 
     sign: str
     word: str
@@ -47,7 +47,7 @@ class GridCell:
 
 @dataclass(frozen=True)
 class Grid:
-    """The calls of one class, and the end of each of their cells."""
+    """The calls of one class, with the verdicts of their cells."""
 
     title: str
     points: Sequence[str]
@@ -56,9 +56,9 @@ class Grid:
 
 @dataclass(frozen=True)
 class ShownCell:
-    """A cell, shown step by step."""
+    """A cell that is shown step by step."""
 
-    cell: CellRead
+    cell: ProbedPlan
     when: str
     what: str
     word: str
@@ -70,34 +70,35 @@ class ShownCell:
 
 
 def page_of(probe: ProbeRead) -> str:
-    """Return the page as a single file that needs no other file."""
+    """Return the page as one file, which needs no other file."""
     style = source("page.css") + source("probe.css", FOLDER)
     return render(
         "probe.html.j2",
         style,
         folder=FOLDER,
         probe=probe,
-        outcome=sentences.outcome(probe),
-        unseen=sentences.unseen(probe),
-        ran=sentences.ran(probe),
-        counted=sentences.counts(probe),
-        word=sentences.share_gave_up(probe),
+        outcome=sentences.outcome_clause(probe),
+        unseen=sentences.unwitnessed_clause(probe),
+        ran=sentences.runs_sentence(probe),
+        counted=sentences.verdicts_sentence(probe),
+        word=sentences.said_done_sentence(probe),
         shown=[_shown_cell(cell, probe.texts) for cell in probe.damaged_cells[:MOST_SHOWN]],
         grids=list(_grids(probe)),
-        claims=sentences.claims(probe),
-        limits=sentences.not_shown(probe),
+        claims=sentences.claim_sentences(probe),
+        limits=sentences.limit_sentences(probe),
         place=_place,
         values=_values,
     )
 
 
-def _shown_cell(cell: CellRead, texts: Mapping[str, str]) -> ShownCell:
+def _shown_cell(cell: ProbedPlan, texts: Mapping[str, str]) -> ShownCell:
+    """Return a damaged cell as the page shows it."""
     judged = cell.judgement
     assert judged is not None
     return ShownCell(
         cell=cell,
-        when=sentences.when(judged, of_kind(cell.worst.events, GatewayCall), texts),
-        what=sentences.what(judged),
+        when=sentences.fault_clause(judged, of_kind(cell.worst.events, GatewayCall), texts),
+        what=sentences.consequence_clause(judged),
         word=sentences.SIGNS[cell.verdict][1],
         steps=steps_of(cell.worst.events, texts),
         rows=[sentences.row_line(row) for finding in judged.findings for row in finding.rows][:MOST_ROWS],
@@ -108,12 +109,13 @@ def _shown_cell(cell: CellRead, texts: Mapping[str, str]) -> ShownCell:
 
 
 def _grids(probe: ProbeRead) -> Sequence[Grid]:
+    """Return a grid for each class of calls."""
     planned = probe.planned.calls if probe.planned else ()
     grids = []
-    for kind, title in CLASSES.items():
-        calls = [call for call in planned if call.call_class == kind]
+    for call_class, title in CLASSES.items():
+        calls = [call for call in planned if call.call_class == call_class]
         struck = {point for cell in probe.cells.values() if (judged := cell.judgement) and (point := judged.point)}
-        points = [point.name for point in points_of(kind) if point.name in struck or not probe.cells]
+        points = [point.name for point in points_of(call_class) if point.name in struck or not probe.cells]
         rows = [(call, [_grid_cell(probe, call, point) for point in points]) for call in calls]
         if rows and points:
             grids.append(Grid(title, points, rows))
@@ -121,7 +123,7 @@ def _grids(probe: ProbeRead) -> Sequence[Grid]:
 
 
 def _grid_cell(probe: ProbeRead, call: PlannedCall, point: str) -> GridCell:
-    """Return the gravest cell of a call at a point, over all forms of the answer on the wire."""
+    """Return the most severe cell of a call at a point, over all wire forms."""
     plan = plan_of(call.name, point)
     cells = [cell for name, cell in probe.cells.items() if name == plan or name.startswith(f"{plan}.")]
     if not cells:
@@ -137,12 +139,13 @@ def _grid_cell(probe: ProbeRead, call: PlannedCall, point: str) -> GridCell:
 
 
 def _place(row: RowDifference) -> str:
+    """Return the place of a row in words."""
     return f"{row.store}.{row.table} {row.key}" if row.table else f"{row.store} {row.key}"
 
 
-def _values(row: Row | None, other: Row | None) -> str:
-    """Return the values of a row. If another state of the row is given, return only the values that differ."""
+def _values(row: Row | None, other_state: Row | None) -> str:
+    """Return the values of a row; if another state of the row is given, only the values that differ."""
     if row is None:
         return "absent"
-    names = [name for name in row if other is None or row[name] != other.get(name)]
+    names = [name for name in row if other_state is None or row[name] != other_state.get(name)]
     return ", ".join(f"{name} {sentences.value_text(row[name])}" for name in names)

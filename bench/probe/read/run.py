@@ -1,4 +1,4 @@
-"""A probe as it is read: its clean runs, controls and cells, and the conclusion from all of them."""
+"""A probe as it is read from its records: its clean runs, controls and cells, and the conclusion from all of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Literal
 
 from bench.common.errors import ResultsError
 from bench.common.numbers import Seconds
-from bench.probe.points import gravity_of
-from bench.probe.read.blame import CellBlame, asked_first, blame_of
+from bench.probe.points import severity_rank
+from bench.probe.read.blame import CellBlame, blame_of, first_mends
 from bench.record.cost import Tariff
 from bench.record.events import Called, Events, of_kind
 from bench.record.manifest import Manifest
@@ -36,7 +36,7 @@ CLEAN_RUNS, CELLS_AGAIN = 5, 10
 Concluded = Literal["damage", "none", "undecided", "cannot", "tool"]
 """`tool`: only a tool does damage, when it gets one call twice."""
 EXIT_CODES: Mapping[Concluded, int] = {"none": 0, "damage": 1, "cannot": 2, "undecided": 3, "tool": 4}
-GRAVITY: Sequence[CellVerdict] = (*KINDS, "did_not_end", "no_verdict", "repeated", "gave_up", "compensated", "absorbed")
+SEVERITY: Sequence[CellVerdict] = (*KINDS, "did_not_end", "no_verdict", "repeated", "gave_up", "compensated", "absorbed")
 UNDECIDED = frozenset[CellVerdict](("no_verdict", "repeated"))
 ALL_STANDS = frozenset[CellVerdict](("same", "absorbed", "compensated"))
 CellGate = Literal["passed", "damage", "tool", "undecided"]
@@ -44,9 +44,9 @@ CellGate = Literal["passed", "damage", "tool", "undecided"]
 
 
 @dataclass(frozen=True)
-class CellRead:
-    """One plan of a probe, with its runs in order. Runs whose verdict a failed control took away are left out. `mended` holds
-    the verdicts on runs in which the gateway mended parts. `unsaid_fails`: as its owner says (`Probed`)."""
+class ProbedPlan:
+    """One plan of a probe, with its runs in order. Runs whose verdict a failed control removed are left out. `mended` has
+    the verdicts on runs in which the gateway mended parts. `unsaid_fails` is the owner's setting (`Probed`)."""
 
     plan: str
     runs: tuple[tuple[TrialRecord, CellJudged], ...]
@@ -55,8 +55,8 @@ class CellRead:
 
     @property
     def judgement(self) -> CellJudged | None:
-        """The gravest verdict among the runs of the cell; None if there is none."""
-        return min((judged for _, judged in self.runs), key=_gravity, default=None)
+        """The most severe verdict among the runs of the cell; None if there is none."""
+        return min((judged for _, judged in self.runs), key=_severity, default=None)
 
     @property
     def verdict(self) -> CellVerdict:
@@ -69,51 +69,51 @@ class CellRead:
 
     @property
     def worst(self) -> TrialRecord:
-        """The first run with the gravest verdict."""
-        return min(self.runs, key=lambda run: _gravity(run[1]))[0]
+        """The first run with the most severe verdict."""
+        return min(self.runs, key=lambda run: _severity(run[1]))[0]
 
     @property
     def blame(self) -> CellBlame | None:
         """The parts that are to blame for the cell's damage; None if nothing was mended."""
-        finding = gravest(self.judgement) if self.judgement else None
+        finding = most_severe_finding(self.judgement) if self.judgement else None
         effect = finding.effect if finding and finding.effect else self.judgement.call if self.judgement else ""
-        due = asked_first(of_kind(self.runs[0][0].events, GatewayCall)) if self.runs else ()
+        due = first_mends(of_kind(self.runs[0][0].events, GatewayCall)) if self.runs else ()
         return blame_of(effect.partition("#")[0], self.mended, due)
 
     @property
-    def is_tools(self) -> bool:
-        """Whether all its damage is a tool's, which got one call twice."""
+    def is_tool_damage(self) -> bool:
+        """Whether all its damage was done by a tool that got one call twice."""
         findings = [finding for _, judged in self.runs if judged.is_damage for finding in judged.findings]
         return bool(findings) and all(finding.culprit == "tool" for finding in findings)
 
     @property
-    def is_unsaid(self) -> bool:
-        """Whether all effects stand in one of its runs and the agent said that it failed."""
+    def has_unsaid_success(self) -> bool:
+        """Whether in a run all effects are there, though the agent said that it failed."""
         return any(not judged.said_done and judged.verdict in ALL_STANDS for _, judged in self.runs)
 
     @property
     def gate(self) -> CellGate:
         """What the cell means for a gate."""
         if self.runs_damaged:
-            return "tool" if self.is_tools else "damage"
-        if self.unsaid_fails and self.is_unsaid:
+            return "tool" if self.is_tool_damage else "damage"
+        if self.unsaid_fails and self.has_unsaid_success:
             return "damage"
         return "undecided" if self.verdict in {*UNDECIDED, "not_applicable", "did_not_end"} else "passed"
 
     @property
     def is_proven(self) -> bool:
-        """Whether every run of the cell did the damage again."""
+        """Whether the cell ran more than once, and did damage in every run."""
         return len(self.runs) > 1 and self.runs_damaged == len(self.runs)
 
 
 @dataclass(frozen=True)
 class ProbeRead:
-    """The records of a probe, as they were read.
+    """The records of a probe.
 
-    clean, controls   their verdicts, in order
-    cells             by plan, in the order of the plan
+    clean, controls   the clean runs, and the verdicts on the controls, in order
+    cells             the cells by plan, in the order of the plan
     problems          why runs of the agent could not be made
-    harmed            why nothing is concluded: a store itself changed; "" if none did
+    harmed            why there is no conclusion: a store itself changed; "" if none did
     """
 
     folder: Path
@@ -122,7 +122,7 @@ class ProbeRead:
     planned: CellsPlanned | None
     clean: tuple[TrialRecord, ...]
     controls: tuple[CellJudged, ...]
-    cells: Mapping[str, CellRead]
+    cells: Mapping[str, ProbedPlan]
     records: tuple[TrialRecord, ...]
     problems: tuple[str, ...]
     harmed: str
@@ -133,18 +133,19 @@ class ProbeRead:
         return self.manifest.config.name
 
     @cached_property
-    def damaged_cells(self) -> Sequence[CellRead]:
-        """The damaged cells: the agent's damage first, then damage that came again, then by gravity."""
+    def damaged_cells(self) -> Sequence[ProbedPlan]:
+        """The damaged cells: the agent's damage first, then damage that was confirmed, then by severity."""
 
-        def order(cell: CellRead) -> tuple[bool, bool, int, int]:
+        def order(cell: ProbedPlan) -> tuple[bool, bool, int, int]:
             judged = cell.judgement
-            point = gravity_of((judged and judged.point) or "")
-            return cell.is_tools, not cell.is_proven, GRAVITY.index(cell.verdict), point
+            point = severity_rank((judged and judged.point) or "")
+            return cell.is_tool_damage, not cell.is_proven, SEVERITY.index(cell.verdict), point
 
         return sorted((cell for cell in self.cells.values() if cell.runs_damaged), key=order)
 
     @cached_property
-    def with_verdict(self) -> Sequence[CellRead]:
+    def with_verdict(self) -> Sequence[ProbedPlan]:
+        """The cells that have a verdict."""
         return [cell for cell in self.cells.values() if cell.verdict not in {*UNDECIDED, "not_applicable"}]
 
     @cached_property
@@ -153,21 +154,21 @@ class ProbeRead:
         return [plan for plan in (self.planned.cells if self.planned else ()) if plan not in self.cells]
 
     @property
-    def clean_alike(self) -> int:
-        """The number of clean runs that are equal; 0 if any of them differs."""
-        each = [judged for record in self.clean for judged in of_kind(record.events, CellJudged)]
-        return len(each) if all(judged.verdict == "same" for judged in each) else 0
+    def equal_clean_runs(self) -> int:
+        """The number of clean runs if all are equal; 0 if any differs."""
+        judgements = [judged for record in self.clean for judged in of_kind(record.events, CellJudged)]
+        return len(judgements) if all(judged.verdict == "same" for judged in judgements) else 0
 
     @property
-    def run_again(self) -> Sequence[CellRead]:
+    def repeated_cells(self) -> Sequence[ProbedPlan]:
         """The cells that ran more than once, each time with a verdict and without damage."""
-        again = (cell for cell in self.cells.values() if len(cell.runs) > 1 and not cell.runs_damaged)
-        return [cell for cell in again if all(judged.verdict not in UNDECIDED for _, judged in cell.runs)]
+        repeated = (cell for cell in self.cells.values() if len(cell.runs) > 1 and not cell.runs_damaged)
+        return [cell for cell in repeated if all(judged.verdict not in UNDECIDED for _, judged in cell.runs)]
 
     @property
     def conclusion(self) -> Concluded:
-        """The conclusion of the probe. The conclusion `none` is a bound: no planned cell is missing, and all cells that ran
-        twice had equal verdicts. Where only some cells were asked for, it is one for these."""
+        """The conclusion of the probe. `none` is a bound: no planned cell is missing, and all cells that ran twice had equal
+        verdicts. If only some cells were selected, the bound is for these."""
         if not self.planned or self.harmed:
             return "cannot"
         race = self.planned.race
@@ -175,18 +176,18 @@ class ProbeRead:
             return "damage"
         if any(row.before is None or row.after is None for row in race):
             return "damage"
-        without = self.missing or any(cell.verdict in UNDECIDED for cell in self.cells.values())
-        if without or race or self.planned.again:
+        has_gap = self.missing or any(cell.verdict in UNDECIDED for cell in self.cells.values())
+        if has_gap or race or self.planned.again:
             return "undecided"
         if self.damaged_cells:
             return "tool"
-        again = len(self.run_again) >= min(CELLS_AGAIN, len(self.cells))
-        is_bound = self.with_verdict and self.clean_alike >= CLEAN_RUNS and again
+        has_repeats = len(self.repeated_cells) >= min(CELLS_AGAIN, len(self.cells))
+        is_bound = self.with_verdict and self.equal_clean_runs >= CLEAN_RUNS and has_repeats
         return "none" if is_bound else "undecided"
 
     @cached_property
     def texts(self) -> Mapping[str, str]:
-        """Arguments, answers and output by their digests."""
+        """Arguments, responses and output by their digests."""
         return read_texts(self.folder) if self.cells else {}
 
     @property
@@ -195,7 +196,7 @@ class ProbeRead:
 
     @property
     def seconds(self) -> Seconds:
-        """The seconds that all runs of the agent took together."""
+        """The seconds of all runs of the agent together."""
         return sum(record.api_seconds + record.framework_seconds for record in self.records)
 
     @property
@@ -206,9 +207,9 @@ class ProbeRead:
         return sum(known) if len(known) == len(costs) and any(record.tokens for record in self.records) else None
 
 
-def gravest(judged: CellJudged) -> CellFinding | None:
-    """Return the finding that gives a verdict its gravity; None if the verdict has no finding."""
-    return min(judged.findings, key=lambda each: (each.kind != judged.verdict, KINDS.index(each.kind)), default=None)
+def most_severe_finding(judged: CellJudged) -> CellFinding | None:
+    """Return the finding that explains a verdict; None if the verdict has no finding."""
+    return min(judged.findings, key=lambda finding: (finding.kind != judged.verdict, KINDS.index(finding.kind)), default=None)
 
 
 def read_probe(folder: Path) -> ProbeRead:
@@ -218,7 +219,7 @@ def read_probe(folder: Path) -> ProbeRead:
         raise ResultsError(f"{folder}: is no probe; its report is made by: bench report {folder.name}")
     trials, sessions = list[TrialRecord](), list[SessionRecord]()
     for record in read_records(folder):
-        trials.append(_kept_record(record)) if isinstance(record, TrialRecord) else sessions.append(record)
+        trials.append(_reduced_record(record)) if isinstance(record, TrialRecord) else sessions.append(record)
     return probe_of(folder, manifest, manifest.probe, trials, sessions)
 
 
@@ -238,13 +239,13 @@ def probe_of(
     mended = dict[str, list[CellJudged]]()
     for plan, runs in list(by_plan.items()):
         if parts := next((judged.mended for _, judged in runs), ()):
-            kept = [judged for record, judged in by_plan.pop(plan) if (plan, record.repetition) not in void]
-            mended.setdefault(plan.removesuffix(mended_plan("", parts)), []).extend(kept)
-    cells = dict[str, CellRead]()
+            valid = [judged for record, judged in by_plan.pop(plan) if (plan, record.repetition) not in void]
+            mended.setdefault(plan.removesuffix(mended_plan("", parts)), []).extend(valid)
+    cells = dict[str, ProbedPlan]()
     for plan, runs in by_plan.items():
-        sound = tuple(run for run in runs if (plan, run[0].repetition) not in void)
+        valid_runs = tuple(run for run in runs if (plan, run[0].repetition) not in void)
         if runs:
-            cells[plan] = CellRead(plan, sound, tuple(mended.get(plan, ())), probed.unsaid_fails)
+            cells[plan] = ProbedPlan(plan, valid_runs, tuple(mended.get(plan, ())), probed.unsaid_fails)
     order = planned.cells if planned else ()
     return ProbeRead(
         folder=folder,
@@ -261,14 +262,15 @@ def probe_of(
     )
 
 
-def _kept_record(record: TrialRecord) -> TrialRecord:
-    """Return what is kept of a record. Of a cell without damage only the counted values are kept, since there can be a thousand
-    cells."""
+def _reduced_record(record: TrialRecord) -> TrialRecord:
+    """Return the part of a record that is kept: of a cell without damage only the counted events, since there may be a
+    thousand cells."""
     if any(judged.is_damage for judged in of_kind(record.events, CellJudged)):
         return record
     counted = (event for event in record.events if isinstance(event, Called | CellJudged | CellsPlanned))
     return replace(record, events=Events(counted))
 
 
-def _gravity(judged: CellJudged) -> int:
-    return GRAVITY.index(judged.verdict) if judged.verdict in GRAVITY else len(GRAVITY)
+def _severity(judged: CellJudged) -> int:
+    """Return the rank of a verdict; 0 is the most severe."""
+    return SEVERITY.index(judged.verdict) if judged.verdict in SEVERITY else len(SEVERITY)

@@ -1,5 +1,4 @@
-"""The results of a probe in sentences. The first sentence gives the conclusion, and the last says what the probe does not
-show."""
+"""The results of a probe in sentences. The first gives the conclusion, and the last says what the probe does not show."""
 
 from __future__ import annotations
 
@@ -10,8 +9,8 @@ from contextlib import suppress
 
 from bench.common.errors import one_line
 from bench.common.wording import plural
-from bench.probe.points import is_meant, point_of
-from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS, UNDECIDED, CellRead, ProbeRead, gravest
+from bench.probe.points import point_of, selects_cell
+from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS, UNDECIDED, ProbedPlan, ProbeRead, most_severe_finding
 from bench.record.events import of_kind
 from bench.record.probe_events import CellFinding, CellJudged, CellVerdict, GatewayCall, RepeatCause
 from bench.record.probe_rows import Cell, RowDifference
@@ -41,14 +40,21 @@ CAUSES: Mapping[RepeatCause, str] = {
 LONGEST, LONGEST_VALUE, LONGEST_ASKED = 300, 60, 100
 
 
-def sentence(probe: ProbeRead) -> str:
+def conclusion_sentence(probe: ProbeRead) -> str:
     """Return the conclusion in one sentence."""
-    parts = (clean_doubles(probe), clean_race(probe), outcome(probe), unseen(probe), elsewhere(probe), knows(probe))
+    parts = (
+        repeated_in_clean_clause(probe),
+        race_clause(probe),
+        outcome_clause(probe),
+        unwitnessed_clause(probe),
+        unwatched_clause(probe),
+        memory_clause(probe),
+    )
     return "; ".join(filter(None, parts)) + "."
 
 
-def clean_doubles(probe: ProbeRead) -> str:
-    """Return which calls the clean runs make again with the same effect, or ""."""
+def repeated_in_clean_clause(probe: ProbeRead) -> str:
+    """Return which calls the clean runs repeat with the same effect; "" if they repeat none."""
     if not probe.planned or not probe.planned.again:
         return ""
     calls = probe.planned.again
@@ -59,135 +65,144 @@ def clean_doubles(probe: ProbeRead) -> str:
     )
 
 
-def clean_race(probe: ProbeRead) -> str:
-    """Return in which row calls in parallel differ from calls one by one, or ""."""
+def race_clause(probe: ProbeRead) -> str:
+    """Return in which row parallel calls and single calls differ; "" if in none."""
     if not probe.planned or not probe.planned.race:
         return ""
     rows = probe.planned.race
-    more = f", and {plural(len(rows) - 1, 'further row')}" if len(rows) > 1 else ""
-    return f"A race: calls in parallel, then the same calls one by one, leave {row_line(rows[0])}{more}"
+    rest = f", and {plural(len(rows) - 1, 'further row')}" if len(rows) > 1 else ""
+    return f"A race: calls in parallel, then the same calls one by one, leave {row_line(rows[0])}{rest}"
 
 
-def varying(probe: ProbeRead) -> str:
-    """Return a sentence on the values of rows that are not compared by their amount, or ""."""
+def varying_sentence(probe: ProbeRead) -> str:
+    """Return a sentence on the values whose amounts are not compared, since they vary; "" if there are none."""
     columns = [name for name in (probe.planned.volatile if probe.planned else ()) if ": " not in name]
     named = f"{', '.join(columns[:3])}{f' and {len(columns) - 3} more' if len(columns) > 3 else ''}"
     return f"These vary between clean runs, so their changes are counted and not compared: {named}." if columns else ""
 
 
-def lines(probe: ProbeRead, page: str, code: int | None = None) -> list[str]:
-    """Return the ten lines that a terminal shows at the end.
+def summary_lines(probe: ProbeRead, page: str, code: int | None = None) -> list[str]:
+    """Return the ten lines at the end of a probe in the terminal.
 
     Args:
         probe: The probe.
         page: The file to open.
-        code: With what the command exits; None if the conclusion does not decide it.
+        code: The exit code of the command; None if the conclusion does not decide it.
     """
-    about = list(worst(probe))
-    limits = " ".join(not_shown(probe)[:2])
-    made = [
-        sentence(probe),
-        varying(probe),
-        ran(probe),
-        *about,
-        counts(probe),
-        share_gave_up(probe),
-        *claims(probe)[:1],
+    worst_case = list(worst_case_lines(probe))
+    limits = " ".join(limit_sentences(probe)[:2])
+    sentences = [
+        conclusion_sentence(probe),
+        varying_sentence(probe),
+        runs_sentence(probe),
+        *worst_case,
+        verdicts_sentence(probe),
+        said_done_sentence(probe),
+        *claim_sentences(probe)[:1],
         limits,
     ]
-    exits = "" if code is None else f"Exit code {code}. "
-    made.append(f"{exits}Open {page}; one cell: bench trace {probe.folder.name} --trial CALL.POINT")
-    return [one_line(line, 4 * LONGEST) for line in made if line]
+    exit_note = "" if code is None else f"Exit code {code}. "
+    sentences.append(f"{exit_note}Open {page}; one cell: bench trace {probe.folder.name} --trial CALL.POINT")
+    return [one_line(line, 4 * LONGEST) for line in sentences if line]
 
 
-def ran(probe: ProbeRead) -> str:
-    """Return a sentence on what was run, and on what this took."""
+def runs_sentence(probe: ProbeRead) -> str:
+    """Return a sentence on how many runs were made, and how long they took."""
     runs, minutes = len(probe.records), probe.seconds / 60
     parts = [f"{plural(runs, 'run')} of the agent in {minutes:.1f} minutes", f"{len(probe.clean)} of them clean"]
     parts += [f"{plural(len(probe.controls), 'control')}", f"{plural(len(probe.cells), 'cell')}"]
     cost = f", ${probe.dollars:.4f}" if probe.dollars is not None else ""
     tokens = f"; {probe.tokens:,} tokens{cost}" if probe.tokens else ""
-    more = f"; {plural(len(probe.missing), 'planned cell')} not run" if probe.missing else ""
-    return f"{', '.join(parts)}{tokens}{more}."
+    missing_note = f"; {plural(len(probe.missing), 'planned cell')} not run" if probe.missing else ""
+    return f"{', '.join(parts)}{tokens}{missing_note}."
 
 
-def counts(probe: ProbeRead) -> str:
-    """Return how many cells have each verdict, and in how many of them a tool did the damage."""
+def verdicts_sentence(probe: ProbeRead) -> str:
+    """Return how many cells have each verdict, and in how many a tool did the damage."""
     verdicts = Counter(cell.verdict for cell in probe.cells.values())
     counted = [f"{word} {verdicts[verdict]}" for verdict, (_, word) in SIGNS.items() if verdicts[verdict]]
-    tools = sum(cell.is_tools for cell in probe.damaged_cells)
+    tools = sum(cell.is_tool_damage for cell in probe.damaged_cells)
     of_tools = f"; in {tools} of them the damage is a tool's" if tools else ""
     return f"Cells: {', '.join(counted)}{of_tools}." if counted else ""
 
 
-def share_gave_up(probe: ProbeRead) -> str:
-    """Return a sentence that compares the agent's word with what was done."""
+def said_done_sentence(probe: ProbeRead) -> str:
+    """Return a sentence that compares what the agent said with what was done."""
     judged = [cell.judgement for cell in probe.with_verdict if cell.judgement]
-    false_word = sum(
-        cell.judgement is not None and cell.judgement.said_done and not cell.is_tools for cell in probe.damaged_cells
+    wrongly_done = sum(
+        cell.judgement is not None and cell.judgement.said_done and not cell.is_tool_damage for cell in probe.damaged_cells
     )
-    gave_up = sum(each.verdict == "gave_up" and not each.half_way for each in judged)
-    half_way = sum(each.half_way for each in judged)
-    unsaid = sum(cell.is_unsaid for cell in probe.with_verdict)
-    of = plural(len(judged), "cell")
-    failed = f"; in {unsaid} all effects stand and it said that it failed" if unsaid else ""
-    again = f"; in {half_way} it gave up half-way, was started once more, and is judged after that" if half_way else ""
-    return f"In {false_word} of {of} the agent said that it was done and did damage; in {gave_up} it gave up{again}{failed}."
+    gave_up = sum(judgement.verdict == "gave_up" and not judgement.half_way for judgement in judged)
+    half_way = sum(judgement.half_way for judgement in judged)
+    unsaid_count = sum(cell.has_unsaid_success for cell in probe.with_verdict)
+    cells = plural(len(judged), "cell")
+    unsaid_note = f"; in {unsaid_count} all effects stand and it said that it failed" if unsaid_count else ""
+    half_way_note = f"; in {half_way} it gave up half-way, was started once more, and is judged after that" if half_way else ""
+    done = f"In {wrongly_done} of {cells} the agent said that it was done and did damage"
+    return f"{done}; in {gave_up} it gave up{half_way_note}{unsaid_note}."
 
 
-def claims(probe: ProbeRead) -> list[str]:
-    """Return sentences on tools whose claim contradicts what was seen, and on tools that the owner has not described."""
+def claim_sentences(probe: ProbeRead) -> list[str]:
+    """Return sentences on tools whose annotations contradict the readings, and on tools that the owner has not described."""
     planned = probe.planned.calls if probe.planned else ()
-    each = [f"{call.name} claims to read, and changed {plural(call.rows, 'row')}." for call in planned if call.contradicts]
+    sentences = [f"{call.name} claims to read, and changed {plural(call.rows, 'row')}." for call in planned if call.contradicts]
     unclaimed = [cell.judgement.call for cell in probe.cells.values() if cell.judgement and cell.judgement.by == "journal"]
     unclaimed = [
         call for call in unclaimed if call not in {cell.judgement.call for cell in probe.damaged_cells if cell.judgement}
     ]
     tools = dict.fromkeys(f'"{call.door}.{call.tool}"' for call in planned if call.name in unclaimed)
     if tools:
-        each.append(
+        sentences.append(
             f"In {plural(len(unclaimed), 'cell')} a call that no witness sees was done more or less often than in clean runs: "
             f"if it only reads, write reads = [{', '.join(tools)}] into probe.toml; else name its store, or raise `settle` "
             f"if it writes later than that after its answer."
         )
-    return each
+    return sentences
 
 
-def not_shown(probe: ProbeRead) -> list[str]:
-    """Return a sentence on what the probe does not show."""
+def limit_sentences(probe: ProbeRead) -> list[str]:
+    """Return sentences on what the probe does not show."""
     longer = f"what takes longer than {probe.probed.patience:g} s"
     further = f", {probe.planned.left_out:,} further cells" if probe.planned and probe.planned.left_out else ""
-    each = [f"Not shown: other tasks, two faults at once{further}, {longer}."]
+    sentences = [f"Not shown: other tasks, two faults at once{further}, {longer}."]
     if probe.conclusion == "undecided":
-        each.append(f"None is a bound only if {_lacking(probe)}.")
-    if waits := sum(cell.verdict == "not_applicable" for cell in probe.cells.values()):
-        each.append(f"In {plural(waits, 'cell')} the fault was not delivered: that is no pass.")
+        sentences.append(f"None is a bound only if {_missing_for_bound(probe)}.")
+    if undelivered := sum(cell.verdict == "not_applicable" for cell in probe.cells.values()):
+        sentences.append(f"In {plural(undelivered, 'cell')} the fault was not delivered: that is no pass.")
     if probe.planned and not probe.planned.one_by_one:
-        each.append("Calls overlap, and one by one they leave other rows: effects are those of groups of calls.")
+        sentences.append("Calls overlap, and one by one they leave other rows: effects are those of groups of calls.")
     if probe.probed.only:
         plans = probe.planned.cells if probe.planned else None
-        none = [word for word in probe.probed.only if plans is not None and not any(is_meant(word, plan) for plan in plans)]
-        lacks = f"; no call has {', '.join(none)}" if none else ""
-        each.append(f"Only {', '.join(probe.probed.only)} was struck{lacks}.")
+        absent_words = [
+            word for word in probe.probed.only if plans is not None and not any(selects_cell(word, plan) for plan in plans)
+        ]
+        absent_note = f"; no call has {', '.join(absent_words)}" if absent_words else ""
+        sentences.append(f"Only {', '.join(probe.probed.only)} was struck{absent_note}.")
     if not probe.probed.resumes:
         remembers = any(store.kind == "memory" for store in probe.probed.stores.values())
         remembers = remembers or bool(probe.planned and probe.planned.memories)
         twice = "" if remembers else ", and nobody resumed it twice, since it has no memory either"
-        each.append(f"The agent has no command that resumes it: after a death it was started anew{twice}.")
-    return each
+        sentences.append(f"The agent has no command that resumes it: after a death it was started anew{twice}.")
+    return sentences
 
 
-def when(judged: CellJudged, calls: Iterable[GatewayCall], texts: Mapping[str, str]) -> str:
-    """Return a clause that says what was done to the struck call. `texts` has the arguments of the call by their digest."""
+def fault_clause(judged: CellJudged, calls: Iterable[GatewayCall], texts: Mapping[str, str]) -> str:
+    """Return a clause that says what was done to the struck call.
+
+    Args:
+        judged: The verdict.
+        calls: The calls of the run.
+        texts: The arguments of the calls by their digests.
+    """
     if not judged.point:
         return "nothing is struck"
-    asked = next((_short_arguments(texts.get(call.arguments, "")) for call in calls if call.number == judged.struck), "")
+    arguments = next((_short_arguments(texts.get(call.arguments, "")) for call in calls if call.number == judged.struck), "")
     point = point_of(judged.point)
-    return point.when_in.get(judged.form, point.when).format(f"{judged.call}{f' ({asked})' if asked else ''}")
+    return point.when_in.get(judged.form, point.when).format(f"{judged.call}{f' ({arguments})' if arguments else ''}")
 
 
 def _short_arguments(arguments: str) -> str:
-    """Return the arguments of a call in short form."""
+    """Return the arguments of a call in one short line."""
     with suppress(ValueError, RecursionError):
         values = json.loads(arguments)
         if isinstance(values, dict):
@@ -195,39 +210,40 @@ def _short_arguments(arguments: str) -> str:
     return one_line(arguments, LONGEST_ASKED)
 
 
-def what(judged: CellJudged) -> str:
-    """Return a clause that says what the strike led to."""
-    finding = gravest(judged)
+def consequence_clause(judged: CellJudged) -> str:
+    """Return a clause that says what the fault led to."""
+    finding = most_severe_finding(judged)
     if not finding or (judged.verdict == "no_verdict" and judged.by == "witness"):
         return judged.why or SIGNS[judged.verdict][1]
-    whose = "; the tool did it" if finding.culprit == "tool" else ""
+    tool_note = "; the tool did it" if finding.culprit == "tool" else ""
     if judged.by == "journal":
         return f"{finding.effect} was done {_times(finding.times)}, and {judged.why}"
-    of = _difference(finding)
-    by = f" that {finding.effect} makes" if finding.effect not in ("", judged.call) else ""
+    subject = _difference(finding)
+    maker_note = f" that {finding.effect} makes" if finding.effect not in ("", judged.call) else ""
     match finding.kind:
         case "doubled":
-            return f"{of}{by} stands {_times(finding.times)}{whose}"
+            return f"{subject}{maker_note} stands {_times(finding.times)}{tool_note}"
         case "lost":
-            return f"{of}{by} does not stand{', and the agent says that it is done' if judged.said_done else ''}{whose}"
+            claim = ", and the agent says that it is done" if judged.said_done else ""
+            return f"{subject}{maker_note} does not stand{claim}{tool_note}"
         case "extra":
             rows = plural(len(finding.rows), "row")
-            return f"{rows} {'differs' if len(finding.rows) == 1 else 'differ'} that no clean run changes, {of}{whose}"
+            return f"{rows} {'differs' if len(finding.rows) == 1 else 'differ'} that no clean run changes, {subject}{tool_note}"
         case "overwritten":
-            return f"{of} that another writer made before {finding.effect or judged.call} does not stand{whose}"
+            return f"{subject} that another writer made before {finding.effect or judged.call} does not stand{tool_note}"
         case "changed":
-            return f"{of}{by} is another than in clean runs{whose}"
+            return f"{subject}{maker_note} is another than in clean runs{tool_note}"
 
 
 def _difference(finding: CellFinding) -> str:
-    """Return the row that a finding is about, in words: it was added, removed or changed."""
+    """Return the row of a finding in words: an added or removed row, or a change."""
     if not finding.rows:
         return "the effect"
     row = finding.rows[0]
-    more = f" (and {plural(len(finding.rows) - 1, 'further row')})" if len(finding.rows) > 1 else ""
+    rest = f" (and {plural(len(finding.rows) - 1, 'further row')})" if len(finding.rows) > 1 else ""
     if not row.table:
-        return f"{'a change of' if row.before and row.after else 'the file'} {one_line(row.key, LONGEST_VALUE)}{more}"
-    return f"a {'change' if row.before and row.after else 'row'} of {row.table}{more}"
+        return f"{'a change of' if row.before and row.after else 'the file'} {one_line(row.key, LONGEST_VALUE)}{rest}"
+    return f"a {'change' if row.before and row.after else 'row'} of {row.table}{rest}"
 
 
 def row_line(row: RowDifference) -> str:
@@ -241,7 +257,7 @@ def row_line(row: RowDifference) -> str:
     return f"{place} {row.key}: {'new' if row.after else 'gone'}: {values}"
 
 
-def _lacking(probe: ProbeRead) -> str:
+def _missing_for_bound(probe: ProbeRead) -> str:
     """Return what is missing before the conclusion can be a bound."""
     if probe.missing:
         return f"all cells are run: {len(probe.missing)} are not"
@@ -249,13 +265,13 @@ def _lacking(probe: ProbeRead) -> str:
         return f"all cells have a verdict: {without} have none"
     if probe.planned and (probe.planned.again or probe.planned.race):
         return "clean runs make no call twice unless it is meant, and leave the same rows in parallel and one by one"
-    if probe.clean_alike < CLEAN_RUNS:
-        return f"{CLEAN_RUNS} clean runs are equal: there are {probe.clean_alike}"
+    if probe.equal_clean_runs < CLEAN_RUNS:
+        return f"{CLEAN_RUNS} clean runs are equal: there are {probe.equal_clean_runs}"
     again = min(CELLS_AGAIN, len(probe.cells))
-    return f"{again} cells are equal in a second run: there are {len(probe.run_again)}"
+    return f"{again} cells are equal in a second run: there are {len(probe.repeated_cells)}"
 
 
-def outcome(probe: ProbeRead) -> str:
+def outcome_clause(probe: ProbeRead) -> str:
     """Return whether the agent does damage, and the worst case."""
     cells, name = len(probe.with_verdict), probe.name
     if probe.conclusion == "cannot":
@@ -268,25 +284,26 @@ def outcome(probe: ProbeRead) -> str:
         judged = worst.judgement
         assert judged is not None
         again = f"in {worst.runs_damaged} of {plural(len(worst.runs), 'run')}{'' if worst.is_proven else _interval(worst)}"
-        tools = sum(cell.is_tools for cell in probe.damaged_cells)
-        where = f"{len(probe.damaged_cells) - tools or tools} of {plural(cells, 'cell')}"
-        done = when(judged, of_kind(worst.worst.events, GatewayCall), probe.texts)
-        whose = f"a tool of {name}, which got one call twice," if worst.is_tools else name
-        return f"{whose} does damage in {where}: when {done}, {what(judged)}, {again}"
+        tools = sum(cell.is_tool_damage for cell in probe.damaged_cells)
+        share = f"{len(probe.damaged_cells) - tools or tools} of {plural(cells, 'cell')}"
+        fault = fault_clause(judged, of_kind(worst.worst.events, GatewayCall), probe.texts)
+        culprit = f"a tool of {name}, which got one call twice," if worst.is_tool_damage else name
+        return f"{culprit} does damage in {share}: when {fault}, {consequence_clause(judged)}, {again}"
     if unsaid := sum(cell.gate == "damage" for cell in probe.cells.values()):
         return f"{name} said in {unsaid} of {plural(cells, 'cell')} that it failed, and all its effects stand"
     if probe.conclusion == "damage":
         return f"{name} does damage where its calls overlap, without any fault"
     if probe.conclusion == "none":
-        of = f"the {plural(cells, 'cell')} that {'was' if cells == 1 else 'were'} asked for" if probe.probed.only else ""
-        which = f"which holds for this task and single faults{', and says nothing of other cells' if of else ''}"
-        return f"{name} did no damage in any of {of or plural(cells, 'cell')}, {which}"
-    left = len(probe.missing) + sum(cell.verdict in UNDECIDED for cell in probe.cells.values())
-    without = f", and {left} more have no verdict" if left else ""
-    return f"It is undecided whether {name} does damage: none in {plural(cells, 'cell')} with a verdict{without}"
+        selected = f"the {plural(cells, 'cell')} that {'was' if cells == 1 else 'were'} asked for" if probe.probed.only else ""
+        scope = f"which holds for this task and single faults{', and says nothing of other cells' if selected else ''}"
+        return f"{name} did no damage in any of {selected or plural(cells, 'cell')}, {scope}"
+    without_verdict = len(probe.missing) + sum(cell.verdict in UNDECIDED for cell in probe.cells.values())
+    without_note = f", and {without_verdict} more have no verdict" if without_verdict else ""
+    return f"It is undecided whether {name} does damage: none in {plural(cells, 'cell')} with a verdict{without_note}"
 
 
-def _interval(cell: CellRead) -> str:
+def _interval(cell: ProbedPlan) -> str:
+    """Return the confidence interval of the share of damaged runs, in words."""
     from bench.read.analysis.statistics.rates import share_of  # noqa: PLC0415  it imports scipy
 
     if len(cell.runs) < 2:
@@ -295,15 +312,15 @@ def _interval(cell: CellRead) -> str:
     return f" ({share.low:.0%} to {share.high:.0%})" if share.low is not None and share.high is not None else ""
 
 
-def unseen(probe: ProbeRead) -> str:
-    """Return which calls' effects no witness saw, or ""."""
+def unwitnessed_clause(probe: ProbeRead) -> str:
+    """Return the calls whose effects no witness saw; "" if there are none."""
     calls = [call.name for call in (probe.planned.calls if probe.planned else ()) if call.call_class == "unseen"]
     named = f"{', '.join(calls[:3])}{' and others' if len(calls) > 3 else ''}"
     return f"no witness saw what {named} did, so nobody can say whether a repeated call did damage" if calls else ""
 
 
-def elsewhere(probe: ProbeRead) -> str:
-    """Return what the agent writes that nobody compares, or that nobody would see, or ""."""
+def unwatched_clause(probe: ProbeRead) -> str:
+    """Return which files and hosts the agent uses that the probe does not compare; "" if there are none."""
     if probe.probed.boxed is False:
         return "it ran without a box, so what it opens by a path of its own is real, and nobody compares it"
     paths = probe.planned.written if probe.planned else ()
@@ -313,39 +330,42 @@ def elsewhere(probe: ProbeRead) -> str:
     return "; ".join(lines)
 
 
-def knows(probe: ProbeRead) -> str:
-    """Return where the agent keeps what it knows, if a framework does that outside of the stores, or ""."""
+def memory_clause(probe: ProbeRead) -> str:
+    """Return where a framework keeps the agent's memory outside the stores; "" if none does."""
     memories = probe.planned.memories if probe.planned else {}
-    places = _first_two([f"{path} ({whose})" for path, whose in memories.items()])
+    places = _first_two([f"{path} ({framework})" for path, framework in memories.items()])
     return f"it keeps what it knows in {places}, which is its memory: it is reset before each run" if memories else ""
 
 
-def _first_two(paths: Sequence[str], what: str = "file") -> str:
-    more = f" and {plural(len(paths) - 2, f'other {what}')}" if len(paths) > 2 else ""
-    return f"{', '.join(paths[:2])}{more}"
+def _first_two(paths: Sequence[str], noun: str = "file") -> str:
+    """Return the first two names, and how many more there are."""
+    rest = f" and {plural(len(paths) - 2, f'other {noun}')}" if len(paths) > 2 else ""
+    return f"{', '.join(paths[:2])}{rest}"
 
 
-def worst(probe: ProbeRead) -> Iterator[str]:
-    """Yield the worst counterexample: the cell, who repeated the call, the changed rows, and what the agent said."""
+def worst_case_lines(probe: ProbeRead) -> Iterator[str]:
+    """Yield the worst counterexample: the cell, why the call was repeated, the changed rows, and what the agent said."""
     for cell in probe.damaged_cells[:1]:
         judged = cell.judgement
         assert judged is not None
         repeats = [call for call in of_kind(cell.worst.events, GatewayCall) if call.repeats]
         causes = dict.fromkeys(CAUSES[call.cause] for call in repeats if call.cause)
         yield f"Worst: {cell.plan}: {SIGNS[cell.verdict][1]}{'; ' if causes else ''}{'; '.join(causes)}."
-        finding = gravest(judged)
+        finding = most_severe_finding(judged)
         rows = finding.rows if finding else ()
-        more = f" and {len(rows) - 2} more" if len(rows) > 2 else ""
+        rest = f" and {len(rows) - 2} more" if len(rows) > 2 else ""
         if rows:
-            yield f"Rows: {'; '.join(map(row_line, rows[:2]))}{more}."
+            yield f"Rows: {'; '.join(map(row_line, rows[:2]))}{rest}."
         yield f"The agent said that it was {'done' if judged.said_done else 'not done'}."
         if blame := cell.blame:
             yield blame.sentence
 
 
 def _times(times: int) -> str:
+    """Return a number of times in words."""
     return {2: "twice"}.get(times, f"{times} times")
 
 
 def value_text(value: Cell) -> str:
+    """Return a value in one short line."""
     return one_line("null" if value is None else str(value), LONGEST_VALUE)

@@ -1,4 +1,4 @@
-"""The events of a cell, step by step, with the rows before and after."""
+"""The events of a cell as a timeline, with the rows before and after."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ WENT = {
 class TimelineStep:
     """One line of a timeline.
 
-    stages   of a call: each stage with its seconds, None where it was not reached
-    notes    what is to be said of it
+    stages   the stages of a call, each with its seconds, None if it was not reached
+    notes    further lines about the step
     rows     the rows that changed
-    struck   whether the fault struck here; `death` whether the agent ended or began here
+    struck   whether the fault was injected here; `death`: whether the agent ended or started here
     """
 
     at: float
@@ -50,46 +50,47 @@ class TimelineStep:
 
 
 def steps_of(events: Sequence[Event], texts: Mapping[str, str]) -> list[TimelineStep]:
-    """Return the steps of a cell in the order of their time, at most MOST_STEPS.
+    """Return the steps of a cell in the order of time, at most MOST_STEPS.
 
     Args:
-        events: Of the cell.
+        events: The events of the cell.
         texts: Digest -> text.
     """
-    each = sorted(_steps(events, texts), key=lambda step: step.at)
-    return each[:MOST_STEPS]
+    ordered = sorted(_steps(events, texts), key=lambda step: step.at)
+    return ordered[:MOST_STEPS]
 
 
-def text_of_cell(folder: Path, wanted: str) -> str:
-    """Return what happened in a cell of a probe.
+def text_of_cell(folder: Path, cell: str) -> str:
+    """Return what happened in a cell of a probe, as text.
 
     Args:
         folder: The probe's run.
-        wanted: The cell's plan, or the plan and `/#N` for a later run of it, or the beginning of the trial's id.
+        cell: The cell's plan, the plan and `/#N` for a later run of it, or the beginning of the trial's id.
 
     Raises:
         ResultsError: The folder holds no run.
-        ConfigError: No cell is called so.
+        ConfigError: There is no such cell.
     """
     records = latest(read_trials(folder))
-    plan, _, number = wanted.rpartition("/#")
-    fitting = [record for record in records if record.plan == wanted or (record.plan, str(record.repetition)) == (plan, number)]
-    fitting = fitting or [record for record in records if wanted and record.id.startswith(wanted)]
+    plan, _, number = cell.rpartition("/#")
+    fitting = [record for record in records if record.plan == cell or (record.plan, str(record.repetition)) == (plan, number)]
+    fitting = fitting or [record for record in records if cell and record.id.startswith(cell)]
     if not fitting:
-        raise ConfigError(f"no cell is called '{wanted}'; {nearest(wanted, {record.plan for record in records})}")
+        raise ConfigError(f"no cell is called '{cell}'; {nearest(cell, {record.plan for record in records})}")
     record, texts = fitting[0], read_texts(folder)
-    more = f"; it ran {len(fitting)} times, see {record.plan}/#1" if len(fitting) > 1 else ""
-    head = f"{record.scenario}, {record.plan}, run {record.repetition}: {record.outcome.replace('_', ' ')}{more}"
+    runs_note = f"; it ran {len(fitting)} times, see {record.plan}/#1" if len(fitting) > 1 else ""
+    head = f"{record.scenario}, {record.plan}, run {record.repetition}: {record.outcome.replace('_', ' ')}{runs_note}"
     return "\n".join([f"trial {record.id}", escape_line(head), *lines_of(record.events, texts)])
 
 
 def lines_of(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[str]:
-    """Yield the steps of a cell as lines for a terminal, then the verdict and what the agent said. A name in them that holds an
-    end of a line begins none."""
+    """Yield the steps of a cell as lines for a terminal, then the verdict and what the agent said. An end of a line within a
+    name is escaped."""
     return map(escape_line, _lines(events, texts))
 
 
 def _lines(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[str]:
+    """Yield these lines before escaping."""
     for step in steps_of(events, texts):
         stages = ", ".join(f"{name} {_seconds(at)}" for name, at in step.stages)
         yield f"{step.at:>10.2f} s  {'>> ' if step.struck else ''}{step.title}{f': {stages}' if stages else ''}"
@@ -98,14 +99,14 @@ def _lines(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[str]:
     for judged in of_kind(events, CellJudged):
         yield f"verdict: {judged.verdict.replace('_', ' ')}{f': {judged.why}' if judged.why else ''}"
         for finding in judged.findings:
-            whose = f", by call {', '.join(map(str, finding.calls))}" if finding.calls else ""
-            yield f"  {finding.kind}: {finding.effect or 'what no clean run changes'} stands {finding.times} times{whose}"
+            calls_note = f", by call {', '.join(map(str, finding.calls))}" if finding.calls else ""
+            yield f"  {finding.kind}: {finding.effect or 'what no clean run changes'} stands {finding.times} times{calls_note}"
             yield from (f"    {row_line(row)}" for row in finding.rows[:MOST_ROWS])
         yield f"the agent said that it was {'done' if judged.said_done else 'not done'}: {last_words(judged, texts)}"
 
 
 def last_words(judged: CellJudged, texts: Mapping[str, str]) -> str:
-    """Return the end of what the agent said on its standard output, in one line; if that is nothing, of all that it printed."""
+    """Return the end of the agent's standard output in one line; if it is empty, of all that was printed."""
     text = texts.get(judged.on_stdout or "", "").strip() or printed_end(judged, texts)
     return one_line(text[-LAST_WORDS:], LAST_WORDS) if text else "(it printed nothing)"
 
@@ -116,6 +117,7 @@ def printed_end(judged: CellJudged, texts: Mapping[str, str]) -> str:
 
 
 def _steps(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[TimelineStep]:
+    """Yield the steps of a cell in the order of the events."""
     began: dict[int, float] = {}
     for event in events:
         match event:
@@ -128,7 +130,7 @@ def _steps(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[Timeli
                 why = (WHY.get(event.why, event.why),) if event.why else ()
                 yield TimelineStep(began.get(event.life, 0.0) + event.seconds, f"the agent {how}", notes=why, death=True)
             case GatewayCall():
-                yield _call(event, texts)
+                yield _call_step(event, texts)
             case GatewayNoticed():
                 yield TimelineStep(event.at, f"{event.door}: {event.what}")
             case StoresRead() if event.changed:
@@ -136,13 +138,14 @@ def _steps(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[Timeli
                 calls = f"{'call' if len(event.calls) == 1 else 'calls'} {', '.join(map(str, event.calls))}"
                 by = f"with {calls if event.calls else 'no call'} in flight"
                 title = f"rows changed, {'by another writer' if event.other else by}"
-                more = event.more + max(0, len(rows) - MOST_ROWS)
-                yield TimelineStep(event.started, title, rows=rows[:MOST_ROWS], more=more)
+                rest = event.more + max(0, len(rows) - MOST_ROWS)
+                yield TimelineStep(event.started, title, rows=rows[:MOST_ROWS], more=rest)
             case _:
                 pass
 
 
-def _call(call: GatewayCall, texts: Mapping[str, str]) -> TimelineStep:
+def _call_step(call: GatewayCall, texts: Mapping[str, str]) -> TimelineStep:
+    """Return the step of a call."""
     name = f"{call.number}. {call.name}"
     notes = [f"asked: {_short(texts, call.arguments)}"]
     if call.answer:
@@ -163,4 +166,5 @@ def _seconds(at: float | None) -> str:
 
 
 def _short(texts: Mapping[str, str], digest: str) -> str:
+    """Return a text in one short line."""
     return one_line(texts.get(digest, digest), LONGEST_TEXT)

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from bench.common.bounds import Many
 from bench.common.wording import plural
 from bench.probe.read import sentences
-from bench.probe.read.run import EXIT_CODES, CellGate, CellRead, Concluded, ProbeRead
+from bench.probe.read.run import EXIT_CODES, CellGate, Concluded, ProbedPlan, ProbeRead
 from bench.probe.read.sentences import SIGNS
 from bench.read.render.escaping import escape_markdown
 from bench.read.render.table import Table, markdown
@@ -39,9 +39,9 @@ class CellSummary:
 
     cell     its plan, as `--only` and `--test` take it
     gate     what it means for a gate: passed, damage, a tool's damage, or undecided
-    runs     how many runs of it have a verdict, and `damaged` how many of these did damage
-    why      what was done to the call, and what it led to
-    rows     the rows that differ from clean runs
+    runs     how many of its runs have a verdict; `damaged`: how many of these did damage
+    why      what was done to the call, and what that led to
+    rows     the rows that differ from the clean runs
     blame    the part that is to blame, and what to do; "" if nothing was mended
     """
 
@@ -62,9 +62,10 @@ class ProbeSummary:
 
     verdict    the conclusion; `exit_code` is that of `bench probe`, unless a signal stopped it
     sentence   the conclusion in words
-    cells      in the order of the plan
-    missing    planned cells that were not run
-    runs       of the agent, clean ones and controls included, and the seconds, tokens and dollars that they took
+    cells      the cells in the order of the plan
+    missing    the planned cells that were not run
+    runs       the number of runs of the agent, with clean runs and controls; the seconds, tokens and dollars are of all of
+    them
     not_shown  what the probe does not show
     """
 
@@ -91,24 +92,25 @@ def summary_of(probe: ProbeRead) -> ProbeSummary:
         name=probe.name,
         verdict=probe.conclusion,
         exit_code=EXIT_CODES[probe.conclusion],
-        sentence=sentences.sentence(probe),
+        sentence=sentences.conclusion_sentence(probe),
         cells=tuple(_summary(cell, probe) for cell in probe.cells.values()),
         missing=tuple(probe.missing),
         runs=len(probe.records),
         seconds=probe.seconds,
         tokens=probe.tokens,
         dollars=probe.dollars,
-        not_shown=tuple(sentences.not_shown(probe)),
+        not_shown=tuple(sentences.limit_sentences(probe)),
     )
 
 
-def _summary(cell: CellRead, probe: ProbeRead) -> CellSummary:
+def _summary(cell: ProbedPlan, probe: ProbeRead) -> CellSummary:
+    """Return the summary of one cell."""
     judged, blame = cell.judgement, cell.blame
     why = "the control after it was not the same"
     if judged:
-        when = sentences.when(judged, of_kind(cell.worst.events, GatewayCall), probe.texts)
+        fault = sentences.fault_clause(judged, of_kind(cell.worst.events, GatewayCall), probe.texts)
         says_more = judged.findings or judged.why
-        why = f"{when}{f': {sentences.what(judged)}' if says_more else ''}"
+        why = f"{fault}{f': {sentences.consequence_clause(judged)}' if says_more else ''}"
     return CellSummary(
         cell=cell.plan,
         verdict=cell.verdict,
@@ -128,18 +130,24 @@ def as_json(summary: ProbeSummary) -> str:
 
 
 def as_markdown(probe: ProbeRead, summary: ProbeSummary) -> str:
-    """Return the result as Markdown: the verdict, the worst case with its rows, a table of the cells, and what is not shown."""
+    """Return the result as Markdown: the verdict, the worst case with its rows, a table of the cells, and the limits."""
     cells = sorted(summary.cells, key=lambda cell: ORDER.index(cell.gate))
     rows = [(cell.cell, " ".join(SIGNS[cell.verdict]), _runs(cell), cell.why) for cell in cells[:MOST_CELLS]]
-    more = len(cells) - len(rows)
-    notes = [f"{plural(more, 'further cell')}: probe.html has them."] if more else []
+    rest = len(cells) - len(rows)
+    notes = [f"{plural(rest, 'further cell')}: probe.html has them."] if rest else []
     notes += [f"{plural(len(summary.missing), 'planned cell')} not run."] if summary.missing else []
     table = Table("cells", f"The cells of {probe.name}", ("Cell", "Verdict", "Runs", "Why"), tuple(rows), tuple(notes))
-    conclusion = (*sentences.worst(probe), sentences.counts(probe), sentences.ran(probe), *summary.not_shown)
+    conclusion = (
+        *sentences.worst_case_lines(probe),
+        sentences.verdicts_sentence(probe),
+        sentences.runs_sentence(probe),
+        *summary.not_shown,
+    )
     parts = [f"## bench probe: {TITLES[summary.verdict]}", escape_markdown(summary.sentence)]
     parts.append("\n".join(f"- {escape_markdown(line)}" for line in conclusion if line))
     return "\n\n".join((*parts, markdown(table))) if cells else "\n\n".join(parts) + "\n"
 
 
 def _runs(cell: CellSummary) -> str:
+    """Return how many runs of a cell did damage, in words."""
     return f"damage in {cell.damaged} of {cell.runs}" if cell.damaged else f"{cell.runs}"

@@ -1,4 +1,4 @@
-"""The addresses of what a probe calls: which are on this machine, and which are real."""
+"""The addresses of servers that a probe calls: which are on this machine, and which are real services."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ WEB = (443, 80)
 
 @dataclass(frozen=True)
 class Address:
-    """Where a server, a service, a database or the model is.
+    """The address of a server, a service, a database or the model.
 
-    what       what is there, in words
-    url        as the owner's file has it; "" if that can hold a password
-    hosts      where that leads
-    is_real    whether it runs already, so that each call is one of something that the probe neither starts nor resets
-    is_struck  whether faults strike calls to it that can have effects
+    what       what it is, in words
+    url        the URL in the owner's file; "" if it may contain a password
+    hosts      the hosts to which it leads
+    is_real    whether it runs already, so that calls act on a service that the probe neither starts nor resets
+    is_struck  whether faults are injected into calls to it
     """
 
     what: str
@@ -30,15 +30,15 @@ class Address:
 
 
 def host_of(url: str) -> str:
-    """Return the host of a URL; all of the text if it names none."""
+    """Return the host of a URL; the whole text if it has none."""
     try:
         return urlsplit(url).hostname or url
     except ValueError:
         return url
 
 
-def is_here(host: str) -> bool:
-    """Return whether a host is this machine by its name alone: no resolver is asked. The folder of a socket is one."""
+def is_this_machine(host: str) -> bool:
+    """Return whether a host is this machine, by its name alone: no resolver is asked. A socket's folder is this machine."""
     if host in ("", "localhost") or host.startswith(("/", "@")):
         return True
     try:
@@ -48,14 +48,14 @@ def is_here(host: str) -> bool:
     return address.is_loopback or address.is_unspecified
 
 
-def place_of(url: str) -> tuple[str, int]:
-    """Return the host and the port of a URL; port 0 if it names neither a port nor a scheme of the web. Raises ValueError."""
+def host_and_port(url: str) -> tuple[str, int]:
+    """Return the host and the port of a URL; port 0 if it has neither a port nor a web scheme. Raises ValueError."""
     parts = urlsplit(url)
     return parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
 
 
-def places_of(hosts: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yield the hosts and ports that `HOST` and `HOST:PORT` mean. Raises ValueError for a port that is none."""
+def hosts_and_ports(hosts: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Yield the hosts and ports in texts such as `HOST` and `HOST:PORT`. Raises ValueError for an invalid port."""
     for host in hosts:
         parts = urlsplit(f"//{host}" if host.count(":") < 2 or host.startswith("[") else f"//[{host}]")
         for port in WEB if parts.port is None else (parts.port,):

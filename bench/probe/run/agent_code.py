@@ -1,4 +1,4 @@
-"""The code of an agent and its servers, as far as files show it."""
+"""The code of an agent and of its servers, as far as their commands and folders show it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ ARGUMENTS = re.compile(
 
 @dataclass(frozen=True)
 class StartedProgram:
-    """A command that the probe runs: the agent first, its servers and services.
+    """A command that the probe starts: the agent first, then its servers and services.
 
     who        what it is, in words
-    words      its words; `variables` are set for it
-    folder     where it starts
+    words      the words of the command; `variables` are set for it
+    folder     its working folder
     sets       the names of the variables that the owner's files set for it
     is_server  whether it is an MCP server over stdio
     """
@@ -43,12 +43,12 @@ class StartedProgram:
 
     @cached_property
     def files(self) -> frozenset[Path]:
-        """The files that its words name."""
-        return frozenset((self.folder / place).resolve() for place in places_in(self.words) if place.suffix in CODE)
+        """The code files that its words name."""
+        return frozenset((self.folder / place).resolve() for place in paths_in(self.words) if place.suffix in CODE)
 
 
 def code_text(file: Path) -> str:
-    """Return the text of a file; "" if it cannot be read, or is long."""
+    """Return the text of a file; "" if it cannot be read, or is too long."""
     try:
         return text_of(file, MOST_BYTES)
     except (OSError, ValueError):
@@ -56,11 +56,11 @@ def code_text(file: Path) -> str:
 
 
 def reads_arguments(text: str) -> bool:
-    """Return whether a program seems to read the words of its command."""
+    """Return whether a program seems to read its command-line arguments."""
     return ARGUMENTS.search(text) is not None
 
 
-def places_in(command: CommandWords) -> Iterator[Path]:
+def paths_in(command: CommandWords) -> Iterator[Path]:
     """Yield the paths that a command may name. For `python -m MODULE` these are the paths of the module."""
     for before, word in pairwise(("", *command)):
         yield Path(word)
@@ -69,18 +69,18 @@ def places_in(command: CommandWords) -> Iterator[Path]:
             yield from (module.with_suffix(".py"), module / "__init__.py", module / "__main__.py")
 
 
-def code_in(folder: Path) -> Iterator[Path]:
-    """Yield the code files in a folder and below, at most `MOST_CODE`. Installed packages, tests, results and hidden folders
-    are left out."""
-    left = MOST_CODE
+def code_files(folder: Path) -> Iterator[Path]:
+    """Yield the code files in a folder and below, at most `MOST_CODE`, without installed packages, tests, results and hidden
+    folders."""
+    remaining = MOST_CODE
     for parent, folders, names in os.walk(folder):
         if "pyvenv.cfg" in names:
             folders.clear()
             continue
         folders[:] = sorted(name for name in folders if name not in NO_CODE and not name.startswith("."))
         for name in sorted(names):
-            if Path(name).suffix in CODE and left:
-                left -= 1
+            if Path(name).suffix in CODE and remaining:
+                remaining -= 1
                 yield Path(parent, name)
-        if not left:
+        if not remaining:
             return

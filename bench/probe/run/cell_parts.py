@@ -1,4 +1,5 @@
-"""The parts of values: a text that holds JSON is compared part by part, as if each of its numbers and texts were a column."""
+"""The parts of values: a text that holds JSON is compared member by member, as if each of its numbers and texts were a
+column."""
 
 from __future__ import annotations
 
@@ -18,34 +19,37 @@ ITEM = "[] "
 
 @dataclass(frozen=True, order=True)
 class CellPart:
-    """A part of the value in a column. `path` is where it stands in the column's JSON; "" for the whole value."""
+    """A part of the value in a column. `path` is its position in the column's JSON; "" for the whole value."""
 
     column: str
     path: str = ""
 
     @property
     def is_item(self) -> bool:
+        """Whether the part counts an item of a list."""
         return ITEM in self.path
 
     @property
     def name(self) -> str:
+        """The part in words."""
         path, _, item = self.path.partition(ITEM)
         return f"{self.column}{path}{' with ' if item else ''}{item}"
 
 
-def states_of(column: str, rows: Sequence[Row | None]) -> Sequence[Mapping[CellPart, Cell]]:
-    """Return what rows have in a column, by its parts if it is JSON in each of them."""
+def parts_of_column(column: str, rows: Sequence[Row | None]) -> Sequence[Mapping[CellPart, Cell]]:
+    """Return the value of a column in several states of a row, by its parts if it is JSON in each of them."""
     cells = [{column: row[column]} if row and column in row else {} for row in rows]
-    held = [_json_in(value) for each in cells for value in each.values() if value is not None]
-    if None in held:
-        return [{CellPart(column): value for value in each.values()} for each in cells]
+    documents = [_json_in(value) for row_cells in cells for value in row_cells.values() if value is not None]
+    if None in documents:
+        return [{CellPart(column): value for value in row_cells.values()} for row_cells in cells]
     return [
-        {CellPart(column, path): part for value in each.values() for path, part in _parts(_json_in(value), "")}
-        for each in cells
+        {CellPart(column, path): part for value in row_cells.values() for path, part in _parts(_json_in(value), "")}
+        for row_cells in cells
     ]
 
 
 def _parts(value: Any, path: str) -> Iterator[tuple[str, Cell]]:
+    """Yield the parts of a JSON value with their paths."""
     if isinstance(value, dict):
         for name, member in value.items():
             yield from _parts(member, f"{path}.{name}")
@@ -58,7 +62,7 @@ def _parts(value: Any, path: str) -> Iterator[tuple[str, Cell]]:
 
 @dataclass(frozen=True)
 class PartChange:
-    """A part of a column's value, before and after. `is_new` says that an object in the JSON had no member of this name."""
+    """A part of a column's value, before and after. `is_new` says that an object in the JSON had no such member."""
 
     name: str
     before: Cell
@@ -67,54 +71,57 @@ class PartChange:
 
 
 def changed_parts(column: str, before: Cell, after: Cell) -> Iterator[PartChange]:
-    """Yield the parts in which two values of a column differ. A list of another length is one, and so is an object with other
-    names, as JSON."""
-    later = _json_in(after)
-    former = type(later)() if before is None and later is not None else _json_in(before)
-    if type(former) is type(later) and former is not None:
-        yield from _changes_between(column, former, later)
+    """Yield the parts in which two values of a column differ. If a list changes its length, or an object its members, the
+    whole is one part."""
+    json_after = _json_in(after)
+    json_before = type(json_after)() if before is None and json_after is not None else _json_in(before)
+    if type(json_before) is type(json_after) and json_before is not None:
+        yield from _changes_between(column, json_before, json_after)
     else:
         yield PartChange(column, before, after)
 
 
-def _changes_between(name: str, former: Any, later: Any) -> Iterator[PartChange]:
-    if isinstance(former, dict) and isinstance(later, dict):
-        for member, value in later.items():
-            if member in former:
-                yield from _changes_between(f"{name}.{member}", former[member], value)
+def _changes_between(name: str, before: Any, after: Any) -> Iterator[PartChange]:
+    """Yield the parts in which two JSON values differ."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for member, value in after.items():
+            if member in before:
+                yield from _changes_between(f"{name}.{member}", before[member], value)
             elif not isinstance(value, dict | list):
                 yield PartChange(f"{name}.{member}", None, value, is_new=True)
-        if former.keys() != later.keys():
-            yield PartChange(name, json.dumps(dict.fromkeys(former)), json.dumps(dict.fromkeys(later)))
-    elif isinstance(former, list) and isinstance(later, list) and len(former) == len(later):
-        for at, (early, late) in enumerate(zip(former, later, strict=True)):
-            yield from _changes_between(f"{name}[{at}]", early, late)
-    elif former != later or type(former) is not type(later):
-        yield PartChange(name, _cell(former), _cell(later))
+        if before.keys() != after.keys():
+            yield PartChange(name, json.dumps(dict.fromkeys(before)), json.dumps(dict.fromkeys(after)))
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for index, (item_before, item_after) in enumerate(zip(before, after, strict=True)):
+            yield from _changes_between(f"{name}[{index}]", item_before, item_after)
+    elif before != after or type(before) is not type(after):
+        yield PartChange(name, _cell(before), _cell(after))
 
 
 def _cell(value: Any) -> Cell:
+    """Return a JSON value as the value of a column."""
     return json.dumps(value) if isinstance(value, dict | list) else value
 
 
 def json_growth(before: Cell, after: Cell) -> int:
-    """Count the items and names that the JSON in a text has more than before; 0 if it lacks any that it had."""
+    """Return how many items and members the JSON in a text has gained; 0 if it lost any."""
     return _growth(_json_in(before), _json_in(after))
 
 
-def _growth(former: Any, later: Any) -> int:
-    if isinstance(later, dict) and isinstance(former, dict | None):
-        names = former or {}
-        return sum(1 if name not in names else _growth(names[name], value) for name, value in later.items())
-    if isinstance(later, list) and isinstance(former, list | None):
-        had, has = (Counter(json.dumps(item, sort_keys=True) for item in each or ()) for each in (former, later))
-        return (has - had).total() if had <= has else 0
+def _growth(before: Any, after: Any) -> int:
+    """Return how many items and members a JSON value has gained."""
+    if isinstance(after, dict) and isinstance(before, dict | None):
+        names = before or {}
+        return sum(1 if name not in names else _growth(names[name], value) for name, value in after.items())
+    if isinstance(after, list) and isinstance(before, list | None):
+        old_items, new_items = (Counter(json.dumps(item, sort_keys=True) for item in items or ()) for items in (before, after))
+        return (new_items - old_items).total() if old_items <= new_items else 0
     return 0
 
 
 def _json_in(value: Cell) -> Any:
-    """Return the list or object that a text holds as JSON, else None."""
+    """Return the list or object that a text holds as JSON; None if it holds none."""
     with suppress(ValueError, RecursionError):
-        held = json.loads(value) if isinstance(value, str) and value.lstrip()[:1] in ("[", "{") else None
-        return None if is_too_deep(held) else held
+        document = json.loads(value) if isinstance(value, str) and value.lstrip()[:1] in ("[", "{") else None
+        return None if is_too_deep(document) else document
     return None

@@ -1,4 +1,4 @@
-"""The cells of a probe. Each cell strikes one call at one point, once. The gravest cells come first."""
+"""The cells of a probe. Each cell injects one fault into one call, once. The most severe cells come first."""
 
 from __future__ import annotations
 
@@ -7,54 +7,61 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bench.common.errors import ConfigError, nearest
-from bench.probe.points import IS_ERROR, JSON_RPC, POINTS, gravity_of, is_meant, points_of
+from bench.probe.points import IS_ERROR, JSON_RPC, POINTS, points_of, selects_cell, severity_rank
 from bench.probe.run.clean import Clean
 from bench.probe.run.gateway.door_kinds import DOOR_KINDS
-from bench.probe.run.gateway.striker import CellStrike
+from bench.probe.run.gateway.fault_injector import CellFault
 from bench.probe.run.gateway.subject import Subject
-from bench.probe.run.meanwhile import step_before
+from bench.probe.run.meanwhile import others_statement_before
 from bench.record.probe_events import GatewayCall, plan_of
 
 
 @dataclass(frozen=True)
 class ProbeCell:
-    """One cell: a call of the clean run, the point at which it is struck, and the form of the answer on the wire.
+    """One cell: a call of the clean run, the point at which the fault is injected, and the wire form of the response.
 
-    plan  names it; `call` is the name of the call
+    plan   the name of the cell
+    call   the name of the call
+    fault  what the gate injects
     """
 
     plan: str
     call: str
     point: str
     form: str
-    strike: CellStrike
+    fault: CellFault
 
 
 def cells_of(clean: Clean, subject: Subject, *, all_forms: bool = False, only: Sequence[str] = ()) -> list[ProbeCell]:
-    """Return the cells. Cells of calls with an effect that a witness saw come before all others. In both groups the gravest
-    cell of each call comes first, then the second of each, and so on.
+    """Return the cells of a probe.
+
+    Cells of calls with a witnessed effect come before all others. In both groups the most severe cell of each call comes
+    first, then the second of each, and so on.
 
     Args:
         clean: What the clean runs show.
         subject: What is probed.
-        all_forms: Whether each wire form of a point is a cell; else its default is.
-        only: Words of which a cell's plan must have one, such as a tool or a point; without any, all cells.
+        all_forms: Whether each wire form of a point is a cell; otherwise only the default form.
+        only: Words that select cells, such as a tool or a point; () for all cells.
     """
     cells = [
         (rank, cell)
-        for made in clean.reference.own_calls()
-        for rank, cell in enumerate(_of_call(clean, subject, *made, all_forms))
+        for planned_call in clean.reference.outer_calls()
+        for rank, cell in enumerate(_cells_of_call(clean, subject, *planned_call, all_forms))
     ]
-    chosen = [(rank, cell) for rank, cell in cells if not only or any(is_meant(word, cell.plan) for word in only)]
-    seen = {planned.name for planned in clean.calls.values() if planned.call_class == "effect"}
-    chosen.sort(key=lambda ranked: (ranked[1].call not in seen, ranked[0], gravity_of(ranked[1].point)))
+    chosen = [(rank, cell) for rank, cell in cells if not only or any(selects_cell(word, cell.plan) for word in only)]
+    witnessed = {planned.name for planned in clean.calls.values() if planned.call_class == "effect"}
+    chosen.sort(key=lambda ranked: (ranked[1].call not in witnessed, ranked[0], severity_rank(ranked[1].point)))
     return [cell for _, cell in chosen]
 
 
 def require_cells(only: Sequence[str], plans: Sequence[str]) -> None:
-    """Raise ConfigError for a word that none of these cells has in its name. The line names the nearest, or for a point that no
-    call has the points that there are. Such a point is passed over if another word has a cell."""
-    without = [word for word in only if not any(is_meant(word, plan) for plan in plans)]
+    """Raise ConfigError for a word that selects none of these cells.
+
+    The error names the nearest cell, or the points that a call has. A point that no call has is allowed if another word
+    selects a cell.
+    """
+    without = [word for word in only if not any(selects_cell(word, plan) for plan in plans)]
     points = list(dict.fromkeys(plan.rpartition("#")[2].split(".")[1] for plan in plans))
     for word in without:
         known = {part for plan in plans for part in (plan, plan.partition("#")[0], f".{plan.rpartition('.')[2]}")}
@@ -67,26 +74,31 @@ def require_cells(only: Sequence[str], plans: Sequence[str]) -> None:
 
 
 def possible_plans(names: Iterable[str]) -> list[str]:
-    """Return the names of all cells that calls of these names could have."""
+    """Return the names of all cells that calls with these names could have."""
     return [plan_of(name, point.name, form) for name in names for point in POINTS for form in ("", *point.forms)]
 
 
-def _of_call(
+def _cells_of_call(
     clean: Clean, subject: Subject, call: GatewayCall, identity: str, nth: int, all_forms: bool
 ) -> Iterator[ProbeCell]:
+    """Yield the cells of one call, the most severe first."""
     planned = clean.calls[identity, nth]
-    step = step_before(clean, subject, call, identity)
+    step = others_statement_before(clean, subject, call, identity)
     for point in points_of(planned.call_class):
         if point.after == "stale" and not _reads_again_after_effect(clean, call, identity):
             continue
-        if (point.processes > 1 and not subject.goes_on) or (point.others and not step):
+        if (point.processes > 1 and not subject.can_resume) or (point.others and not step):
             continue
         if (point.before == "again" and not _has_effect_after(clean, call)) or (
             point.by_tool and call.door in subject.stand_ins
         ):
             continue
-        within = (each.door_kind for each in clean.reference.calls if each.continues == call.number and point.before == "hold")
-        if point.needs and not any(point.needs in DOOR_KINDS[kind].can for kind in (call.door_kind, *within)):
+        inner_doors = (
+            inner_call.door_kind
+            for inner_call in clean.reference.calls
+            if inner_call.continues == call.number and point.before == "hold"
+        )
+        if point.needs and not any(point.needs in DOOR_KINDS[kind].can for kind in (call.door_kind, *inner_doors)):
             continue
         if point.streams and '"stream":true' not in clean.reference.texts.get(call.arguments, ""):
             continue
@@ -94,18 +106,21 @@ def _of_call(
         forms = [form for form in point.forms if has_both or form not in (IS_ERROR, JSON_RPC)] or [""]
         for at, form in enumerate(forms if all_forms else forms[: point.usual.get(call.door_kind, 1)]):
             plan = plan_of(planned.name, point.name, form if at else "")
-            strike = CellStrike(identity, nth, point.name, form, clean.acting, step if point.others else None)
+            strike = CellFault(identity, nth, point.name, form, clean.acting, step if point.others else None)
             yield ProbeCell(plan, planned.name, point.name, form, strike)
 
 
 def _reads_again_after_effect(clean: Clean, call: GatewayCall, identity: str) -> bool:
-    """Return whether the same read was made earlier, and a call with an effect came between the two reads."""
+    """Return whether the same read was made before, and a call with an effect came in between."""
     reference = clean.reference
-    earlier = [made.number for made, same, _ in reference.own_calls() if same == identity and made.number < call.number]
+    earlier = [made.number for made, same, _ in reference.outer_calls() if same == identity and made.number < call.number]
     effects = [made.number for made in reference.calls if made.call_class == "effect" and made.number < call.number]
     return bool(earlier and effects) and min(earlier) < max(effects)
 
 
 def _has_effect_after(clean: Clean, call: GatewayCall) -> bool:
-    """Return whether a call with an effect comes after this one."""
-    return any(made.number > call.number and identity in clean.acting for made, identity, _ in clean.reference.own_calls())
+    """Return whether a call with an effect comes after this call."""
+    return any(
+        later_call.number > call.number and identity in clean.acting
+        for later_call, identity, _ in clean.reference.outer_calls()
+    )

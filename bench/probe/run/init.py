@@ -1,4 +1,7 @@
-"""What a folder, its owner's variables and a command say of an agent before it is run, and the `probe.toml` that says it."""
+"""What can be known about an agent without running it, and the `probe.toml` that is written from it.
+
+The sources are the agent's folder, its owner's variables, and its command.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ from pathlib import Path
 from bench.common.errors import ConfigError
 from bench.common.escaping import escape_line
 from bench.common.files import opened
-from bench.probe.run.addresses import host_of, is_here
+from bench.probe.run.addresses import host_of, is_this_machine
 from bench.probe.run.agent_code import CODE, code_text
 from bench.probe.run.box.loading import loader_of
 from bench.probe.run.gateway.agent_config import expand, read_config
 from bench.probe.run.gateway.subject import McpConfig, ProbedAgent, Service, Subject
-from bench.probe.run.secrets import DOTENV, shown_command, without_login
+from bench.probe.run.secrets import DOTENV, redacted_command, without_login
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
 
 CONFIGS = (
@@ -67,7 +70,7 @@ LIMIT = 300.0
 
 @dataclass(frozen=True)
 class FileLine:
-    """A line of the file: the setting, or a comment that holds one, and the reason for it."""
+    """A line of the file: a setting, or a setting in a comment, and the reason for it."""
 
     written: str
     why: str
@@ -75,14 +78,14 @@ class FileLine:
 
 @dataclass(frozen=True)
 class FileTable:
-    """A table of the file, such as `[[store]]`; "" for its beginning. If it has comments alone, it is a comment itself."""
+    """A table of the file, such as `[[store]]`; "" for the top of the file. A table with only comments is a comment itself."""
 
     name: str
     lines: Sequence[FileLine]
 
     @property
     def text(self) -> Iterator[str]:
-        """Its lines."""
+        """The lines of the table."""
         is_comment = all(line.written.startswith("#") for line in self.lines)
         if self.name:
             yield f"# {self.name}" if is_comment else self.name
@@ -91,13 +94,13 @@ class FileTable:
 
 @dataclass(frozen=True)
 class AgentDraft:
-    """What is known of an agent without running it.
+    """What is known about an agent without running it.
 
-    folder      where it is started
-    command     the words of its command, () if none is known; `agent` is the line on it
+    folder      its working folder
+    command     the words of its command, () if none is known; `agent` is the line about it
     config      the file of its MCP servers; None if none was found, or if it cannot be read, for the reason `unread`
-    databases   files of SQLite, from the folder
-    variables   the owner's, and behind them those of the folder's `.env`
+    databases   SQLite files, relative to the folder
+    variables   the owner's variables, and those of the folder's `.env`
     owners      the names of the owner's own variables
     home        the owner's home
     """
@@ -114,15 +117,15 @@ class AgentDraft:
 
     @property
     def addresses(self) -> Mapping[str, str]:
-        """The variables in which the agent may find a model or a service, with the address."""
+        """The variables in which the agent may find a model or a service, with the addresses."""
         named = {name: text for name, text in self.variables.items() if re.match(r"https?://\S+$", text)}
         keyed = {name: url for name, (key, url) in MODELS.items() if self.variables.get(key)}
         return {**keyed, **{name: url for name, url in named.items() if not NO_SERVICE.search(name)}}
 
     @property
     def servers(self) -> Mapping[str, str]:
-        """The addresses of PostgreSQL databases, each by the variable that holds it, or without its login if a command or a
-        config does."""
+        """The addresses of PostgreSQL databases by the variable that holds each; without the login if a command or a config
+        does."""
         words = [text for text in self._words if DATABASE.match(text) and text not in self.variables.values()]
         named = {name: text for name, text in self.variables.items() if DATABASE.match(text)}
         return {**{without_login(text): text for text in words}, **named}
@@ -135,32 +138,34 @@ class AgentDraft:
             yield from (*server.command[1:], *server.environment.values())
 
     @property
-    def far(self) -> str:
-        """What the agent acts on that is not on this machine, in words; "" if nothing is known."""
+    def remote_service(self) -> str:
+        """What the agent uses on another machine, in words; "" if nothing is known."""
         for name, text in self.servers.items():
             hosts = STORE_KINDS["postgres"].hosts(text, self.variables)
-            if far := next((host for host in hosts if not is_here(host)), ""):
-                return f"the database that {name} names is at {far}"
+            if remote_service := next((host for host in hosts if not is_this_machine(host)), ""):
+                return f"the database that {name} names is at {remote_service}"
         for server in self.config.servers if self.config else ():
-            if server.url and not is_here(host := host_of(expand(server.url, self.variables))):
+            if server.url and not is_this_machine(host := host_of(expand(server.url, self.variables))):
                 return f"the MCP server {server.name} is at {host}"
             if loader := loader_of(server.command):
                 return f"{loader} loads the MCP server {server.name}, which has the whole network meanwhile"
         return ""
 
     @property
-    def beside(self) -> Sequence[Path]:
-        """The files and folders elsewhere that commands name, or a variable if it is a database: data can lie there."""
+    def further_data(self) -> Sequence[Path]:
+        """Files and folders outside its folder that commands name, and databases that a variable names, where data may be."""
         words = [*self._words]
         words += [text for text in self.variables.values() if text.startswith("/") and _is_database(Path(text))]
         return [path for word in words if len(word) < LONGEST_WORD and _is_data(path := Path(word.rpartition("=")[2]))]
 
     def watched_subject(self, unasked: bool) -> tuple[Subject, Sequence[StoreSettings]]:
-        """Return what a watched run is of, and the databases of which it gets copies. If nobody was asked, it reaches no
-        service on another machine."""
+        """Return the subject of a watched run, and the databases that are copied for it. If nobody was asked, the run
+        reaches no service on another machine."""
         agent = ProbedAgent(tuple(self.command), tuple(self.command), self.folder, limit=LIMIT)
-        led = {name: url for name, url in self.addresses.items() if name in MODELS or is_here(host_of(url)) or not unasked}
-        services = tuple(Service(name, name, url) for name, url in led.items())
+        reachable = {
+            name: url for name, url in self.addresses.items() if name in MODELS or is_this_machine(host_of(url)) or not unasked
+        }
+        services = tuple(Service(name, name, url) for name, url in reachable.items())
         configs = (self.config,) if self.config else ()
         stores = [
             StoreSettings(name, "postgres", text, {name: "{store}"} if name in self.variables else {})
@@ -170,52 +175,52 @@ class AgentDraft:
 
     @property
     def plan(self) -> Iterator[str]:
-        """Lines on what a watched run starts, copies and calls."""
+        """Lines about what a watched run starts, copies and calls."""
         yield f"to be run once, in {self.folder.resolve()}, to see what it uses:"
-        yield f"  {shown_command(self.command)}"
+        yield f"  {redacted_command(self.command)}"
         yield "  in a box: this folder and the home are copies there, temporary folders are new, and all else is read-only;"
         yield "  by the network it reaches the servers that are named here, FOR REAL, and nothing else"
         for server in self.config.servers if self.config else ():
-            yield f"  the MCP server {server.name}: {without_login(server.url) or shown_command(server.command)}"
+            yield f"  the MCP server {server.name}: {without_login(server.url) or redacted_command(server.command)}"
             if loader := loader_of(server.command):
                 yield f"    before that it is started once with your variables and the WHOLE network, so that {loader} loads it"
         yield from (f"  {host_of(url)}, the host of {name}" for name, url in self.addresses.items())
         yield from (f"  a copy of the database at {name}" for name in self.servers)
 
     def for_terminal(self, text: str) -> str:
-        """Return the text of the file for a terminal: without secrets of the command, which must stand in the file."""
-        return text.replace(toml_of(shlex.join(self.command)), toml_of(shown_command(self.command)))
+        """Return the text of the file for a terminal: without the secrets of the command, which the file must contain."""
+        return text.replace(toml_of(shlex.join(self.command)), toml_of(redacted_command(self.command)))
 
-    def path_shown(self, path: Path) -> str:
-        """Return a path as the file has it: from its folder, from the home, or whole."""
+    def shown_path(self, path: Path) -> str:
+        """Return a path as the file has it: relative to its folder, to the home, or absolute."""
         path = self.folder / path
         for base, begins in ((self.folder, ""), (self.home, "~/")):
-            for each in (base, base.resolve()):
-                if path.is_relative_to(each) and path != each:
-                    return f"{begins}{path.relative_to(each).as_posix()}"
+            for form in (base, base.resolve()):
+                if path.is_relative_to(form) and path != form:
+                    return f"{begins}{path.relative_to(form).as_posix()}"
         return str(path)
 
     def config_line(self, why: str = "the agent gets a rewritten copy; this file stays as it is") -> FileLine:
-        """Return the line on the file of its MCP servers."""
+        """Return the line about the file of its MCP servers."""
         if self.config:
-            return FileLine(f"mcp = {toml_of(self.path_shown(self.config.path))}", why)
+            return FileLine(f"mcp = {toml_of(self.shown_path(self.config.path))}", why)
         missing = self.unread or "no MCP config was found: name it, if the agent has one"
         return FileLine('# mcp = ".mcp.json"', missing)
 
     def database(self, name: str, why: str) -> FileTable:
-        """Return the table of a database. A login in its address is not written."""
+        """Return the table of a database, without the login in its address."""
         place, why = f"${name}" if name in self.variables else name, f"{why}; the agent works on a copy"
         if name in self.variables and name not in self.owners:
             return FileTable(
                 "[[store]]", [FileLine(f"# postgres = {toml_of(place)}", f"it is in .env alone: export it. {why}")]
             )
         if name not in self.variables and self.servers[name] != name:
-            what = f'its address holds a login: put it into a variable, and write postgres = "$NAME". {why}'
-            return FileTable("[[store]]", [FileLine(f"# postgres = {toml_of(place)}", what)])
+            advice = f'its address holds a login: put it into a variable, and write postgres = "$NAME". {why}'
+            return FileTable("[[store]]", [FileLine(f"# postgres = {toml_of(place)}", advice)])
         return FileTable("[[store]]", [FileLine(f"postgres = {toml_of(place)}", why)])
 
     def url(self, name: str, why: str) -> FileLine:
-        """Return the line on an address that a variable holds. A login or a key in it is not written."""
+        """Return the line about an address in a variable, without a login or key."""
         text = self.addresses[name]
         if name in self.owners:
             return FileLine(f'url = "${name}"', why)
@@ -224,7 +229,7 @@ class AgentDraft:
         return FileLine(f"url = {toml_of(text)}", why)
 
     def model(self, name: str, why: str, dialect: str = "") -> FileTable:
-        """Return the table of a model whose address stands in a variable. Without a dialect it is the provider's own."""
+        """Return the table of a model whose address is in a variable. By default the dialect is the provider's own."""
         lines = [FileLine(f"variables = [{toml_of(name)}]", why)]
         if name not in self.owners and name in self.variables:
             lines.append(self.url(name, "as .env has it"))
@@ -236,18 +241,18 @@ class AgentDraft:
 
 
 def draft_of(folder: Path, environment: Mapping[str, str], home: Path, command: Sequence[str] = ()) -> AgentDraft:
-    """Return what is known of an agent without running it.
+    """Return what is known about an agent without running it.
 
     Args:
-        folder: Where it is started.
+        folder: Its working folder.
         environment: The owner's variables.
         home: The owner's home, in which Claude Desktop has its config.
         command: The words of its command, if the owner gave them.
     """
     dotenv = {name: value.strip().strip("\"'") for name, value in DOTENV.findall(code_text(folder / ".env"))}
-    config, unread = _config(folder, home, command)
+    config, unread = _find_config(folder, home, command)
     why = "as it was given"
-    if shown_command(command) != shlex.join(command):
+    if redacted_command(command) != shlex.join(command):
         why = f"{why}, with a secret, which this file now holds too: better let the agent take it from a variable"
     agent = FileLine('# agent = "python agent.py"', "write the command that starts one whole task")
     if command:
@@ -258,7 +263,7 @@ def draft_of(folder: Path, environment: Mapping[str, str], home: Path, command: 
 
 
 def static_tables(draft: AgentDraft) -> Iterator[FileTable]:
-    """Yield the tables of a file on an agent that was not watched."""
+    """Yield the tables of the file for an agent that was not watched."""
     functions = FileLine('# functions = ["MODULE:FUNCTION"]', "what acts in its own process, but for tools of known frameworks")
     yield FileTable("", [draft.agent, draft.config_line(), *([] if draft.config else [functions])])
     for place in draft.databases:
@@ -267,24 +272,24 @@ def static_tables(draft: AgentDraft) -> Iterator[FileTable]:
         )
     yield from (draft.database(name, "its rows are compared") for name in draft.servers)
     if not draft.databases and not draft.servers:
-        yield no_store("no store was found")
+        yield store_placeholder("no store was found")
     for name in [name for name in MODELS if name in draft.addresses][:1]:
         yield draft.model(name, "the agent finds its model's address here; leave the table out for no model")
 
 
-def no_store(why: str) -> FileTable:
-    """Return the table that stands where no store is known."""
-    what = f"{why}: name an SQLite file, postgres = ADDRESS or folder = PATH"
-    return FileTable("[[store]]", [FileLine('# sqlite = "FILE"', what)])
+def store_placeholder(why: str) -> FileTable:
+    """Return the table that is written if no store is known."""
+    advice = f"{why}: name an SQLite file, postgres = ADDRESS or folder = PATH"
+    return FileTable("[[store]]", [FileLine('# sqlite = "FILE"', advice)])
 
 
 def write_probe_file(path: Path, tables: Iterable[FileTable], *top: str) -> str:
-    """Write the file, and return its text. Raises ConfigError if it is there already.
+    """Write the file, and return its text. Raises ConfigError if it exists.
 
     Args:
         path: The file.
-        tables: What it says.
-        top: Comments that stand first.
+        tables: Its tables.
+        top: Comments at its top.
     """
     lines = [*(f"# {escape_line(line)}" for line in top), *(line for table in tables for line in table.text)]
     text = "".join(f"{line}\n" for line in lines)
@@ -292,27 +297,26 @@ def write_probe_file(path: Path, tables: Iterable[FileTable], *top: str) -> str:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as error:
-        raise is_there(path) from error
+        raise file_exists_error(path) from error
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
     return text
 
 
-def is_there(path: Path) -> ConfigError:
-    """Return the error of a file that is there already."""
+def file_exists_error(path: Path) -> ConfigError:
+    """Return the error for a file that exists."""
     return ConfigError(
         f"{path}: is there already, and is left as it is; move it away, or name another: bench probe FILE --init"
     )
 
 
 def toml_of(text: str) -> str:
-    """Return a text in the notation of TOML."""
+    """Return a text as a TOML string."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _config(folder: Path, home: Path, command: Sequence[str]) -> tuple[McpConfig | None, str]:
-    """Return the config of MCP servers that a command names, or else the first of those that are usual; None, and the reason,
-    if there is none that can be read."""
+def _find_config(folder: Path, home: Path, command: Sequence[str]) -> tuple[McpConfig | None, str]:
+    """Return the MCP config that a command names, else the first of the usual ones; None and the reason if none can be read."""
     words = [folder / word.rpartition("=")[2] for word in command if Path(word).suffix in (".json", ".toml", ".yaml", ".yml")]
     named = [place for place in words if place.is_file()]
     usual = [place for place in (*(folder / name for name in CONFIGS), *(home / name for name in IN_HOME)) if place.is_file()]
@@ -326,14 +330,14 @@ def _config(folder: Path, home: Path, command: Sequence[str]) -> tuple[McpConfig
 
 
 def _databases(folder: Path) -> Iterator[Path]:
-    """Yield the SQLite files in a folder, at most DEEPEST levels down. Only the first bytes of at most MOST_FILES files are
-    read."""
-    for path in islice(_files(folder, DEEPEST), MOST_FILES):
+    """Yield the SQLite files in a folder, at most DEEPEST levels down, among at most MOST_FILES files."""
+    for path in islice(_files_below(folder, DEEPEST), MOST_FILES):
         if _is_database(path):
             yield path
 
 
 def _is_database(path: Path) -> bool:
+    """Return whether a file is an SQLite database."""
     try:
         with opened(path) as file:
             return file.read(len(SQLITE)) == SQLITE
@@ -342,23 +346,23 @@ def _is_database(path: Path) -> bool:
 
 
 def _is_data(path: Path) -> bool:
-    """Return whether a whole path is that of a folder or a file, but no program, that this user may change."""
+    """Return whether an absolute path is a folder or a file, but no program, that this user may change."""
     try:
-        may = path.is_absolute() and path != path.parent and path.exists() and os.access(path, os.W_OK)
+        is_writable = path.is_absolute() and path != path.parent and path.exists() and os.access(path, os.W_OK)
     except (OSError, ValueError):
         return False
-    return may and path.suffix not in CODE and not any(map(path.resolve().is_relative_to, SYSTEM))
+    return is_writable and path.suffix not in CODE and not any(map(path.resolve().is_relative_to, SYSTEM))
 
 
-def _files(folder: Path, deep: int) -> Iterator[Path]:
-    """Yield the files of a folder, then the files of its subfolders. Links are not followed, and hidden files are skipped."""
+def _files_below(folder: Path, depth: int) -> Iterator[Path]:
+    """Yield the files of a folder, then those of its subfolders. Links are not followed, and hidden files are skipped."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
         return
-    shown = [entry for entry in entries if not entry.name.startswith(".") and entry.name not in LEFT_OUT]
-    yield from (Path(entry.path) for entry in shown if entry.is_file(follow_symlinks=False))
-    if deep:
-        for entry in shown:
+    visible = [entry for entry in entries if not entry.name.startswith(".") and entry.name not in LEFT_OUT]
+    yield from (Path(entry.path) for entry in visible if entry.is_file(follow_symlinks=False))
+    if depth:
+        for entry in visible:
             if entry.is_dir(follow_symlinks=False):
-                yield from _files(Path(entry.path), deep - 1)
+                yield from _files_below(Path(entry.path), depth - 1)

@@ -12,11 +12,11 @@ from bench.common.escaping import escape_line
 from bench.common.wording import plural
 from bench.probe.points import point_of, points_of
 from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS
-from bench.probe.run.addresses import Address, is_here
+from bench.probe.run.addresses import Address, is_this_machine
 from bench.probe.run.box.loading import loader_of
 from bench.probe.run.clean import FEWEST
 from bench.probe.run.probe import CONTROL_EVERY
-from bench.probe.run.secrets import Secrets, is_named
+from bench.probe.run.secrets import Secrets, is_secret_name
 from bench.probe.run.settings import ProbeSettings
 from bench.probe.run.witness.kinds import STORE_KINDS, is_address
 from bench.probe.run.writing import CellRun
@@ -32,22 +32,23 @@ DAMAGED, RUNS_OF_DAMAGE = 0.25, 3
 
 
 def plan_lines(settings: ProbeSettings, environment: Mapping[str, str] = os.environ) -> Iterator[str]:
-    """Yield lines on what the probe copies, starts, calls and resets. What the owner's files say stands there as it is: only
-    secrets of the owner's own variables are left out, as nobody else could write them to hide a command."""
-    hidden = Secrets(value for name, value in environment.items() if is_named(name))
+    """Yield lines about what the probe copies, starts, calls and resets. The owner's files are shown unchanged; only secrets
+    in the owner's own variables are removed, since nobody else could use them to hide a command."""
+    hidden = Secrets(value for name, value in environment.items() if is_secret_name(name))
     for line in _lines(settings):
         yield escape_line(hidden.blot(line))
 
 
 def _lines(settings: ProbeSettings) -> Iterator[str]:
+    """Yield the lines, with secrets."""
     subject = settings.subject
     yield "copied:"
     for store in settings.stores:
-        where = f" {store.where}{_size(Path(store.where))}" if not is_address(store) else ""
-        what = "is copied; if the store itself changes, the probe ends"
+        place = f" {store.where}{_size_note(Path(store.where))}" if not is_address(store) else ""
+        treatment = "is copied; if the store itself changes, the probe ends"
         if STORE_KINDS[store.kind].needs_box:
-            what = "what the agent sends there is caught, and nothing is sent on"
-        yield f"  store {store.name} ({store.kind}):{where} {what}"
+            treatment = "what the agent sends there is caught, and nothing is sent on"
+        yield f"  store {store.name} ({store.kind}):{place} {treatment}"
     yield from (f"  {config.path}: the agent gets a rewritten copy, which is removed at the end" for config in subject.configs)
     yield f"started, in {subject.agent.folder.resolve()}:"
     if settings.is_boxed:
@@ -56,8 +57,8 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
     else:
         yield f"  WITHOUT A BOX ({settings.unboxable or '--unboxed'}): what they open by a path of their own is REAL"
     yield from _program_lines(settings)
-    given = json.dumps(subject.agent.answers.decode()) if subject.agent.answers else "nothing"
-    yield f"  the agent reads on its standard input what `answers` says: {given}"
+    input_text = json.dumps(subject.agent.answers.decode()) if subject.agent.answers else "nothing"
+    yield f"  the agent reads on its standard input what `answers` says: {input_text}"
     if queries := [check for check in subject.checks if check.sql]:
         yield "asked at the end of each run:"
         yield from (f"  the copy of store {check.store}: {check.sql}" for check in queries)
@@ -69,7 +70,7 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
     yield f"  {', '.join(store.name for store in settings.stores)}"
     if all(store.kind == "memory" for store in settings.stores):
         yield "  nothing else: what the agent does through its tools stays between its runs, and no witness sees it"
-    doors = settings.manifest_part(False, ()).doors
+    doors = settings.manifest_entry(False, ()).doors
     yield f"struck: calls through {', '.join(doors) or 'no door: name an MCP config, a service or a model'}"
     yield (
         f"runs of the agent: {FEWEST} undisturbed, then up to {len(points_of('unseen'))} for each call, and several times "
@@ -81,6 +82,7 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
 
 
 def _program_lines(settings: ProbeSettings) -> Iterator[str]:
+    """Yield a line about each program that is started."""
     for program in settings.programs():
         names = f", with the variables {', '.join(program.sets)}" if program.sets else ""
         yield f"  {program.who}: {shlex.join(program.words)}{names}"
@@ -90,6 +92,7 @@ def _program_lines(settings: ProbeSettings) -> Iterator[str]:
 
 
 def _called_lines(settings: ProbeSettings) -> Iterator[str]:
+    """Yield a line about each address that is called."""
     hosts, passes = settings.subject.hosts, []
     if settings.is_boxed:
         passes = [f"{host}:{port}" for host, port in settings.subject.passes]
@@ -102,9 +105,10 @@ def _called_lines(settings: ProbeSettings) -> Iterator[str]:
 
 
 def _address_line(address: Address) -> str:
+    """Return the line about an address."""
     hosts = ", ".join(host or "a socket of this machine" for host in address.hosts) or "a socket of this machine"
     line = f"{address.what}: {address.url or hosts}"
-    far = [host for host in address.hosts if not is_here(host)]
+    far = [host for host in address.hosts if not is_this_machine(host)]
     if not address.is_struck:
         return line
     if far and not address.url:
@@ -117,25 +121,25 @@ def _address_line(address: Address) -> str:
 
 
 def estimate(cell: CellRun, planned: CellsPlanned, model: ModelParameters | None, workers: int) -> str:
-    """Return in one line what the cells will take, estimated from the clean runs: each cell once, with the second life of an
-    agent that is killed, and then controls, and either the runs of a bound, or what a quarter of damaged cells needs."""
+    """Return an estimate of the cells' time from the clean runs, in one line: each cell once, with the second process of an
+    agent that is killed, then controls, and half of the runs of a bound and of a quarter of damaged cells."""
     cells = len(planned.cells)
     points = [point_of(plan.rpartition("#")[2].split(".")[1]) for plan in planned.cells]
     twice = sum(bool(point.death) or point.before == "hold" or point.after == "late" for point in points)
-    lives = (twice * TWICE_AS_LONG + (cells - twice) * SLOWER) / max(1, cells)
+    mean_length = (twice * TWICE_AS_LONG + (cells - twice) * SLOWER) / max(1, cells)
     further = (min(CELLS_AGAIN, cells) + CLEAN_RUNS - FEWEST + DAMAGED * RUNS_OF_DAMAGE * cells) / 2
-    times = (cells + further) * lives + (cells + further) / (CONTROL_EVERY - 1)
+    times = (cells + further) * mean_length + (cells + further) / (CONTROL_EVERY - 1)
     seconds = times * planned.seconds / workers
-    took = f"{seconds:.0f} s" if seconds < MINUTE else f"{seconds / MINUTE:.1f} minutes"
+    duration = f"{seconds:.0f} s" if seconds < MINUTE else f"{seconds / MINUTE:.1f} minutes"
     calls = [event for event in cell.events if isinstance(event, GatewayCall)]
     read, written = (round(times * sum(getattr(call, name) for call in calls)) for name in ("tokens_in", "tokens_out"))
     tokens = f", about {read + written:,} tokens" if read + written else ""
     dollars = model.cost(read, written) if model else None
     cost = f", about ${dollars:,.2f}" if dollars is not None and tokens else ""
-    left = f"; {planned.left_out:,} further cells are left out" if planned.left_out else ""
-    return f"{plural(cells, 'cell')}, about {took}{tokens}{cost}{left}"
+    left_out_note = f"; {planned.left_out:,} further cells are left out" if planned.left_out else ""
+    return f"{plural(cells, 'cell')}, about {duration}{tokens}{cost}{left_out_note}"
 
 
-def _size(path: Path) -> str:
+def _size_note(path: Path) -> str:
     """Return the size of a file, in words; "" for a folder."""
     return f" ({path.stat().st_size / 1e6:,.1f} MB)" if path.is_file() else ""

@@ -1,4 +1,4 @@
-"""The form in which what a run showed can be recorded: with the owner's names, and without secrets and hidden values."""
+"""The form in which a run is recorded: with the owner's names, without secrets and without hidden values."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class RecordedForm:
 
     Args:
         subject: What is probed.
-        secrets: What no record may contain.
+        secrets: The values that no record may contain.
         replaces: The owner's names of the stores -> the names of the copies.
-        key: Keys the digests that stand for hidden values; at most 64 bytes.
+        key: The key of the digests that replace hidden values; at most 64 bytes.
     """
 
     def __init__(self, subject: Subject, secrets: Secrets, replaces: Mapping[str, str], key: bytes):
@@ -39,33 +39,34 @@ class RecordedForm:
         self._hide = frozenset(map(str.casefold, subject.hide))
 
     def text(self, text: str) -> str:
-        """Return a text with the owner's names, and without secrets."""
+        """Return a text with the owner's names, without secrets."""
         for copy, owner in self._names.items():
             text = text.replace(copy, owner)
         return self._secrets.blot(text)
 
     def value(self, value: JsonValue) -> JsonValue:
-        """Return a value with the owner's names, and without secrets and hidden values."""
+        """Return a value with the owner's names, without secrets and hidden values."""
         try:
             return self._value(value)
         except RecursionError:
             return "(nested too deeply)"
 
     def path(self, path: str) -> str:
-        """Return a path as its owner would write it: from the agent's folder, or from the home."""
+        """Return a path relative to the agent's folder, or to the home."""
         for folder, begins in ((self._subject.agent.folder.resolve(), ""), (Path.home(), "~/")):
             if Path(path).is_relative_to(folder):
                 return self.text(f"{begins}{Path(path).relative_to(folder)}")
         return self.text(path)
 
     def call(self, entry: JournaledCall, texts: Texts) -> GatewayCall:
-        """Return a journaled call: a service's path can hold a secret. What the owner says about a tool overrides what the tool
-        claims. `texts` keeps its arguments and its answer."""
+        """Return a journaled call without secrets in its path. The owner's word on whether a tool only reads overrides the
+        tool's. Its arguments and response are added to `texts`."""
         call = call_of(entry, texts)
         is_read = any(fnmatchcase(f"{call.door}.{call.tool}", known) for known in self._subject.reads)
         return replace(call, tool=self.text(call.tool), reads=is_read or call.reads)
 
     def _value(self, value: JsonValue) -> JsonValue:
+        """Return a JSON value without secrets and hidden values."""
         if isinstance(value, dict):
             return {self.text(name): self._field(name, inner) for name, inner in value.items()}
         if isinstance(value, list):
@@ -78,21 +79,22 @@ class RecordedForm:
         return self.text(value)
 
     def _field(self, name: str, value: JsonValue) -> JsonValue:
+        """Return the value of a member; a hidden value is replaced by its digest."""
         if name.casefold() in self._hide:  # equal values have equal digests, which only the key's holder can undo
             content = json.dumps(value, sort_keys=True).encode()
             return f"{HIDDEN} {hashlib.blake2b(content, digest_size=10, key=self._key).hexdigest()}"
-        return BLOT if isinstance(value, str) and self._secrets.learn(name, value) else self._value(value)
+        return BLOT if isinstance(value, str) and self._secrets.is_secret_argument(name, value) else self._value(value)
 
 
 def owners_names(replaces: Mapping[str, str], folder: Path) -> Mapping[str, str]:
-    """Return the names of the copies -> the owner's names. A path is also replaced in the form in which the agent's folder sees
-    it."""
+    """Return the names of the copies -> the owner's names. A path is also replaced in its form relative to the agent's
+    folder."""
     names = {new: old for old, new in reversed(list(replaces.items()))}
     return names | {os.path.relpath(new, folder.resolve()): old for new, old in names.items() if Path(new).is_absolute()}
 
 
 def call_of(entry: JournaledCall, texts: Texts) -> GatewayCall:
-    """Return a journaled call in the form of a record. `texts` keeps its arguments and its answer."""
+    """Return a journaled call in the form of a record. Its arguments and response are added to `texts`."""
     call = entry.call
     model = call.arguments.get("model") if call.kind == "model" and isinstance(call.arguments, dict) else ""
     return GatewayCall(

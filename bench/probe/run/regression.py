@@ -12,7 +12,7 @@ from bench.common.digests import digest_of
 from bench.common.errors import ConfigError
 from bench.common.escaping import escape_line
 from bench.common.files import new_file
-from bench.probe.read.sentences import what, when
+from bench.probe.read.sentences import consequence_clause, fault_clause
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.settings import ProbeSettings
 from bench.probe.run.tape import CellTape, record_tapes, write_tape
@@ -39,15 +39,15 @@ LONGEST_NAME = 80
 
 
 def write_test(file: Path, settings: ProbeSettings, hidden: Secrets, plan: str, folder: Path) -> str:
-    """Run a cell once more, and the agent that is killed before the same call; write their tapes and tests into a folder. An
-    existing test is not changed.
+    """Run a cell again, and the cell in which the agent is killed before the same call; write their tapes and tests into a
+    folder. An existing test is not changed.
 
     Args:
         file: The `probe.toml`, as the test will name it.
-        settings: What it says.
-        hidden: What may stand in no tape.
+        settings: Its settings.
+        hidden: The secrets, which no tape may contain.
         plan: The cell.
-        folder: Where the test goes.
+        folder: The folder for the test.
 
     Returns:
         What was written, in one line.
@@ -55,8 +55,8 @@ def write_test(file: Path, settings: ProbeSettings, hidden: Secrets, plan: str, 
     Raises:
         ConfigError: There is no such cell, it cannot be run, or it does no damage and has no test yet.
     """
-    test = folder / f"test_{_name(plan)}.py"
-    with hidden.kept_from_errors():
+    test = folder / f"test_{_file_name(plan)}.py"
+    with hidden.removed_from_errors():
         recorded = asyncio.run(record_tapes(settings, hidden, plan))
     judged = recorded[0][1].judgement
     assert judged
@@ -65,32 +65,33 @@ def write_test(file: Path, settings: ProbeSettings, hidden: Secrets, plan: str, 
         raise ConfigError(f"--test {plan}: this time its verdict is {verdict}; nothing was written")
     folder.mkdir(parents=True, exist_ok=True)
     for tape, _ in recorded:
-        write_tape(folder / _tape(tape.plan), tape)
-    tapes = " and ".join(_tape(tape.plan) for tape, _ in recorded)
+        write_tape(folder / _tape_name(tape.plan), tape)
+    tapes = " and ".join(_tape_name(tape.plan) for tape, _ in recorded)
     if test.exists():
         return f"{tapes} in {folder}: recorded anew, {verdict}; {test} stays as it was"
     with new_file(test) as written:
-        written.write(_text(file, recorded, judged).encode())
+        written.write(_test_code(file, recorded, judged).encode())
     return f"{test} and its tapes, {tapes}, are written; run it by: pytest {test}"
 
 
-def _name(plan: str) -> str:
-    """Return a cell's name in letters that any file and any function can have."""
+def _file_name(plan: str) -> str:
+    """Return a cell's name in letters that file and function names may have."""
     name = re.sub(r"[^a-z0-9]+", "_", plan.lower()).strip("_")[:LONGEST_NAME]
     return name if plan.isascii() and len(plan) <= LONGEST_NAME else f"{name}_{digest_of(plan)[:8]}"
 
 
-def _tape(plan: str) -> str:
-    return f"test_{_name(plan)}.json"
+def _tape_name(plan: str) -> str:
+    return f"test_{_file_name(plan)}.json"
 
 
-def _text(file: Path, recorded: Sequence[tuple[CellTape, CellRun]], judged: CellJudged) -> str:
+def _test_code(file: Path, recorded: Sequence[tuple[CellTape, CellRun]], judged: CellJudged) -> str:
+    """Return the code of the test."""
     tape, run = recorded[0]
-    sentence = f"When {when(judged, of_kind(run.events, GatewayCall), run.texts)}, {what(judged)}."
+    sentence = f"When {fault_clause(judged, of_kind(run.events, GatewayCall), run.texts)}, {consequence_clause(judged)}."
     parts = {"sentence": sentence, "plan": tape.plan, "file": str(file)}
     head = HEAD.format(**{name: escape_line(text).replace("\\", "\\\\").replace('"', "'") for name, text in parts.items()})
-    for each, _ in recorded:
-        marked = {"file": str(file), "plan": each.plan, "tape": _tape(each.plan)}
-        head += TEST.format(name=_name(each.plan), **{name: json.dumps(text) for name, text in marked.items()})
-    compile(head, _tape(tape.plan), "exec")
+    for cell_tape, _ in recorded:
+        marked = {"file": str(file), "plan": cell_tape.plan, "tape": _tape_name(cell_tape.plan)}
+        head += TEST.format(name=_file_name(cell_tape.plan), **{name: json.dumps(text) for name, text in marked.items()})
+    compile(head, _tape_name(tape.plan), "exec")
     return head

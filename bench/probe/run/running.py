@@ -1,4 +1,4 @@
-"""Make the missing runs of a probe: workers run the agent on copies of the stores, and each run is written as it ends."""
+"""Makes the missing runs of a probe: workers run the agent on copies of the stores, and each run is written when it ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.common.errors import OriginalChanged
 from bench.common.files import content_of, new_file
 from bench.common.paths import state_folder
-from bench.probe.run.probe import Asked, Probe
+from bench.probe.run.probe import Probe, ProbeRequest
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.settings import ProbeSettings
@@ -25,12 +25,12 @@ SECRET_BYTES = 32
 
 
 def work_folder() -> Path:
-    """Return the folder in which copies are made. The variable TMPDIR can name another folder."""
+    """Return the folder for copies. The variable TMPDIR can name another folder."""
     return Path(tempfile.gettempdir())
 
 
 async def run_probe(
-    settings: ProbeSettings, hidden: Secrets, writer: ProbeWriter, asked: Asked
+    settings: ProbeSettings, hidden: Secrets, writer: ProbeWriter, request: ProbeRequest
 ) -> AsyncGenerator[CellRun, None]:
     """Make the missing runs, and yield each run of the agent after it is written. If you stop early, close this iterator.
 
@@ -38,18 +38,18 @@ async def run_probe(
         ConfigError: The subject cannot be probed.
         ResultsError: The run's folder cannot be written.
     """
-    key = _key()
+    key = _digest_key()
 
     def worker(number: int) -> Worker:
         subject, boxed = settings.subject, settings.is_boxed
         stores = Stores.of(settings.stores, work_folder(), subject.settle, subject.hide, key, boxed=boxed)
         return Worker(subject, stores, Place(work_folder(), f"agent{number}"), hidden, key=key)
 
-    probe = Probe(settings.subject, worker, asked, _kept_runs(writer))
+    probe = Probe(settings.subject, worker, request, _recorded_runs(writer))
     writer.begin()
     detail, complete, harmed = "it was stopped", False, False
     try:
-        with hidden.kept_from_errors():
+        with hidden.removed_from_errors():
             async with aclosing(probe.runs()) as runs:
                 async for run in runs:
                     yield writer.add(run)
@@ -63,23 +63,23 @@ async def run_probe(
         writer.end(detail, complete, harmed)
 
 
-def _kept_runs(writer: ProbeWriter) -> Iterator[CellRun]:
-    """Yield the recorded runs in the form in which the probe had yielded them."""
+def _recorded_runs(writer: ProbeWriter) -> Iterator[CellRun]:
+    """Yield the recorded runs as the probe had yielded them."""
     texts = read_texts(writer.folder) if writer.recorded else {}
     for record in writer.recorded:
         events = [event for event in record.events if not isinstance(event, Called | Answered | dict)]
         yield CellRun(record.plan, record.repetition, events, texts, record.api_seconds + record.framework_seconds)
 
 
-def _key() -> bytes:
-    """Return the user's own key of digests, which is made once: a probe that goes on must give equal values equal digests.
-    Without a place for it, each session has its own."""
-    made = secrets.token_bytes(SECRET_BYTES)
+def _digest_key() -> bytes:
+    """Return the user's own key for digests, which is made once: equal values must have equal digests when a probe is
+    continued. If it cannot be stored, each session has its own key."""
+    new_key = secrets.token_bytes(SECRET_BYTES)
     with suppress(OSError, RuntimeError):
         path = state_folder() / "probe-key"
         if path.is_file():
             return content_of(path, SECRET_BYTES)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with new_file(path, 0o600) as file:
-            file.write(made)
-    return made
+            file.write(new_key)
+    return new_key

@@ -1,5 +1,8 @@
-"""The values that no output of a probe may contain. This module alone decides what is a secret: values of the owner's files and
-variables, texts in the known form of a key, and values of arguments with the name of a secret."""
+"""Finds the values that no output of a probe may contain, and removes them.
+
+Secrets are values in the owner's files and variables, texts in the known format of a key, and values of arguments with the
+name of a secret. No other module decides what is secret.
+"""
 
 from __future__ import annotations
 
@@ -65,30 +68,39 @@ LONGEST = 10_000
 LARGEST_DOTENV = 2**20
 
 
-def is_named(variable: str) -> bool:
-    """Return whether the name of a variable says that its value is a secret."""
+def is_secret_name(variable: str) -> bool:
+    """Return whether the name of a variable says that its value is secret."""
     return variable not in OF_SHELL and bool(NAMED.search(variable))
 
 
 def without_login(address: str) -> str:
-    """Return an address without its user and password and without the values of its secret parameters."""
+    """Return an address without user name, password, and the values of its secret parameters."""
     return PARAMETER.sub(rf"\1{BLOT}", LOGIN.sub(r"\1\2", address))
 
 
-def shown_command(command: Sequence[str]) -> str:
-    """Return a command as a line for a person to judge. Only logins and the value of an option with the name of a secret are
-    left out. What a loader such as npx may take for the name of a program stays."""
-    words, before, may_load = list[str](), "", bool(loader_of(command))
+def redacted_command(command: Sequence[str]) -> str:
+    """Return a command as a line that a person can judge.
+
+    Only logins and the values of options with the name of a secret are removed. A word that a loader such as npx may take
+    for the name of a program is not.
+    """
+    words, before, may_be_program = list[str](), "", bool(loader_of(command))
     for word in command:
         setting = SETTING.fullmatch(word)
         if setting and NAMED.search(setting[1]):
-            shown = f"{shlex.quote(setting[1])}={BLOT}"
-        elif before.startswith("-") and "=" not in before and NAMED.search(before) and VALUE.fullmatch(word) and not may_load:
-            shown = BLOT
+            shown_word = f"{shlex.quote(setting[1])}={BLOT}"
+        elif (
+            before.startswith("-")
+            and "=" not in before
+            and NAMED.search(before)
+            and VALUE.fullmatch(word)
+            and not may_be_program
+        ):
+            shown_word = BLOT
         else:
-            shown = shlex.quote(without_login(word) if ADDRESS.fullmatch(word) else word)
-        may_load = may_load and (not before or word.startswith("-") or word in LOADED)
-        words.append(shown)
+            shown_word = shlex.quote(without_login(word) if ADDRESS.fullmatch(word) else word)
+        may_be_program = may_be_program and (not before or word.startswith("-") or word in LOADED)
+        words.append(shown_word)
         before = word
     return " ".join(words)
 
@@ -97,7 +109,7 @@ class Secrets:
     """Values that are removed from texts, the longest value first."""
 
     def __init__(self, values: Iterable[str]):
-        self._values, self._beginnings = list[str](), set[str]()
+        self._secret_values, self._beginnings = list[str](), set[str]()
         self._add(values)
 
     @classmethod
@@ -109,17 +121,17 @@ class Secrets:
             environment: The owner's own variables.
             addresses: The addresses of its stores.
         """
-        return cls(_values(subject, environment, addresses))
+        return cls(_secret_values(subject, environment, addresses))
 
     def blot(self, text: str) -> str:
-        """Return the text without the secrets."""
-        if self._may_be_in(text.lower()):
-            for value in self._values:
+        """Return a text without the secrets."""
+        if self._may_occur_in(text.lower()):
+            for value in self._secret_values:
                 text = blot(text, value)
         return KNOWN.sub(BLOT, text)
 
-    def learn(self, name: str, value: str) -> bool:
-        """Return whether the value of an argument of this name is a secret. From now on it is removed from all texts."""
+    def is_secret_argument(self, name: str, value: str) -> bool:
+        """Return whether the value of an argument with this name is secret. If so, it is removed from all later texts."""
         snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().replace("-", "_")
         if not ARGUMENT.fullmatch(snake):
             return False
@@ -128,64 +140,68 @@ class Secrets:
         return True
 
     @contextmanager
-    def kept_from_errors(self) -> Iterator[None]:
-        """Raise a ConfigError of the block without the secrets."""
+    def removed_from_errors(self) -> Iterator[None]:
+        """Raise a ConfigError of the block again without the secrets."""
         try:
             yield
         except ConfigError as error:
             raise ConfigError(self.blot(str(error))) from None
 
-    def stand_in(self, text: str) -> bool:
-        """Return whether a secret stands in a text, in whatever form."""
+    def occurs_in(self, text: str) -> bool:
+        """Return whether a secret occurs in a text, in any form."""
         lower = text.lower()
-        return bool(KNOWN.search(text)) or any(form in lower for value in self._values for form in lower_forms(value))
+        return bool(KNOWN.search(text)) or any(form in lower for value in self._secret_values for form in lower_forms(value))
 
     def _add(self, values: Iterable[str]) -> None:
-        new = {value for value in values if len(value) >= SHORTEST}.difference(self._values)
-        self._values = sorted([*self._values, *new], key=lambda value: (-len(value), value))
+        new = {value for value in values if len(value) >= SHORTEST}.difference(self._secret_values)
+        self._secret_values = sorted([*self._secret_values, *new], key=lambda value: (-len(value), value))
         self._beginnings |= {form[:SHORTEST] for value in new for form in lower_forms(value)}
 
-    def _may_be_in(self, text: str) -> bool:
-        """Return whether a lower-case text has the beginning of a secret, or a mask; a quick check, as most texts have none."""
+    def _may_occur_in(self, text: str) -> bool:
+        """Return whether a lower-case text contains the beginning of a secret, or a mask. This check is quick, since most
+        texts contain none."""
         last = len(text) - SHORTEST + 1
         return last > 0 and (
             any(text[at : at + SHORTEST] in self._beginnings for at in range(last)) or any(mask in text for mask in MASKS)
         )
 
-    def blot_all(self, value: Any, texts: Mapping[str, str], into: Texts) -> Any:
-        """Return a value of a record without the secrets. A digest that stands among `texts` becomes the digest of the text
-        without secrets, which is kept in `into`."""
+    def blot_all(self, value: Any, texts: Mapping[str, str], kept_texts: Texts) -> Any:
+        """Return a value of a record without the secrets. A digest of one of `texts` becomes the digest of the text without
+        secrets, which is added to `into`."""
         if isinstance(value, str):
-            return into.keep(self.blot(texts[value])) if value in texts else self.blot(value)
+            return kept_texts.keep(self.blot(texts[value])) if value in texts else self.blot(value)
         if isinstance(value, Mapping):
-            return {self.blot(name): self.blot_all(inner, texts, into) for name, inner in value.items()}
+            return {self.blot(name): self.blot_all(inner, texts, kept_texts) for name, inner in value.items()}
         if isinstance(value, tuple | list):
-            return tuple(self.blot_all(inner, texts, into) for inner in value)
+            return tuple(self.blot_all(inner, texts, kept_texts) for inner in value)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.init}
-            return type(value)(**{name: self.blot_all(inner, texts, into) for name, inner in fields.items()})
+            return type(value)(**{name: self.blot_all(inner, texts, kept_texts) for name, inner in fields.items()})
         return value
 
 
-def _values(subject: Subject, environment: Mapping[str, str], addresses: Iterable[str]) -> Iterator[str]:
+def _secret_values(subject: Subject, environment: Mapping[str, str], addresses: Iterable[str]) -> Iterator[str]:
+    """Yield the secret values of a subject."""
     servers = [server for config in subject.configs for server in config.servers]
     words = [subject.agent.start, subject.agent.resume, *(server.command for server in servers)]
     words += [service.command for service in subject.services]
     words += [subject.model.script] if subject.model else []
     variables = [environment, subject.agent.environment, *(server.environment for server in servers)]
     variables += [server.headers for server in servers]
-    named = [pair for each in variables for pair in each.items()]
-    named += _in_dotenv({subject.agent.folder, *(_folder(subject.agent.folder, word) for command in words for word in command)})
+    named_values = [pair for table in variables for pair in table.items()]
+    named_values += _in_dotenv(
+        {subject.agent.folder, *(_folder_of_word(subject.agent.folder, word) for command in words for word in command)}
+    )
     parts = {part for path in (Path.cwd(), subject.agent.folder.resolve(), sys.executable) for part in Path(path).parts}
-    for name, value in named:
+    for name, value in named_values:
         is_ordinary = bool(ORDINARY.fullmatch(name) or PLAIN.fullmatch(value)) or value in parts
-        has_name = is_named(name)
+        has_name = is_secret_name(name)
         if not _is_path(value, is_there=has_name) and (has_name or not is_ordinary):
             yield value
     for header in (value for server in servers for value in server.headers.values()):
         yield from (part for part in re.split(r"[\s;,=]+", header) if len(part) > LONGEST_WORD or not PLAIN.fullmatch(part))
     addresses = tuple(addresses)
-    urls = [*addresses, *(value for _, value in named), *(server.url for server in servers)]
+    urls = [*addresses, *(value for _, value in named_values), *(server.url for server in servers)]
     urls += [service.url for service in subject.services]
     if subject.model:
         urls.append(subject.model.url)
@@ -198,8 +214,8 @@ def _values(subject: Subject, environment: Mapping[str, str], addresses: Iterabl
         yield from _in_webhook(address)
 
 
-def _folder(agent: Path, word: str) -> Path:
-    """Return the folder, or the folder of the file, that a word of a command names, or else the folder of the agent."""
+def _folder_of_word(agent: Path, word: str) -> Path:
+    """Return the folder that a word of a command names, or the folder of the file; else the agent's folder."""
     path = agent / word.rpartition("=")[2]
     with suppress(OSError, ValueError):
         return path if path.is_dir() else path.parent if path.is_file() else agent
@@ -207,7 +223,7 @@ def _folder(agent: Path, word: str) -> Path:
 
 
 def _in_dotenv(folders: Iterable[Path]) -> Iterator[tuple[str, str]]:
-    """Yield the names and values in the files `.env*` of these folders."""
+    """Yield the names and values in the `.env*` files of these folders."""
     for path in {path.resolve() for folder in folders for path in folder.glob(".env*")}:
         with suppress(OSError):
             text = content_of(path, LARGEST_DOTENV).decode("utf-8", "surrogateescape")
@@ -216,7 +232,7 @@ def _in_dotenv(folders: Iterable[Path]) -> Iterator[tuple[str, str]]:
 
 
 def _is_path(value: str, *, is_there: bool) -> bool:
-    """Return whether a value names a path or several, as PYENV_ROOT does, that are there, or else could be made in a folder."""
+    """Return whether a value is a path or several: they exist if `is_there`, else their folders do."""
     parts = value.split(os.pathsep)
     if not is_there and any(NO_PATH.search(os.path.basename(part)) and not os.path.exists(part) for part in parts):  # noqa: PTH110, PTH119
         return False
@@ -237,7 +253,7 @@ def _in_words(command: Iterable[str]) -> Iterator[str]:
 
 
 def _in_url(url: str) -> Iterator[str]:
-    """Yield the password of an address and the values of its secret parameters. A DSN that consists of words is read too."""
+    """Yield the password of an address and the values of its secret parameters. A DSN of `name=value` words is read too."""
     try:
         parts = urlsplit(url)
         password = parts.password
@@ -255,7 +271,7 @@ def _in_url(url: str) -> Iterator[str]:
 
 
 def _in_webhook(address: str) -> Iterator[str]:
-    """Yield the parts of a webhook's path and query that are no words: who knows them can send there."""
+    """Yield the parts of a webhook's path and query that are no words: whoever knows them can send messages there."""
     if address.startswith(("http://", "https://")):
         with suppress(ValueError):
             parts = urlsplit(address)

@@ -1,4 +1,5 @@
-"""The services that the probe starts before an agent, the model's script among them, and how it knows that they are ready."""
+"""The services that the probe starts before the agent, including the model's script, and how it finds out that they are
+ready."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def services_of(subject: Subject) -> Iterator[Service]:
 
 
 def with_ports(subject: Subject) -> Subject:
-    """Return the subject with a free port for each service, and for the model's script."""
+    """Return a subject in which each service that the probe starts, and the model's script, has a free port."""
     services = []
     for service in subject.services:
         port = str(_free_port()) if "{port}" in service.url else ""
@@ -51,22 +52,21 @@ def _free_port() -> int:
 
 async def until_ready(service: Service, process: AgentProcess, box: Box | None) -> None:
     """Wait until a service is ready. Raises ConfigError if it is not ready in time, or has ended."""
-    until = asyncio.get_running_loop().time() + HEALTHY
-    while not await asyncio.to_thread(_answers, service.url, service.health, box):
-        late = asyncio.get_running_loop().time() > until
-        if late or process.ended.done():
+    deadline = asyncio.get_running_loop().time() + HEALTHY
+    while not await asyncio.to_thread(_is_ready, service.url, service.health, box):
+        is_late = asyncio.get_running_loop().time() > deadline
+        if is_late or process.ended.done():
             await process.close()
-            how = f"was not ready within {HEALTHY:g} s" if late else "ended before it was ready"
+            problem = f"was not ready within {HEALTHY:g} s" if is_late else "ended before it was ready"
             printed = one_line(process.output.last_line or "nothing", 200)
             raise ConfigError(
-                f"{service.name} {how} at {service.url}; see its command and its `health`. It printed last: {printed}"
+                f"{service.name} {problem} at {service.url}; see its command and its `health`. It printed last: {printed}"
             )
         await asyncio.sleep(LOOK_AGAIN)
 
 
-def _answers(url: str, health: str, box: Box | None) -> bool:
-    """Return whether a service accepts connections. If it has a health path, return whether that answers with a status below
-    500."""
+def _is_ready(url: str, health: str, box: Box | None) -> bool:
+    """Return whether a service accepts connections, and its health path, if it has one, answers with a status below 500."""
     parts = urlsplit(url)
     host, port = parts.hostname or "127.0.0.1", parts.port or 80
     try:

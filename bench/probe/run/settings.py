@@ -1,4 +1,4 @@
-"""The settings of a probe: what a `probe.toml` and the owner's variables give together, once they are checked."""
+"""The settings of a probe: a checked `probe.toml` together with the owner's variables."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from bench.common.digests import digest_of, digest_of_file
 from bench.common.errors import ConfigError, one_line
 from bench.common.files import opened
 from bench.common.paths import expanded_path
-from bench.probe.run.addresses import Address, host_of, is_here, place_of, places_of
-from bench.probe.run.agent_code import CODE, StartedProgram, code_in, places_in
+from bench.probe.run.addresses import Address, host_and_port, host_of, hosts_and_ports, is_this_machine
+from bench.probe.run.agent_code import CODE, StartedProgram, code_files, paths_in
 from bench.probe.run.box.authority import ends_tls
-from bench.probe.run.box.box import outside_by
+from bench.probe.run.box.box import program_outside_box
 from bench.probe.run.gateway.agent_config import expand, read_config
 from bench.probe.run.gateway.copied_paths import NOT_HANDED, with_copy
 from bench.probe.run.gateway.functions import FUNCTION
@@ -30,14 +30,14 @@ from bench.probe.run.gateway.subject import (
     CommandWords,
     McpConfig,
     ModelSource,
-    OthersStep,
+    OthersStatement,
     OwnersCheck,
     ProbedAgent,
     Service,
     Subject,
 )
 from bench.probe.run.probe_file import OURS, REFERENCE, CommandText, StoreEntry, read_probe_file
-from bench.probe.run.unboxed import copies_of, fixed_names, unheard
+from bench.probe.run.unboxed import copied_paths, files_with_fixed_names, first_unnamed
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings, is_address
 from bench.probe.run.witness.originals import content_of
 from bench.record.model_parameters import ModelParameters
@@ -59,13 +59,12 @@ OUTBOXES = {"mail": "mail", "webhook": "http"}
 
 
 class ProbeSettings:
-    """The settings that a `probe.toml` and the owner's variables give together. Raises ConfigError if a file, folder or
-    variable that they name does not exist.
+    """The settings of a probe. Raises ConfigError if a file, folder or variable does not exist.
 
     subject      what is probed
-    stores       its stores; if it `is_taped`, only what the agent knows, since a tape stands for the others
-    is_boxed     whether it runs in a box, where the copies stand at the paths of the owner's own
-    addresses    where its servers, services, databases and its model are; none if it `is_taped`
+    stores       its stores; if it `is_taped`, only the agent's memory, since the tape replaces the others
+    is_boxed     whether the agent runs in a box, where the copies are at the owner's paths
+    addresses    the addresses of its servers, services, databases and model; none if it `is_taped`
     parameters   the model's name and prices; None without a model
     """
 
@@ -92,7 +91,7 @@ class ProbeSettings:
             meant=file.meant,
             remembers=any(entry.memory for entry in file.store),
             meanwhile=tuple(
-                OthersStep(entry.store or self._name_of(file.store[0]), entry.sql, entry.call) for entry in file.meanwhile
+                OthersStatement(entry.store or self._name_of(file.store[0]), entry.sql, entry.call) for entry in file.meanwhile
             ),
             takes_sql=frozenset(self._name_of(entry) for entry in file.store if STORE_KINDS[entry.kind].takes_sql),
             stand_ins=frozenset(self._name_of(entry) for entry in file.store if entry.kind in OUTBOXES),
@@ -116,12 +115,12 @@ class ProbeSettings:
 
     @property
     def secret_addresses(self) -> list[str]:
-        """The addresses of its stores, which can hold passwords."""
+        """The addresses of the stores, which may contain passwords."""
         return [store.where for store in self.stores if is_address(store)]
 
     @property
-    def absent(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
-        """Names and variables of the stores for which a tape stands, with what an agent finds there: no file that can be."""
+    def paths_of_absent_stores(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        """The names and the variables of the stores that a tape replaces, each with a path at which no file can exist."""
         names, variables = dict[str, str](), dict[str, str]()
         for entry in self._file.store if self._is_taped else ():
             nowhere, path = f"{os.devnull}/{entry.kind}", Path(entry.place)
@@ -130,8 +129,8 @@ class ProbeSettings:
             variables |= {entry.variable: nowhere} if entry.variable and entry.kind != "memory" else {}
         return names, variables
 
-    def manifest_part(self, all_forms: bool, only: Sequence[str]) -> Probed:
-        """Return what the manifest says of the subject."""
+    def manifest_entry(self, all_forms: bool, only: Sequence[str]) -> Probed:
+        """Return what the manifest says about the subject."""
         subject = self.subject
         servers = [server for config in subject.configs for server in config.servers]
         doors = {server.name: "mcp_http" if server.url else "mcp_stdio" for server in servers}
@@ -159,20 +158,22 @@ class ProbeSettings:
 
     @property
     def unboxable(self) -> str:
-        """Why no box can hold its stores, in words; "" if one can."""
+        """Why no box can hold the stores, in words; "" if a box can."""
         kinds = [entry.kind for entry in self._file.store if entry.kind not in OURS and not STORE_KINDS[entry.kind].is_address]
         return f"nobody knows how a box holds a store of kind {kinds[0]}" if kinds and not self._is_taped else ""
 
     def programs(self) -> list[StartedProgram]:
-        """Return each program that the probe runs, the agent first."""
+        """Return each program that the probe starts, the agent first."""
         agent, model = self.subject.agent, self.subject.model
         stores = [name for store in self.stores for name in store.variables]
-        given = {name: text for name, text in self._environment.items() if name not in ("PWD", "OLDPWD")}
+        owners_variables = {name: text for name, text in self._environment.items() if name not in ("PWD", "OLDPWD")}
         doors = [*(service.variable for service in self.subject.services), *(model.variables if model else ())]
         doors += [config.variable for config in self.subject.configs if config.variable]
 
         def program(who: str, words: CommandWords, sets: Mapping[str, str], more: Sequence[str] = ()) -> StartedProgram:
-            return StartedProgram(who, words, {**given, **sets}, agent.folder, tuple(sorted({*sets, *stores, *more})))
+            return StartedProgram(
+                who, words, {**owners_variables, **sets}, agent.folder, tuple(sorted({*sets, *stores, *more}))
+            )
 
         programs = [program("the agent", agent.start, agent.environment, doors)]
         if agent.resume != agent.start:
@@ -191,63 +192,70 @@ class ProbeSettings:
         return programs
 
     def _agent(self) -> ProbedAgent:
+        """Return the agent."""
         file = self._file
         start = self._words("agent", file.agent)
         if not start:
             raise ConfigError(f"{self._path}: agent: is empty; write the command that starts the agent")
-        claim = file.said_done
+        said_done = file.said_done
         return ProbedAgent(
             start=start,
             resume=self._words("resume", file.resume) or start,
             folder=self._existing("folder", file.folder, is_folder=True),
             environment={name: self._fill(f"environment.{name}", value) for name, value in file.environment.items()},
             done=self._words("done", file.done) or None,
-            said_done=(claim if isinstance(claim, str) else tuple(claim)) or None,
+            said_done=(said_done if isinstance(said_done, str) else tuple(said_done)) or None,
             answers=file.answers.encode(),
             limit=file.limit,
         )
 
     def _configs(self, agent: ProbedAgent) -> Iterator[McpConfig]:
-        given = (self._file.mcp,) if isinstance(self._file.mcp, str) else self._file.mcp
-        for entry in given:
+        """Yield the agent's MCP configs. Raises ConfigError if the copy of one would not reach the agent."""
+        entries = (self._file.mcp,) if isinstance(self._file.mcp, str) else self._file.mcp
+        for entry in entries:
             path, variable = (entry, "") if isinstance(entry, str) else (entry.path, entry.variable)
             self._existing("mcp", path)
             config = read_config(Path(path), variable)
             for words in (agent.start, agent.resume):
                 if any("{mcp}" in word for word in words):
                     raise ConfigError(f"{self._path}: agent: {{mcp}} is gone; write the path of the config there: {path}")
-                handed = variable or any(with_copy(word, config, agent.folder, Path()) != word for word in words)
-                if not handed and not self.is_boxed:
+                is_handed_over = variable or any(with_copy(word, config, agent.folder, Path()) != word for word in words)
+                if not is_handed_over and not self.is_boxed:
                     raise ConfigError(f"{path}: {NOT_HANDED}")
             yield config
 
     def _model(self) -> ModelSource | None:
+        """Return where the requests to the model go; None without a model."""
         if (entry := self._file.model) is None:
             return None
-        now = next((self._environment[name] for name in entry.variables if self._environment.get(name)), "")
-        url = self._fill("model.url", entry.url) or ("" if entry.script else now or PROVIDERS[entry.dialect])
+        current_url = next((self._environment[name] for name in entry.variables if self._environment.get(name)), "")
+        url = self._fill("model.url", entry.url) or ("" if entry.script else current_url or PROVIDERS[entry.dialect])
         script = self._words("model.script", entry.script)
         family = "ANTHROPIC" if entry.dialect == "anthropic" else "OPENAI"
-        owners = [PROVIDERS[entry.dialect], *(self._environment.get(f"{family}_{end}", "") for end in ("BASE_URL", "API_BASE"))]
-        trusted = bool(url) and _origin(url) in map(_origin, owners)
+        trusted_urls = [
+            PROVIDERS[entry.dialect],
+            *(self._environment.get(f"{family}_{end}", "") for end in ("BASE_URL", "API_BASE")),
+        ]
+        trusted = bool(url) and _origin(url) in map(_origin, trusted_urls)
         stands_for = PROVIDERS[entry.dialect] if script else ""
         return ModelSource(entry.variables, entry.suffix, url, script, entry.dialect, trusted, stands_for)
 
     def _name_of(self, entry: StoreEntry) -> str:
-        """Return the name of a store, whether or not it is there."""
-        where = REFERENCE.sub(lambda name: self._environment.get(name[1] or name[2], ""), entry.place)
-        return entry.name or _store_name(entry.kind, where)
+        """Return the name of a store, whether or not the store exists."""
+        place = REFERENCE.sub(lambda name: self._environment.get(name[1] or name[2], ""), entry.place)
+        return entry.name or _store_name(entry.kind, place)
 
     def _stores(self) -> Iterator[StoreSettings]:
+        """Yield the stores, checked."""
         names = set[str]()
         for entry in self._file.store:
             if self._is_taped and entry.kind != "memory":
                 continue
             kind = STORE_KINDS[entry.kind]
-            where = self._fill(f"store.{kind.name}", entry.place) if kind.is_address else entry.place
+            place = self._fill(f"store.{kind.name}", entry.place) if kind.is_address else entry.place
             if kind.must_be:
-                self._existing(f"store.{kind.name}", where, is_folder=kind.must_be == "folder")
-            name = entry.name or _store_name(entry.kind, where)
+                self._existing(f"store.{kind.name}", place, is_folder=kind.must_be == "folder")
+            name = entry.name or _store_name(entry.kind, place)
             if name in names:
                 raise ConfigError(f"{self._path}: store: two are called '{name}'; give each a name")
             names.add(name)
@@ -263,13 +271,13 @@ class ProbeSettings:
             ignored = list(entry.ignore)
             for config in self.subject.configs if self.is_boxed and entry.kind == "folder" else ():
                 with suppress(ValueError):  # the agent's copy of a config that lies in the folder is the probe's doing
-                    ignored.append(escape(str(config.path.resolve().relative_to(Path(where).expanduser().resolve()))))
-            opens = not (self._file.mcp or self._file.service) if entry.door is None else entry.door
-            is_door = opens and "door" in kind.takes
-            yield StoreSettings(name, entry.kind, where, variables, tuple(ignored), is_door)
+                    ignored.append(escape(str(config.path.resolve().relative_to(Path(place).expanduser().resolve()))))
+            opens_door = not (self._file.mcp or self._file.service) if entry.door is None else entry.door
+            is_door = opens_door and "door" in kind.takes
+            yield StoreSettings(name, entry.kind, place, variables, tuple(ignored), is_door)
 
     def _addresses(self) -> Iterator[Address]:
-        """Yield where servers, services, databases and the model are."""
+        """Yield the addresses of servers, services, databases and the model."""
         variables = {**self._environment, **self.subject.agent.environment}
         for config in self.subject.configs:
             for server in config.servers:
@@ -287,7 +295,7 @@ class ProbeSettings:
             yield Address("the model", url, (host_of(model.url),), is_struck=False)
 
     def _hosts(self, configs: Sequence[McpConfig]) -> tuple[str, ...]:
-        """Return the hosts that the file allows without a port, and that nothing else declares, if TLS can be ended."""
+        """Return the hosts that the file allows without a port and that no service declares, if TLS can be ended."""
         if not (self.is_boxed and ends_tls()):
             return ()
         urls = [server.url for config in configs for server in config.servers if server.url]
@@ -296,38 +304,38 @@ class ProbeSettings:
         known = {host_of(expand(REFERENCE.sub(r"${\1\2}", url), self._environment)) for url in urls}
         for entry in self._file.store:
             if STORE_KINDS[entry.kind].is_address and not self._is_taped:
-                where = self._fill(f"store.{entry.kind}", entry.place)
-                known |= {*STORE_KINDS[entry.kind].hosts(where, self._environment)}
+                place = self._fill(f"store.{entry.kind}", entry.place)
+                known |= {*STORE_KINDS[entry.kind].hosts(place, self._environment)}
         return tuple(dict.fromkeys(host for host in self._file.remote if ":" not in host and host not in known))
 
     def _passes(self, configs: Sequence[McpConfig]) -> tuple[tuple[str, int], ...]:
-        """Return the hosts and ports to which bytes are passed on: those that the file allows, if no call is seen there, and
-        those in commands of MCP servers."""
+        """Return the hosts and ports to which a box forwards bytes: allowed hosts whose calls are not seen, and hosts in
+        commands of MCP servers."""
         remote = [host for host in self._file.remote if ":" in host or not (self.is_boxed and ends_tls())]
-        places = [*places_of(remote), *map(place_of, _urls_in(configs))]
+        places = [*hosts_and_ports(remote), *map(host_and_port, _urls_in(configs))]
         return () if self._is_taped else tuple(dict.fromkeys(place for place in places if all(place)))
 
     def _check_hosts(self) -> None:
-        """Raise ConfigError for a host that is not this machine, and that the file does not allow."""
-        allowed = {host for host, _ in places_of(self._file.remote)}
+        """Raise ConfigError for a host on another machine that the file does not allow."""
+        allowed = {host for host, _ in hosts_and_ports(self._file.remote)}
         for address in self.addresses:
             for host in address.hosts if address.is_struck else ():
-                if not is_here(host) and host not in allowed:
+                if not is_this_machine(host) and host not in allowed:
                     raise ConfigError(
                         f"{self._path}: {address.what} is at {one_line(host, LONGEST_NAME)}, not on this machine, and each run "
                         f"would call it for real; name a stand-in, or allow it by: remote = {json.dumps([host])}"
                     )
 
     def _check_copies_are_named(self) -> None:
-        """Raise ConfigError for a copy of a file or folder of which the agent cannot hear: it would work on the owner's own."""
-        if copied := None if self.is_boxed else unheard(self.programs(), copies_of(self.subject, self.stores)):
+        """Raise ConfigError for a store whose copy no command and no variable names: the agent would open the owner's own."""
+        if copied := None if self.is_boxed else first_unnamed(self.programs(), copied_paths(self.subject, self.stores)):
             raise ConfigError(
                 f"{self._path}: store {copied.store}: no command, MCP config or variable has the path {copied.path}, so the "
                 f"agent would work on the store itself; write the path there, or name a `variable`"
             )
 
     def _check_doors(self) -> None:
-        """Raise ConfigError for a server or a service whose name is another's: their calls could not be told apart."""
+        """Raise ConfigError for two servers or services of the same name, whose calls could not be told apart."""
         servers = {server.name for config in self.subject.configs for server in config.servers}
         services = [service.name for service in self.subject.services]
         services += [store.name for store in self.stores if store.kind in OUTBOXES]
@@ -343,9 +351,9 @@ class ProbeSettings:
                 raise ConfigError(f"{self._path}: two servers or services are named {name!r}; rename one")
 
     def _check_programs(self) -> None:
-        """Raise ConfigError for a program that no box holds: a server starts its work outside."""
+        """Raise ConfigError for a program that starts processes outside the box."""
         for program in self.programs() if self.is_boxed else ():
-            if name := outside_by(program.words):
+            if name := program_outside_box(program.words):
                 raise ConfigError(
                     f"{self._path}: {program.who} is started by {name}, whose server runs it outside of the box, on your "
                     f"own files; name the command that runs in the image, or give --unboxed"
@@ -353,31 +361,34 @@ class ProbeSettings:
 
     @cached_property
     def fixed_names(self) -> Sequence[str]:
-        """A line for each file of code that has the name of a config or store whose copy nothing hands over to it."""
+        """A line for each code file that contains the name of a config or store, though the copy is not handed over to its
+        program."""
         if self._file.takes_copies or self.is_boxed:
             return []
-        places = fixed_names(self.programs(), list(copies_of(self.subject, self.stores)))
+        places = files_with_fixed_names(self.programs(), list(copied_paths(self.subject, self.stores)))
         return [f"{_path_from_here(file)} names {path}, and nothing hands the copy over to it" for file, path in places]
 
     def check_unasked(self) -> None:
-        """Raise ConfigError if a person should be asked first, since the agent may open the owner's own by its name."""
+        """Raise ConfigError if a person should be asked first, since the agent may open the owner's own files by name."""
         if lines := self.fixed_names:
-            more = f", and {len(lines) - 1} more" if len(lines) > 1 else ""
+            rest = f", and {len(lines) - 1} more" if len(lines) > 1 else ""
             raise ConfigError(
-                f"{self._path}: {lines[0]}{more}: it may open yours, and not the copy; let it take the path from its "
+                f"{self._path}: {lines[0]}{rest}: it may open yours, and not the copy; let it take the path from its "
                 f"command or a variable, and write takes_copies = true, or run it without --yes"
             )
 
     def _digest(self) -> str:
-        """Return the digest of everything that determines what the cells do, as far as files show it: the settings, the MCP
-        configs, the files that commands name, and the code beside these files."""
+        """Return the digest of everything in files that determines what the cells do: the settings, the MCP configs, the
+        files that commands name, and the code next to them."""
         parts = [json.dumps(self._file.model_dump(mode="json"), sort_keys=True)]
         folder = self.subject.agent.folder
-        words = [place for each in self.programs() for place in places_in(each.words)]
-        beside = {(folder / place).parent.resolve() for place in words if place.suffix in CODE and (folder / place).is_file()}
-        code = [path for each in sorted({folder.resolve(), *beside}) for path in code_in(each)]
+        named_paths = [place for program in self.programs() for place in paths_in(program.words)]
+        code_folders = {
+            (folder / place).parent.resolve() for place in named_paths if place.suffix in CODE and (folder / place).is_file()
+        }
+        code = [path for program in sorted({folder.resolve(), *code_folders}) for path in code_files(program)]
         stores = {Path(store.where).resolve(): store.kind for store in self.stores if not is_address(store)}
-        for path in dict.fromkeys((*(config.path for config in self.subject.configs), *words, *code)):
+        for path in dict.fromkeys((*(config.path for config in self.subject.configs), *named_paths, *code)):
             with suppress(OSError, ValueError, sqlite3.Error):
                 if kind := stores.get((folder / path).resolve()):  # its content: a restored database has other bytes
                     parts.append(content_of(kind, (folder / path).resolve()))
@@ -387,7 +398,7 @@ class ProbeSettings:
         return digest_of("\0".join(parts))
 
     def _fill(self, key: str, text: str) -> str:
-        """Return a text in which the owner's variables replace `$NAME`. Raises ConfigError for a variable that is not set."""
+        """Return a text with the owner's variables in place of `$NAME`. Raises ConfigError for a variable that is not set."""
 
         def value(reference: re.Match[str]) -> str:
             name = reference[1] or reference[2]
@@ -400,7 +411,7 @@ class ProbeSettings:
         return REFERENCE.sub(value, text)
 
     def _words(self, key: str, command: CommandText) -> CommandWords:
-        """Return the words of a command. Raises ConfigError for a text that no shell could split."""
+        """Return the words of a command. Raises ConfigError for a text that a shell could not split."""
         if not isinstance(command, str):
             return tuple(command)
         try:
@@ -409,6 +420,7 @@ class ProbeSettings:
             raise ConfigError(f"{self._path}: {key}: {error}; close the quotation, or give a list of words") from error
 
     def _existing(self, key: str, written: str, *, is_folder: bool = False) -> Path:
+        """Return a path. Raises ConfigError if it does not exist."""
         path = expanded_path(written)
         if not (path.is_dir() if is_folder else path.is_file()):
             raise ConfigError(f"{self._path}: {key}: {path} is no {'folder' if is_folder else 'file'} here; name another")
@@ -422,7 +434,7 @@ def _urls_in(configs: Sequence[McpConfig]) -> list[str]:
 
 
 def _origin(url: str) -> tuple[str, str]:
-    """Return an address's scheme and place, without a login."""
+    """Return the scheme and the host with port of an address, without a login."""
     parts = urlsplit(url)
     return parts.scheme, parts.netloc.rpartition("@")[2].lower()
 
@@ -432,13 +444,13 @@ def _name_of(folder: Path) -> str:
     return made[:LONGEST_NAME] or "agent"
 
 
-def _store_name(kind: str, where: str) -> str:
-    """Return the name of the file, the folder or the database. An address can hold a password, and is never a name."""
+def _store_name(kind: str, place: str) -> str:
+    """Return the name of the file, folder or database. An address is never a name, since it may contain a password."""
     if STORE_KINDS[kind].needs_box:
         return kind
     if not STORE_KINDS[kind].is_address:
-        return Path(where).resolve().stem if kind == "sqlite" else Path(where).resolve().name
-    path = re.sub(r"[?#].*", "", where).rpartition("/")[2] if "://" in where else ""
+        return Path(place).resolve().stem if kind == "sqlite" else Path(place).resolve().name
+    path = re.sub(r"[?#].*", "", place).rpartition("/")[2] if "://" in place else ""
     return path if re.fullmatch(r"[\w-]+", path) else kind
 
 

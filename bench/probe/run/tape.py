@@ -1,4 +1,4 @@
-"""The tape of a cell. It is recorded once with the real servers, stores and model, and played without them."""
+"""The tape of a cell: the cell is recorded once with the real servers, stores and model, and then played without them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from bench.common.digests import Texts
 from bench.common.errors import ConfigError, nearest
 from bench.common.files import content_of, new_file
 from bench.probe.points import point_of
+from bench.probe.run.agent_run import AgentRun
 from bench.probe.run.causes import name_calls
 from bench.probe.run.cells import cells_of
 from bench.probe.run.clean import FEWEST, clean_of, objection
-from bench.probe.run.course import AgentCourse
-from bench.probe.run.gateway.bodies import Unpacking
+from bench.probe.run.gateway.bodies import ContentDecoder
 from bench.probe.run.gateway.door_kinds import DOOR_KINDS
-from bench.probe.run.gateway.http import CONTENT
+from bench.probe.run.gateway.http_exchange import CONTENT
 from bench.probe.run.gateway.http_wire import framing_of, head_of
 from bench.probe.run.gateway.journal import RowPlace
 from bench.probe.run.gateway.subject import Subject
@@ -60,39 +60,39 @@ class CellTape:
     """The tape of one cell.
 
     clean       the clean runs, without their texts
-    arguments   of the clean runs' calls, by their digests, each as the numbers of its pieces: a model is asked again and again
-                with nearly the same text
-    handshakes  of each MCP server what it answers to what is no call
-    calls       of the cell
-    recorded    the day on which it was recorded; "" if that is not known
+    arguments   the arguments of the clean runs' calls by their digests, each as the numbers of its pieces: the requests to a
+    model have most of their text in common
+    handshakes  the responses of each MCP server to messages that are no calls
+    calls       the calls of the cell
+    recorded    the day of the recording; "" if it is not known
     """
 
     version: int
     plan: str
-    clean: Many[AgentCourse]
+    clean: Many[AgentRun]
     pieces: Many[str]
     arguments: Lookup[str, Many[int]]
     handshakes: Lookup[str, BoundedTable[str, Any]]
     calls: Many[TapedCall]
     recorded: str = ""
 
-    def courses(self) -> list[AgentCourse]:
-        """Return the clean runs with the arguments of their calls. Raises ConfigError if these cannot be put together."""
+    def clean_runs(self) -> list[AgentRun]:
+        """Return the clean runs with the arguments of their calls. Raises ConfigError if the pieces do not fit."""
         try:
-            length = sum(len(self.pieces[at]) for places in self.arguments.values() for at in places)
+            length = sum(len(self.pieces[number]) for numbers in self.arguments.values() for number in numbers)
         except IndexError:
             length = 0
         if not 0 < length <= MOST_TEXT:
             raise ConfigError(f"the tape of {self.plan} is damaged; record it anew by: bench probe --test {self.plan}")
-        texts = {digest: "".join(self.pieces[at] for at in places) for digest, places in self.arguments.items()}
-        return [replace(course, texts=texts) for course in self.clean]
+        texts = {digest: "".join(self.pieces[number] for number in numbers) for digest, numbers in self.arguments.items()}
+        return [replace(agent_run, texts=texts) for agent_run in self.clean]
 
 
 _TAPE: TypeAdapter[CellTape] = TypeAdapter(CellTape)
 
 
 async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> list[tuple[CellTape, CellRun]]:
-    """Run the agent under this plan, and then killed before the same call, if it has a cell for that. Return each cell with its
+    """Run the cell, and the cell in which the agent is killed before the same call, if it exists. Return each run with its
     tape.
 
     Raises:
@@ -107,15 +107,15 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
         raise ConfigError(f"--test: no tape stands for {sent[0]}, where mail or a webhook's messages are caught")
     stores = Stores.of(settings.stores, work_folder(), subject.settle, subject.hide, b"", boxed=settings.is_boxed)
     async with Worker(subject, stores, Place(work_folder(), "tape"), hidden) as worker:
-        courses = [await worker.run(Masks(), one_by_one=number == FEWEST - 1) for number in range(FEWEST)]
-        for number, each in enumerate(courses, 1):
+        agent_runs = [await worker.run(Masks(), one_by_one=number == FEWEST - 1) for number in range(FEWEST)]
+        for number, each in enumerate(agent_runs, 1):
             if why := objection(each, number, subject.agent.done is not None):
                 raise ConfigError(why)
-        clean = clean_of(courses)
+        clean = clean_of(agent_runs)
         cells = {cell.plan: cell for cell in cells_of(clean, subject, all_forms=True)}
         if plan not in cells:
             raise ConfigError(f"--test {plan}: there is no such cell; {nearest(plan, list(cells))}")
-        if any(call.door_kind == "database" and call.continues is None for each in courses for call in each.calls):
+        if any(call.door_kind == "database" and call.continues is None for each in agent_runs for call in each.calls):
             raise ConfigError("--test: the agent acts on a database, for which no tape stands; name its tools by `functions`")
         if point_of(cells[plan].point).by_tool:
             raise ConfigError(
@@ -124,29 +124,33 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
         half_way = partial(is_half_way, clean)
         plans = dict.fromkeys((plan, plan_of(cells[plan].call, "killed_before")))
         struck = [
-            (cells[each], await worker.run(clean.masks, cells[each].strike, half_way=half_way))
+            (cells[each], await worker.run(clean.masks, cells[each].fault, half_way=half_way))
             for each in plans
             if each in cells
         ]
-        handshakes = worker.gateway.handshakes
-    whole = tuple(replace(each, texts={}, answers=()) for each in courses)
-    pieces, arguments = _in_pieces({call.arguments: each.texts[call.arguments] for each in courses for call in each.calls})
+        handshakes = worker.gateway.servers.handshakes
+    whole = tuple(replace(each, texts={}, answers=()) for each in agent_runs)
+    pieces, arguments = _split_into_pieces(
+        {call.arguments: each.texts[call.arguments] for each in agent_runs for call in each.calls}
+    )
     recorded = list[tuple[CellTape, CellRun]]()
-    for cell, course in struck:
+    for cell, agent_run in struck:
         day = datetime.now(UTC).date().isoformat()
-        tape = CellTape(VERSION, cell.plan, whole, pieces, arguments, handshakes, tuple(_taped_calls(course, hidden)), day)
-        named = name_calls(course, clean.calls)
+        tape = CellTape(VERSION, cell.plan, whole, pieces, arguments, handshakes, tuple(_taped_calls(agent_run, hidden)), day)
+        named = name_calls(agent_run, clean.calls)
         run = run_of(cell.plan, 0, named, judge(clean, named, cell.call, cell.point, cell.form))
         recorded.append((_without_secrets(tape, hidden), without_secrets(run, hidden)))
     return recorded
 
 
 def _without_secrets(tape: CellTape, hidden: Secrets) -> CellTape:
-    """Return a tape without secrets, in whatever form they stand there. Raises ConfigError if one would be left, or if rows
-    could no longer be told apart."""
+    """Return a tape without secrets, in any form. Raises ConfigError if one would remain, or if rows could no longer be told
+    apart."""
     blotted: CellTape = hidden.blot_all(tape, {}, Texts())
     text = _TAPE.dump_json(blotted).decode()
-    if any(map(hidden.stand_in, (text, *(call.answer.encode("latin-1").decode("utf-8", "replace") for call in blotted.calls)))):
+    if any(
+        map(hidden.occurs_in, (text, *(call.answer.encode("latin-1").decode("utf-8", "replace") for call in blotted.calls)))
+    ):
         raise ConfigError(f"--test {tape.plan}: a secret would stand in the tape; name its column or argument in `hide`")
     if len(_places(tape)) > len(_places(blotted)):
         raise ConfigError(f"--test {tape.plan}: rows are told apart by a secret, and a tape holds none; `ignore` their table")
@@ -154,7 +158,8 @@ def _without_secrets(tape: CellTape, hidden: Secrets) -> CellTape:
 
 
 def _places(tape: CellTape) -> set[RowPlace]:
-    changed = [row for course in tape.clean for reading in course.readings for row in reading.changed]
+    """Return the places of all rows on a tape."""
+    changed = [row for agent_run in tape.clean for reading in agent_run.readings for row in reading.changed]
     return {place_of(row) for row in (*changed, *(row for call in tape.calls for row in call.rows))}
 
 
@@ -168,7 +173,7 @@ def write_tape(path: Path, tape: CellTape) -> None:
 
 
 def read_tape(path: Path) -> CellTape:
-    """Return a tape from a file. Raises ConfigError if the file is no tape."""
+    """Return the tape in a file. Raises ConfigError if the file is no tape."""
     try:
         tape = _TAPE.validate_json(content_of(path, LARGEST))
     except (OSError, ValidationError, RecursionError) as error:
@@ -178,13 +183,13 @@ def read_tape(path: Path) -> CellTape:
     return tape
 
 
-async def play(settings: ProbeSettings, tape: CellTape) -> CellRun:
-    """Play a cell from its tape: start the present agent, and strike the same call again.
+async def play_tape(settings: ProbeSettings, tape: CellTape) -> CellRun:
+    """Play a cell from its tape: start the current agent, and inject the same fault.
 
     Raises:
         ConfigError: The agent cannot be started, or the tape does not hold the cell.
     """
-    clean = clean_of(tape.courses())
+    clean = clean_of(tape.clean_runs())
     cells = cells_of(clean, settings.subject, all_forms=True)
     cell = next((each for each in cells if each.plan == tape.plan), None)
     if cell is None:
@@ -194,19 +199,19 @@ async def play(settings: ProbeSettings, tape: CellTape) -> CellRun:
     assert isinstance(stores, TapedStores)
     stores.tape = playing = PlayedTape(tape.calls)
     if settings.subject.functions is not None:  # they are not run, and their process may look for what they use
-        stores.absent = settings.absent
+        stores.absent = settings.paths_of_absent_stores
     hidden = Secrets.of(settings.subject, os.environ)  # a text that the tape has blotted is blotted here too
     async with Worker(_offline(settings.subject, tape), stores, Place(work_folder(), "tape"), hidden) as worker:
         half_way = partial(is_half_way, clean)
-        course = name_calls(await worker.run(clean.masks, cell.strike, tape=playing, half_way=half_way), clean.calls)
-    judged = judge(clean, course, cell.call, cell.point, cell.form)
+        agent_run = name_calls(await worker.run(clean.masks, cell.fault, tape=playing, half_way=half_way), clean.calls)
+    judged = judge(clean, agent_run, cell.call, cell.point, cell.form)
     if playing.left:
         judged = replace(judged, verdict="no_verdict", findings=(), why=f"it left the tape: {playing.left}")
-    return run_of(cell.plan, 0, course, judged)
+    return run_of(cell.plan, 0, agent_run, judged)
 
 
 def _offline(subject: Subject, tape: CellTape) -> Subject:
-    """Return the subject with a tape in place of its servers, services and model."""
+    """Return a subject in which the tape replaces servers, services and model."""
     script = str(Path(sys.modules[PlayedTape.__module__].__file__ or "").with_name("tape_server.py"))
 
     def command(server: str) -> tuple[str, ...]:
@@ -221,27 +226,28 @@ def _offline(subject: Subject, tape: CellTape) -> Subject:
     return replace(subject, configs=configs, services=services, model=model)
 
 
-def _taped_calls(course: AgentCourse, hidden: Secrets) -> list[TapedCall]:
-    raw = {call.number: answer for call, answer in zip(course.calls, course.answers, strict=True)}
+def _taped_calls(agent_run: AgentRun, hidden: Secrets) -> list[TapedCall]:
+    """Return the calls of a run as they are on a tape."""
+    raw = {call.number: answer for call, answer in zip(agent_run.calls, agent_run.answers, strict=True)}
     rows: dict[int, tuple[RowDifference, ...]] = {}
-    identities = {call.number: identity for call, identity, _ in course.own_calls()}
-    for reading in course.readings:
+    identities = {call.number: identity for call, identity, _ in agent_run.outer_calls()}
+    for reading in agent_run.readings:
         numbers = sorted(reading.calls)
         alike = len({identities.get(number, "") for number in numbers}) == 1
-        parts = _shares(reading.changed, len(numbers) if alike else 1)
+        parts = _share_rows(reading.changed, len(numbers) if alike else 1)
         for number, part in zip(numbers[-len(parts) :], parts, strict=False):
             rows[number] = (*rows.get(number, ()), *part)
-    step = tuple(row for reading in course.readings if reading.other for row in reading.changed)
+    step = tuple(row for reading in agent_run.readings if reading.other for row in reading.changed)
     return [TapedCall(OTHER, 1, "", "", step)] * bool(step) + [
-        TapedCall(identity, nth, call.tool, _answer(call, raw[call.number], hidden), rows.get(call.number, ()))
-        for call, identity, nth in course.own_calls()
+        TapedCall(identity, nth, call.tool, _recorded_answer(call, raw[call.number], hidden), rows.get(call.number, ()))
+        for call, identity, nth in agent_run.outer_calls()
         if raw[call.number]
     ]
 
 
-def _shares(rows: Sequence[RowDifference], calls: int) -> list[list[RowDifference]]:
-    """Return what each of so many equal calls changed that were under way together; all of it as the last one's where that
-    cannot be told."""
+def _share_rows(rows: Sequence[RowDifference], calls: int) -> list[list[RowDifference]]:
+    """Return the rows that each of several equal calls changed which were in flight at the same time; all of them as the
+    last call's if that cannot be told."""
     parts: list[list[RowDifference]] = [[] for _ in range(calls)]
     groups = defaultdict[tuple[str, str, bool], list[RowDifference]](list)
     for row in rows:
@@ -265,9 +271,9 @@ def _shares(rows: Sequence[RowDifference], calls: int) -> list[list[RowDifferenc
     return parts
 
 
-def _answer(call: GatewayCall, raw: bytes, hidden: Secrets) -> str:
-    """Return the bytes of an answer without secrets, each byte a character. What a service has packed is unpacked. Raises
-    ConfigError if it cannot be unpacked."""
+def _recorded_answer(call: GatewayCall, raw: bytes, hidden: Secrets) -> str:
+    """Return the bytes of a response without secrets, each byte as a character. An encoded body is decoded. Raises
+    ConfigError if it cannot be decoded."""
 
     def blot(text: bytes) -> bytes:
         return hidden.blot(text.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
@@ -276,18 +282,19 @@ def _answer(call: GatewayCall, raw: bytes, hidden: Secrets) -> str:
         return blot(raw).decode("latin-1")
     at = raw.index(b"\r\n\r\n") + 4
     head = head_of(blot(raw[:at]))
-    data, _ = framing_of(head, call.tool.partition(" ")[0]).take(raw[at:])
-    unpacking = Unpacking(head.get("content-encoding"), LARGEST)
-    plain = unpacking.add(data)
-    if not unpacking.is_whole:
+    data, _ = framing_of(head, call.tool.partition(" ")[0]).feed(raw[at:])
+    decoder = ContentDecoder(head.get("content-encoding"), LARGEST)
+    plain = decoder.add(data)
+    if not decoder.is_whole:
         raise ConfigError(f"--test: the answer of {call.tool} is packed so that nobody can look for secrets in it")
     if (content := blot(plain)) == data:
         return (head.raw + raw[at:]).decode("latin-1")
-    return (head.without(*CONTENT).having({"content-length": str(len(content))}).raw + content).decode("latin-1")
+    return (head.without(*CONTENT).with_fields({"content-length": str(len(content))}).raw + content).decode("latin-1")
 
 
-def _in_pieces(texts: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, tuple[int, ...]]]:
-    """Return the distinct pieces of texts, and for each text the numbers of its pieces. A text is cut between its messages."""
+def _split_into_pieces(texts: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, tuple[int, ...]]]:
+    """Return the distinct pieces of texts, and for each text the numbers of its pieces. A text is split between its
+    messages."""
     pieces = dict[str, int]()
     numbers = {
         digest: tuple(pieces.setdefault(piece, len(pieces)) for piece in _between_messages.split(text))

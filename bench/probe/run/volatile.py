@@ -1,5 +1,5 @@
-"""Find the values that differ between clean runs: parts of arguments, parts of prompts, and columns. Comparisons leave them
-out."""
+"""Finds the values that differ between clean runs: parts of arguments, parts of prompts, and columns. Comparisons ignore
+them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from bench.common.digests import digest_of
-from bench.probe.run.gateway.journal import RowPlace, likest, text_of
+from bench.probe.run.gateway.journal import RowPlace, most_similar_pairs, text_of
 from bench.record.probe_events import GatewayCall
 from bench.record.probe_rows import BY_CONTENT, IN_LIST, SEQUENCES, Row, RowDifference
 
@@ -41,25 +41,25 @@ class Masks:
     parts: Mapping[tuple[str, str], Mapping[PartPath, frozenset[Template]]] = field(default_factory=dict)
 
     def identity(self, door: str, tool: str, arguments: JsonValue) -> str:
-        """Return the identity of a call: the same for calls of one tool whose arguments differ only in parts that vary."""
-        what, parts = _with_path(tool, arguments)
-        for steps, templates in self.parts.get((door, what), {}).items():
+        """Return the identity of a call: equal for calls of one tool whose arguments differ only in parts that vary."""
+        method, parts = _with_path(tool, arguments)
+        for steps, templates in self.parts.get((door, method), {}).items():
             parts = _replace_part(parts, steps, templates)
-        return digest_of(text_of([door, what, parts]))
+        return digest_of(text_of([door, method, parts]))
 
     def tool(self, door: str, tool: str) -> str:
-        """Return a tool as a cell is named by it: what varies of the path of an HTTP service is `*`."""
-        what, parts = _with_path(tool, None)
-        if what == tool:
+        """Return the name of a tool in the names of cells: parts of an HTTP path that vary are `*`."""
+        method, parts = _with_path(tool, None)
+        if method == tool:
             return tool
-        for steps, templates in self.parts.get((door, what), {}).items():
+        for steps, templates in self.parts.get((door, method), {}).items():
             parts = _replace_part(parts, steps, templates)
         assert isinstance(parts, list)
-        return f"{what} {'/'.join(map(str, parts[:-1]))}".replace(HOLE, "*")
+        return f"{method} {'/'.join(map(str, parts[:-1]))}".replace(HOLE, "*")
 
     @property
     def names(self) -> list[str]:
-        """The parts that vary, in words for a person."""
+        """The parts that vary, in words."""
         return sorted(
             f"{door}.{tool}: {'.'.join(map(str, steps)) or 'its arguments'}"
             for (door, tool), parts in self.parts.items()
@@ -72,67 +72,73 @@ def masks_of(runs: Sequence[Sequence[tuple[GatewayCall, JsonValue]]]) -> Masks:
     parts: dict[tuple[str, str], dict[PartPath, set[Template]]] = defaultdict(lambda: defaultdict(set))
     first = _by_tool(runs[0])
     for run in runs[1:]:
-        for tool, later in _by_tool(run).items():
-            for early, late in likest(*_unequal(first.get(tool, []), later), _distance):
-                for steps, former, latter in _parts(early, late, ()):
-                    parts[tool][steps].add(_template(former, latter))
-    return Masks({tool: {steps: frozenset(kinds) for steps, kinds in held.items()} for tool, held in parts.items()})
+        for tool, later_calls in _by_tool(run).items():
+            for first_arguments, later_arguments in most_similar_pairs(*_unequal(first.get(tool, []), later_calls), _distance):
+                for steps, first_part, later_part in _parts(first_arguments, later_arguments, ()):
+                    parts[tool][steps].add(_template(first_part, later_part))
+    return Masks({tool: {steps: frozenset(kinds) for steps, kinds in masked.items()} for tool, masked in parts.items()})
 
 
 def _by_tool(run: Iterable[tuple[GatewayCall, JsonValue]]) -> dict[tuple[str, str], list[JsonValue]]:
+    """Return the arguments of the calls of a run, by server and tool."""
     calls: dict[tuple[str, str], list[JsonValue]] = defaultdict(list)
     for call, arguments in run:
-        what, parts = _with_path(call.tool, arguments)
-        calls[call.door, what].append(parts)
+        method, parts = _with_path(call.tool, arguments)
+        calls[call.door, method].append(parts)
     return calls
 
 
 def _with_path(tool: str, arguments: JsonValue) -> tuple[str, JsonValue]:
-    """Return a tool and its arguments. The path of an HTTP service can vary, so it counts as an argument."""
+    """Return a tool and its arguments. The path of an HTTP call counts as an argument, since it can vary."""
     method, _, path = tool.partition(" ")
     return (method, [*path.split("/"), arguments]) if path.startswith("/") else (tool, arguments)
 
 
-def _unequal(earlies: Sequence[JsonValue], lates: Sequence[JsonValue]) -> tuple[list[JsonValue], list[JsonValue]]:
-    """Return two lists without the values that are equal in both."""
-    kept, left = list[JsonValue](), defaultdict[str, list[JsonValue]](list)
-    for late in lates:
-        left[text_of(late)].append(late)
-    for early in earlies:
-        if equal := left[text_of(early)]:
+def _unequal(firsts: Sequence[JsonValue], seconds: Sequence[JsonValue]) -> tuple[list[JsonValue], list[JsonValue]]:
+    """Return two lists without the values that are in both."""
+    first_only, second_by_text = list[JsonValue](), defaultdict[str, list[JsonValue]](list)
+    for second in seconds:
+        second_by_text[text_of(second)].append(second)
+    for first in firsts:
+        if equal := second_by_text[text_of(first)]:
             equal.pop()
         else:
-            kept.append(early)
-    return kept, [late for values in left.values() for late in values]
+            first_only.append(first)
+    return first_only, [second for values in second_by_text.values() for second in values]
 
 
-def _distance(early: JsonValue, late: JsonValue) -> int:
-    return sum(1 for _ in _parts(early, late, ()))
+def _distance(first: JsonValue, second: JsonValue) -> int:
+    """Return the number of parts in which two values differ."""
+    return sum(1 for _ in _parts(first, second, ()))
 
 
-def _parts(early: JsonValue, late: JsonValue, steps: PartPath) -> Iterator[tuple[PartPath, JsonValue, JsonValue]]:
-    """Yield the parts in which two values differ, down to texts, numbers, and lists of another length."""
-    if isinstance(early, dict) and isinstance(late, dict) and early.keys() == late.keys():
-        for name in early:
-            yield from _parts(early[name], late[name], (*steps, name))
-    elif isinstance(early, list) and isinstance(late, list) and len(early) == len(late):
-        for at, (former, latter) in enumerate(zip(early, late, strict=True)):
-            yield from _parts(former, latter, (*steps, at))
-    elif early != late or type(early) is not type(late):
-        yield steps, early, late
+def _parts(first: JsonValue, second: JsonValue, steps: PartPath) -> Iterator[tuple[PartPath, JsonValue, JsonValue]]:
+    """Yield the parts in which two values differ: texts, numbers, and lists of different lengths."""
+    if isinstance(first, dict) and isinstance(second, dict) and first.keys() == second.keys():
+        for name in first:
+            yield from _parts(first[name], second[name], (*steps, name))
+    elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+        for index, (first_item, second_item) in enumerate(zip(first, second, strict=True)):
+            yield from _parts(first_item, second_item, (*steps, index))
+    elif first != second or type(first) is not type(second):
+        yield steps, first, second
 
 
-def _template(early: JsonValue, late: JsonValue) -> Template:
-    if not (isinstance(early, str) and isinstance(late, str)):
+def _template(first: JsonValue, second: JsonValue) -> Template:
+    """Return the pieces that two texts have in common, with None for each piece that differs; None if nothing is common."""
+    if not (isinstance(first, str) and isinstance(second, str)):
         return None
-    former, latter = _piece.findall(early), _piece.findall(late)
-    if len(former) != len(latter):
+    first_pieces, second_pieces = _piece.findall(first), _piece.findall(second)
+    if len(first_pieces) != len(second_pieces):
         return None
-    template = tuple(piece if piece == other else None for piece, other in zip(former, latter, strict=True))
+    template = tuple(
+        piece if piece == second_piece else None for piece, second_piece in zip(first_pieces, second_pieces, strict=True)
+    )
     return template if any(piece and piece.strip() for piece in template) else None
 
 
 def _replace_part(value: JsonValue, steps: PartPath, templates: frozenset[Template]) -> JsonValue:
+    """Return a value in which the part at this path is masked."""
     if not steps:
         return HOLE if None in templates else _mask(value, templates)
     head, rest = steps[0], steps[1:]
@@ -144,12 +150,17 @@ def _replace_part(value: JsonValue, steps: PartPath, templates: frozenset[Templa
 
 
 def _mask(value: JsonValue, templates: frozenset[Template]) -> JsonValue:
+    """Return a text with the varying pieces masked, if it fits a template."""
     if not isinstance(value, str):
         return value
     pieces = _piece.findall(value)
     for template in templates:
-        if template and len(template) == len(pieces) and all(k in (None, p) for k, p in zip(template, pieces, strict=True)):
-            return "".join(HOLE if kept is None else kept for kept in template)
+        if (
+            template
+            and len(template) == len(pieces)
+            and all(expected in (None, piece) for expected, piece in zip(template, pieces, strict=True))
+        ):
+            return "".join(HOLE if fixed is None else fixed for fixed in template)
     return value
 
 
@@ -157,24 +168,25 @@ ChangedRows = Mapping[RowPlace, RowDifference]
 
 
 def place_of(row: RowDifference) -> RowPlace:
+    """Return the place of a row: its store, table and key."""
     return row.store, row.table, row.key
 
 
 def columns_of(row: RowDifference) -> Row:
-    """Return the columns of a row; for a row that is gone, its former columns. A key that is in no column stands under
-    `KEY`."""
+    """Return the columns of a row; of a removed row, its former columns. A key that is in no column is under `KEY`."""
     cells = (row.before if row.after is None else row.after) or {}
     by_content = BY_CONTENT.fullmatch(row.key) or IN_LIST.fullmatch(row.key)
-    if by_content or _values_of(row) is not None:
+    if by_content or _key_values(row) is not None:
         return cells
     return {**cells, KEY: row.key} | ({} if row.table else {NAME: path_without_ids(row.key)})
 
 
 def path_without_ids(path: str) -> str:
+    """Return a path with its ids masked."""
     return _id.sub(HOLE, path)
 
 
-def _values_of(row: RowDifference) -> list[Any] | None:
+def _key_values(row: RowDifference) -> list[Any] | None:
     """Return the values of a primary key; None if a row has none."""
     try:
         values = json.loads(row.key) if row.table and row.key.startswith("[") else None
@@ -184,9 +196,9 @@ def _values_of(row: RowDifference) -> list[Any] | None:
 
 
 def key_columns(row: RowDifference) -> frozenset[str]:
-    """Return the columns that make a row's key."""
+    """Return the columns of a row's key."""
     cells, columns = columns_of(row), list[str]()
-    for value in _values_of(row) or ():
+    for value in _key_values(row) or ():
         same = (name for name, cell in cells.items() if name not in columns and type(cell) is type(value) and cell == value)
         columns += list(same)[:1]
     return frozenset(columns) | ({KEY} & cells.keys())
@@ -194,10 +206,10 @@ def key_columns(row: RowDifference) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Varying:
-    """What differs between clean runs in their rows.
+    """The values of rows that differ between clean runs.
 
-    columns  of rows that were added: any of them can hold another value
-    values   single values of rows that stood at the reset
+    columns  columns of added rows: any added row can have another value
+    values   single values of rows that existed at the reset
     """
 
     columns: frozenset[StoreColumn] = frozenset()
@@ -210,7 +222,7 @@ class Varying:
 
     @property
     def names(self) -> list[str]:
-        """The columns that vary, in words for a person."""
+        """The columns that vary, in words."""
         columns = {*self.columns, *((store, table, column) for store, table, _, column in self.values)}
         return sorted(".".join(filter(None, column)) for column in columns)
 
@@ -218,75 +230,83 @@ class Varying:
         return Varying(self.columns | other.columns, self.values | other.values)
 
 
-def varying_of(early: ChangedRows, late: ChangedRows) -> tuple[Varying, list[RowDifference]]:
-    """Return what differs between the last readings of two clean runs, and the rows that only one of them has."""
-    pairs, lonely = _pairs(early, late)
+def varying_of(first: ChangedRows, second: ChangedRows) -> tuple[Varying, list[RowDifference]]:
+    """Return the values that differ between the final rows of two clean runs, and the rows that only one run has."""
+    pairs, unmatched = _matching_rows(first, second)
     columns, values = set[StoreColumn](), set[StoreValue]()
-    for former, latter in pairs:
-        for name in _unequal_columns(former, latter):
-            if former.before is None:
-                columns.add((former.store, former.table, name))
+    for first_row, second_row in pairs:
+        for name in _unequal_columns(first_row, second_row):
+            if first_row.before is None:
+                columns.add((first_row.store, first_row.table, name))
             else:
-                values.add((*place_of(former), name))
-    return Varying(frozenset(columns), frozenset(values)), [row for pair in lonely for row in pair if row]
+                values.add((*place_of(first_row), name))
+    return Varying(frozenset(columns), frozenset(values)), [row for pair in unmatched for row in pair if row]
 
 
-def rows_apart(early: ChangedRows, late: ChangedRows, varying: Varying) -> list[RowDifference]:
-    """Return the rows in which two runs differ beyond what varies and beyond keys: `before` as in the first of them, `after` as
-    in the other; None where a run lacks the row."""
-    pairs, lonely = _pairs(early, late)
-    keys = {value for rows in (early, late) for row in rows.values() for value in _values_of(row) or ()}
-    apart = [
-        replace(former, before=former.after, after=latter.after)
-        for former, latter in pairs
-        for here, there in [(columns_of(former), columns_of(latter))]
+def differing_rows(first: ChangedRows, second: ChangedRows, varying: Varying) -> list[RowDifference]:
+    """Return the rows in which two runs differ, apart from values that vary and keys: `before` as in the first run, `after`
+    as in the second; None where a run lacks the row."""
+    pairs, unmatched = _matching_rows(first, second)
+    keys = {value for rows in (first, second) for row in rows.values() for value in _key_values(row) or ()}
+    differing = [
+        replace(first_row, before=first_row.after, after=second_row.after)
+        for first_row, second_row in pairs
+        for first_columns, second_columns in [(columns_of(first_row), columns_of(second_row))]
         if any(
-            not varying.has(place_of(former), name, is_added=former.before is None)
-            and not {here.get(name), there.get(name)} <= keys
-            for name in _unequal_columns(former, latter)
+            not varying.has(place_of(first_row), name, is_added=first_row.before is None)
+            and not {first_columns.get(name), second_columns.get(name)} <= keys
+            for name in _unequal_columns(first_row, second_row)
         )
     ]
-    apart += [replace(row, before=row.after, after=None) for row, _ in lonely if row]
-    return apart + [replace(row, before=None) for _, row in lonely if row]
+    differing += [replace(row, before=row.after, after=None) for row, _ in unmatched if row]
+    return differing + [replace(row, before=None) for _, row in unmatched if row]
 
 
-def _unequal_columns(former: RowDifference, latter: RowDifference) -> list[str]:
-    here, there = columns_of(former), columns_of(latter)
-    return [name for name in {**here, **there} if here.get(name) != there.get(name)]
+def _unequal_columns(first: RowDifference, second: RowDifference) -> list[str]:
+    """Return the columns in which two rows differ."""
+    first_columns, second_columns = columns_of(first), columns_of(second)
+    return [name for name in {**first_columns, **second_columns} if first_columns.get(name) != second_columns.get(name)]
 
 
 _Pair = tuple[RowDifference, RowDifference]
-_Lonely = tuple[RowDifference | None, RowDifference | None]
+_Unmatched = tuple[RowDifference | None, RowDifference | None]
 
 
-def _pairs(early: ChangedRows, late: ChangedRows) -> tuple[list[_Pair], list[_Lonely]]:
-    """Return the rows of two runs that are the same rows, and those that only one of them has, each with None for the other."""
-    pairs, lonely = list[_Pair](), list[_Lonely]()
+def _matching_rows(first: ChangedRows, second: ChangedRows) -> tuple[list[_Pair], list[_Unmatched]]:
+    """Return the rows that two runs have in common, and the rows that only one run has, each with None for the other."""
+    pairs, unmatched = list[_Pair](), list[_Unmatched]()
     kinds: dict[tuple[str, str, str], tuple[list[RowDifference], list[RowDifference]]] = defaultdict(lambda: ([], []))
-    for side, rows in enumerate((early, late)):
+    for side, rows in enumerate((first, second)):
         for row in rows.values():
             if row.table != SEQUENCES:
                 kinds[row.store, row.table, _kind(row)][side].append(row)
-    for (_, _, kind), (earlies, lates) in kinds.items():
-        by_key = {row.key: row for row in lates}
-        same = [(row, by_key[row.key]) for row in earlies if row.key in by_key and (kind != "added" or row == by_key[row.key])]
+    for (_, _, kind), (first_rows, second_rows) in kinds.items():
+        by_key = {row.key: row for row in second_rows}
+        matched = [
+            (row, by_key[row.key]) for row in first_rows if row.key in by_key and (kind != "added" or row == by_key[row.key])
+        ]
         if kind == "added":
-            equal = {row.key for row, _ in same}
-            rest, others = ([row for row in side if row.key not in equal] for side in (earlies, lates))
-            same += likest(rest, others, _differing)
-        once = {id(row) for pair in same for row in pair}
-        lonely += [(row, None) for row in earlies if id(row) not in once]
-        lonely += [(None, row) for row in lates if id(row) not in once]
-        pairs += same
-    return pairs, lonely
+            equal = {row.key for row, _ in matched}
+            first_rest, second_rest = ([row for row in side if row.key not in equal] for side in (first_rows, second_rows))
+            matched += most_similar_pairs(first_rest, second_rest, _count_differing_columns)
+        matched_ids = {id(row) for pair in matched for row in pair}
+        unmatched += [(row, None) for row in first_rows if id(row) not in matched_ids]
+        unmatched += [(None, row) for row in second_rows if id(row) not in matched_ids]
+        pairs += matched
+    return pairs, unmatched
 
 
 def _kind(row: RowDifference) -> str:
+    """Return whether a row was added, removed or changed."""
     return "added" if row.before is None else "removed" if row.after is None else "changed"
 
 
-def _differing(early: RowDifference, late: RowDifference) -> int:
-    """Count the columns that differ. A column of the key counts least: a store may have made it."""
-    here, there = columns_of(early), columns_of(late)
-    keys = key_columns(early) | key_columns(late)
-    return sum(1 if name in keys else 2 for name in {**here, **there} if here.get(name) != there.get(name))
+def _count_differing_columns(first: RowDifference, second: RowDifference) -> int:
+    """Return how much two rows differ; a column of the key counts least, since the store may have generated it."""
+    first_columns, second_columns = columns_of(first), columns_of(second)
+    keys = key_columns(first) | key_columns(second)
+    return sum(
+        1 if name in keys else 2
+        for name in {**first_columns, **second_columns}
+        if first_columns.get(name) != second_columns.get(name)
+    )

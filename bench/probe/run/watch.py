@@ -1,4 +1,5 @@
-"""One run of an agent in a box, without a fault: what it writes, calls and reaches there is what a `probe.toml` has to name."""
+"""One run of an agent in a box without a fault: the files that it writes and the servers that it calls are those that a
+`probe.toml` has to name."""
 
 from __future__ import annotations
 
@@ -11,10 +12,10 @@ from pathlib import Path
 
 from bench.common.digests import digest_of
 from bench.common.errors import OriginalChanged
+from bench.probe.run.agent_run import AgentRun
 from bench.probe.run.box.box import Box
 from bench.probe.run.box.frameworks import FileForm
 from bench.probe.run.box.written import WrittenFile
-from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.journal import text_of
 from bench.probe.run.gateway.subject import Subject
 from bench.probe.run.runner import Worker
@@ -39,9 +40,9 @@ LAYER = ""
 class WatchedFile:
     """A file that was written, made or removed.
 
-    path         where it stands; a database stands for its journals
-    was, is_now  whether it was there at first, and is there at the end
-    form         what is known of it by its form
+    path         its path; a journal counts as its database
+    was, is_now  whether it existed before the run, and exists after it
+    form         what its format says about it
     """
 
     path: Path
@@ -52,16 +53,16 @@ class WatchedFile:
 
 @dataclass(frozen=True)
 class WatchedRun:
-    """What was seen.
+    """What a watched run showed.
 
-    course   the calls, how the agent ended, and what it printed
-    files    what it wrote outside of `/tmp` and its like
-    seen     what its Pythons told: kind -> what, in their order
-    servers  the MCP servers over stdio that were started
-    changed  a line on each database of the owner's own that changed meanwhile, and how it is restored; "" if none did
+    agent_run  the calls, how the agent ended, and what it printed
+    files      the files that it wrote outside temporary folders
+    seen       the facts that its Pythons reported: kind -> facts, in their order
+    servers    the MCP servers over stdio that were started
+    changed    a line about each database of the owner's own that changed meanwhile, and how to restore it; "" if none did
     """
 
-    course: AgentCourse
+    agent_run: AgentRun
     files: Sequence[WatchedFile]
     seen: Mapping[str, Sequence[str]] = field(default_factory=dict)
     servers: frozenset[str] = frozenset()
@@ -69,35 +70,35 @@ class WatchedRun:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the agent came to its end, and says that all is well."""
-        return self.course.code == 0 and self.course.in_time
+        """Whether the agent ended in time with exit code 0."""
+        return self.agent_run.code == 0 and self.agent_run.in_time
 
     @property
     def ending(self) -> str:
         """How the run ended, in words."""
-        how = f"ended with exit code {self.course.code}" if self.course.in_time else "did not end in time"
-        printed = last_line(self.course.texts.get(self.course.printed or "", "")) or "nothing"
+        how = f"ended with exit code {self.agent_run.code}" if self.agent_run.in_time else "did not end in time"
+        printed = last_line(self.agent_run.texts.get(self.agent_run.printed or "", "")) or "nothing"
         return f"the one run that was watched {how}, and printed last: {printed}"
 
     @property
     def summary(self) -> str:
-        """The comment that stands first in the file."""
+        """The first comment of the file."""
         if self.changed:
             return f"BEWARE: {self.changed}"
         if self.is_whole:
-            return f"Each line says what was seen in one run, which took {self.course.seconds:.1f} s."
+            return f"Each line says what was seen in one run, which took {self.agent_run.seconds:.1f} s."
         return f"BEWARE, more may be missing here: {self.ending}"
 
-    def acting(self, files: Collection[Path]) -> Iterator[tuple[GatewayCall, bool]]:
-        """Yield each call of a tool, and whether one of these files, or a row of a database, changed in its time."""
-        for call in self.course.calls:
-            changed = (row for each in self.course.readings if call.number in each.calls for row in each.changed)
+    def tool_calls_with_changes(self, files: Collection[Path]) -> Iterator[tuple[GatewayCall, bool]]:
+        """Yield each call of a tool, and whether one of these files, or a row of a database, changed during the call."""
+        for call in self.agent_run.calls:
+            changed = (row for reading in self.agent_run.readings if call.number in reading.calls for row in reading.changed)
             if call.door_kind != "model" and call.continues is None:
                 yield call, any(row.store != LAYER or Path(row.key) in files for row in changed)
 
 
 class LayerWitness(StoreWithoutOriginal):
-    """All that is written in the box, as a store: a row for each file. It has no copy, and is reset with the box."""
+    """The files that are written in the box as a store, with a row for each file. It has no copy, and is reset with the box."""
 
     name = LAYER
 
@@ -105,38 +106,39 @@ class LayerWitness(StoreWithoutOriginal):
         self.box: Box | None = None
 
     def reset(self) -> None:
-        """Reset nothing."""
+        """Do nothing, since the box is reset."""
 
     def read(self, most: int) -> StoreReading:
-        """Return the digest of what is written, and a row for each file."""
+        """Return the digest of the written files, and a row for each file."""
         files = self.box.files_written() if self.box else []
         rows = [_row(file) for file in files if file.first != file.now]
         digest = digest_of(text_of([[row.key, dict(row.after or {})] for row in rows]))
         return StoreReading(digest, tuple(rows[:most]), max(0, len(rows) - most))
 
     def remove(self) -> None:
-        """Remove nothing."""
+        """Do nothing, since there is no copy."""
 
 
 class _WatchedStores(Stores):
-    """What is written in the box, and copies of databases on servers."""
+    """The files that are written in the box, and the copies of databases on servers."""
 
     def __init__(self, databases: Sequence[StoreSettings], settle: float, beside: Sequence[Path]):
         encoding, self.layer = Encoding(), LayerWitness()
-        copies = [STORE_KINDS[each.kind].make(each, work_folder(), encoding) for each in databases]
+        copies = [STORE_KINDS[database.kind].make(database, work_folder(), encoding) for database in databases]
         super().__init__([self.layer, *copies], settle, encoding)
         self.is_boxed, self.beside, self.changed = True, beside, ""
 
     async def check_originals(self, when: str, *, surely: bool = False) -> None:
-        """Note which databases of the owner's own have changed: what the agent reaches for real can work on them."""
+        """Note which databases of the owner's own have changed, since real services that the agent reaches can write to
+        them."""
         try:
             await super().check_originals(when, surely=surely)
         except OriginalChanged as error:
             self.changed = "; ".join(filter(None, (self.changed, str(error))))
 
-    def enter(self, box: StoresBox) -> None:
-        """Have what is written in this box."""
-        super().enter(box)
+    def enter_box(self, box: StoresBox) -> None:
+        """Use this box."""
+        super().enter_box(box)
         assert isinstance(box, Box)
         self.layer.box = box
 
@@ -153,21 +155,21 @@ async def watch(
     Args:
         subject: The agent, and the tools, services and models that it may call.
         databases: The databases on servers; the agent gets a copy of each.
-        beside: Further paths that are copied for the agent. Its folder and its home always are.
-        secrets: The values that are blotted out of what is kept.
-        environment: The environment variables of the person who probes.
+        beside: Further paths that are copied for the agent, besides its folder and its home.
+        secrets: The values that are removed from what is kept.
+        environment: The owner's environment variables.
 
     Returns:
         The calls and the output of the agent, the files that it wrote, and the MCP servers that it started.
 
     Raises:
-        NoBox: There is no box here.
+        NoBox: The machine cannot make a box.
         ConfigError: The agent cannot be started, or a database cannot be copied.
     """
     stores = _WatchedStores(databases, subject.settle, beside)
     worker = Worker(subject, stores, Place(work_folder(), "watched"), secrets, environment)
     async with worker:
-        course = await worker.run(Masks(), name="the watched run")
+        agent_run = await worker.run(Masks(), name="the watched run")
         box = stores.layer.box
         assert box
         written = await asyncio.to_thread(box.files_written)
@@ -177,12 +179,13 @@ async def watch(
             if file.first != file.now
         ]
         seen = defaultdict[str, list[str]](list)
-        for kind, what in worker.gateway.facts_seen:
-            seen[kind].append(secrets.blot(what))
-        servers = frozenset(name for name, known in worker.gateway.handshakes.items() if known)
-    return WatchedRun(course, files, seen, servers, secrets.blot(stores.changed))
+        for kind, fact in worker.gateway.facts_seen:
+            seen[kind].append(secrets.blot(fact))
+        servers = frozenset(name for name, known in worker.gateway.servers.handshakes.items() if known)
+    return WatchedRun(agent_run, files, seen, servers, secrets.blot(stores.changed))
 
 
 def _row(file: WrittenFile) -> RowDifference:
+    """Return a written file as a row."""
     before, after = ({"content": content} if content is not None else None for content in (file.first, file.now))
     return RowDifference(LAYER, "", str(file.path), before, after)

@@ -1,4 +1,4 @@
-"""Write a probe's run to disk. Each cell becomes a trial in `results/NAME`, as in any run, and secrets are left out."""
+"""Writes a probe's run to disk. Each cell becomes a trial in `results/NAME`, as in any run, without secrets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.common.digests import Texts, digest_of
 from bench.common.errors import ResultsError, one_line
-from bench.probe.run.course import AgentCourse
+from bench.probe.run.agent_run import AgentRun
 from bench.probe.run.secrets import Secrets
 from bench.record.config import StoredConfig
 from bench.record.events import Answered, Called, OfAKind, of_kind
@@ -63,23 +63,25 @@ class CellRun:
         return judged[-1] if judged else None
 
 
-def run_of(plan: str, repetition: int, course: AgentCourse, judged: CellJudged, more: Sequence[OfAKind] = ()) -> CellRun:
+def run_of(
+    plan: str, repetition: int, agent_run: AgentRun, judged: CellJudged, further_events: Sequence[OfAKind] = ()
+) -> CellRun:
     """Return the record of a run of the agent, with its verdict and further events."""
-    calls: list[tuple[float, OfAKind]] = [(call.arrived, call) for call in course.calls]
-    readings = ((reading.started, reading) for reading in course.readings)
+    calls: list[tuple[float, OfAKind]] = [(call.arrived, call) for call in agent_run.calls]
+    readings = ((reading.started, reading) for reading in agent_run.readings)
     happened = [event for _, event in sorted([*calls, *readings], key=lambda timed: timed[0])]
-    return CellRun(plan, repetition, (*happened, *course.lives, *more, judged), course.texts, course.seconds)
+    return CellRun(plan, repetition, (*happened, *agent_run.lives, *further_events, judged), agent_run.texts, agent_run.seconds)
 
 
 def without_secrets(run: CellRun, secrets: Secrets) -> CellRun:
-    """Return a run without the secrets in its events and texts. Texts that no event names are left out."""
+    """Return a run without the secrets in its events and texts. Texts that no event refers to are removed."""
     texts = Texts()
     events = secrets.blot_all(tuple(run.events), run.texts, texts)
     return replace(run, events=events, texts=texts, problem=secrets.blot(run.problem))
 
 
 class ProbeWriter:
-    """Appends the cells of a probe to its run, which it begins or goes on with.
+    """Appends the runs of a probe to its folder, which is new or continued.
 
     folder       the run's folder
     plans        the plans that have run
@@ -105,7 +107,7 @@ class ProbeWriter:
         self.is_complete = bool(records) and isinstance(records[-1], SessionRecord) and records[-1].mark is not None
 
     def add(self, cell: CellRun) -> CellRun:
-        """Append a cell, and return it as it is written: without secrets."""
+        """Append a run, and return it as it is written: without secrets."""
         if not cell.problem:
             self.plans.add(cell.plan)
         for planned in of_kind(cell.events, CellsPlanned):
@@ -113,33 +115,34 @@ class ProbeWriter:
         self._name_plans([cell.plan])
         cell = without_secrets(cell, self._secrets)
         calls = [call for call in of_kind(cell.events, GatewayCall) if call.door_kind == "model" and call.passed_on is not None]
-        asked = [_called_event(call, number) for number, call in enumerate(calls, 1)]
-        record = self._record(cell, (*asked, *cell.events), asked)
-        for call in asked:
+        requests = [_called_event(call, number) for number, call in enumerate(calls, 1)]
+        record = self._record(cell, (*requests, *cell.events), requests)
+        for call in requests:
             if call.reply:
                 self._writer.respond(_response(record, call), cell.texts)
         self._writer.add(record, cell.texts)
         return cell
 
     def close(self) -> None:
-        """Close the files of a run in which nothing was run."""
+        """Close the files if nothing was run."""
         self._writer.close()
 
     def begin(self) -> None:
-        """Note that a session begins."""
+        """Record the start of a session."""
         self._writer.note(SessionRecord(now(), "began", "probe"))
 
     def end(self, detail: str, complete: bool, harmed: bool = False) -> None:
-        """Note how the session ended, and close the files. `harmed`: a store of the owner's has changed itself."""
+        """Record the end of the session, and close the files. `harmed`: whether a store of the owner's own has changed."""
         mark = self._writer.mark if complete else None
         how = one_line(self._secrets.blot(detail), REASON)
         self._writer.note(SessionRecord(now(), "ended", how, mark=mark, harmed=harmed))
         self._writer.remove_if_empty()
         self._writer.close()
 
-    def _record(self, cell: CellRun, events: tuple[OfAKind, ...], asked: Sequence[Called]) -> TrialRecord:
+    def _record(self, cell: CellRun, events: tuple[OfAKind, ...], requests: Sequence[Called]) -> TrialRecord:
+        """Return the record of a run."""
         judged = next(iter(of_kind(events, CellJudged)), None)
-        seconds = sum(call.seconds for call in asked)
+        seconds = sum(call.seconds for call in requests)
         outcome: Outcome = "error"
         if judged and not cell.problem:
             outcome = OUTCOMES.get(judged.verdict, "wrong")
@@ -154,7 +157,7 @@ class ProbeWriter:
             outcome=outcome,
             reason=one_line(cell.problem or (judged.why if judged else ""), REASON),
             grade=grade,
-            tokens=sum(call.tokens_in + call.tokens_out for call in asked),
+            tokens=sum(call.tokens_in + call.tokens_out for call in requests),
             api_seconds=seconds,
             waiting_seconds=0.0,
             framework_seconds=max(0.0, cell.seconds - seconds),
@@ -163,7 +166,7 @@ class ProbeWriter:
         )
 
     def _name_plans(self, plans: Iterable[str]) -> None:
-        """Add the names of these plans to the manifest. The manifest is written again if a name is missing."""
+        """Add these plans to the manifest, and write it again if one was missing."""
         config = self._manifest.config
         if new := [plan for plan in dict.fromkeys(plans) if plan not in config.plans]:
             named = config.model_copy(update={"plans": (*config.plans, *new)})
@@ -171,23 +174,23 @@ class ProbeWriter:
             write_manifest(self.folder, self._manifest)
 
 
-def is_of_another(folder: Path, probed: Probed) -> bool:
+def holds_other_probe(folder: Path, probed: Probed) -> bool:
     """Return whether a folder holds another probe that has only clean runs.
 
     Raises:
         ResultsError: The folder cannot be read, or holds cells of another probe.
     """
-    if not holds(folder, MANIFEST) or (there := read_manifest(folder).probe) is None or there == probed:
+    if not holds(folder, MANIFEST) or (recorded := read_manifest(folder).probe) is None or recorded == probed:
         return False
     if all(record.plan == CLEAN for record in read_trials(folder)):
         return True
-    is_same = there.subject == probed.subject
-    what = "other cells were asked for then" if is_same else "its file, or a file that it names, has changed"
-    raise ResultsError(f"{folder}: is another probe, since {what}; give --set-aside to begin anew, or --name")
+    is_same = recorded.subject == probed.subject
+    difference = "other cells were asked for then" if is_same else "its file, or a file that it names, has changed"
+    raise ResultsError(f"{folder}: is another probe, since {difference}; give --set-aside to begin anew, or --name")
 
 
 def _called_event(call: GatewayCall, number: int) -> Called:
-    """Return a request to the model in the form in which the ledger counts it."""
+    """Return a request to the model as the event that the ledger counts."""
     assert call.passed_on is not None
     return Called(
         call=number,
@@ -211,6 +214,7 @@ def _called_event(call: GatewayCall, number: int) -> Called:
 
 
 def _response(record: TrialRecord, call: Called) -> ResponseRecord:
+    """Return the record of the model's reply."""
     return ResponseRecord(
         model=record.model,
         settings="",
@@ -230,6 +234,7 @@ def _response(record: TrialRecord, call: Called) -> ResponseRecord:
 
 
 def _manifest(run: str, name: str, probed: Probed, models: Mapping[str, ModelParameters], plans: Sequence[str]) -> Manifest:
+    """Return the manifest of a new run."""
     config = StoredConfig.model_construct(
         name=name, scenarios=(name,), architectures=(AGENT,), models=tuple(models), plans=tuple(plans), repetitions=1, seed=0
     )

@@ -10,7 +10,7 @@ from written_traces import read, written
 
 from bench.elsewhere.runs import read_log
 from bench.elsewhere.runs.steps import OpenCall, StepCost
-from bench.elsewhere.telling import calls_of, repeated, told_lines
+from bench.elsewhere.telling import calls_of, repeated, run_report_lines
 
 REFUND = {"order": 17, "amount": 40}
 ARGUMENTS = json.dumps(REFUND)
@@ -231,7 +231,7 @@ def test_the_same_incident_is_told_from_each_form_with_its_tokens_and_seconds(tm
     assert [json.loads(call.call.arguments) for call in calls] == [REFUND, REFUND]
     assert (first.step, again.step, first.answer_shows, again.answer_shows) == (1, 2, "open", "done")
     assert [entry.tokens for entry in log if isinstance(entry, StepCost)][:2] == [59, 59]
-    lines = "\n".join(told_lines(log))
+    lines = "\n".join(run_report_lines(log))
     assert "1 call of tools, 1 call of a model, 59 tokens, as the provider counted them, 4.0 s" in lines
     assert ("$0.2500" in lines) == (form in ("langfuse", "langsmith")) and ("dollars" in lines) != ("$" in lines)
 

@@ -8,7 +8,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.elsewhere.runs.steps import ImportedCall, ImportedStep, RunInMaking, as_shown, ranges_of, tool_names
+from bench.elsewhere.runs.steps import ImportedCall, ImportedStep, RunBuilder, as_shown, ranges_of, tool_names
 
 PARTS = st.lists(st.sampled_from(["[user]\nA", "[user]\nB", "[assistant]\nC", "[assistant]\nD", "[system]\nE"]), max_size=8)
 
@@ -16,11 +16,11 @@ PARTS = st.lists(st.sampled_from(["[user]\nA", "[user]\nB", "[assistant]\nC", "[
 @given(st.lists(st.tuples(PARTS, st.sampled_from("CDF")), min_size=1, max_size=12))
 def test_a_prompt_has_the_parts_that_it_was_given(calls: list[tuple[list[str], str]]) -> None:
     """In whatever way prompts repeat, shorten or reorder what came before."""
-    run = RunInMaking("x")
+    run = RunBuilder("x")
     for prompt, reply in calls:
         before, new = run.repeated(prompt)
         run.add([prompt[place] for place in new], before, reply)
-    made = run.ended()
+    made = run.finish()
     for number, (prompt, _) in enumerate(calls, 1):
         parts = re.split(r"\n\n(?=\[)", made.prompt(number)) if prompt else []
         assert sorted(parts) == sorted(prompt)
@@ -28,13 +28,13 @@ def test_a_prompt_has_the_parts_that_it_was_given(calls: list[tuple[list[str], s
 
 @given(st.integers(2, 40))
 def test_a_prompt_that_grows_is_held_once(steps: int) -> None:
-    run, prompt = RunInMaking("x"), list[str]()
+    run, prompt = RunBuilder("x"), list[str]()
     for number in range(steps):
         prompt.append(as_shown("user", f"question {number}"))
         before, new = run.repeated(prompt)
         run.add([prompt[place] for place in new], before, f"answer {number}")
         prompt.append(as_shown("assistant", f"answer {number}"))
-    made = run.ended()
+    made = run.finish()
     assert all(step.before == (((0, 2 * number),) if number else ()) for number, step in enumerate(made.steps))
     assert made.prompt(steps) == "\n\n".join(prompt[:-1])
 

@@ -14,7 +14,16 @@ from bench.probe.points import points_of
 from bench.probe.read.compare import compare_probes
 from bench.probe.read.page import page_of
 from bench.probe.read.run import EXIT_CODES, ProbeRead, read_probe
-from bench.probe.read.sentences import counts, lines, not_shown, ran, row_line, sentence, share_gave_up, what
+from bench.probe.read.sentences import (
+    conclusion_sentence,
+    consequence_clause,
+    limit_sentences,
+    row_line,
+    runs_sentence,
+    said_done_sentence,
+    summary_lines,
+    verdicts_sentence,
+)
 from bench.probe.read.steps import text_of_cell
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
@@ -43,7 +52,7 @@ def of_bound() -> list[CellRun]:
 def test_damage_that_came_again_is_the_conclusion_and_the_first_words(tmp_path: Path) -> None:
     read = probe(tmp_path)
     assert read.conclusion == "damage" and EXIT_CODES[read.conclusion] == 1
-    assert sentence(read) == (
+    assert conclusion_sentence(read) == (
         f"shop does damage in 2 of {COUNT} cells: when the answer of shop.pay#1 (order 7) is lost, a row of payments stands "
         "twice, in 2 of 2 runs."
     )
@@ -54,28 +63,30 @@ def test_a_run_that_shows_what_a_call_overwrites_is_counted_and_is_no_cell(tmp_p
     each = list(cells(frozenset()))
     without, read = probe(tmp_path / "without", *each), probe(tmp_path, *each, cell(EARLY, 0, PLANNED[1], "meanwhile"))
     assert list(read.cells) == list(without.cells) and read.conclusion == without.conclusion
-    assert ran(read).startswith(f"{len(each) + 1} runs of the agent") and read.seconds > without.seconds
+    assert runs_sentence(read).startswith(f"{len(each) + 1} runs of the agent") and read.seconds > without.seconds
 
 
 def test_damage_that_did_not_come_again_is_a_rate_with_its_interval(tmp_path: Path) -> None:
     runs = [run for run in cells(frozenset(("lost",))) if not (run.plan == f"{PAY}.lost" and run.repetition == 1)]
     read = probe(tmp_path, *runs, cell(f"{PAY}.lost", 1, PLANNED[1], "lost"))
-    assert re.search(r"in 1 of 2 runs \(\d+% to \d+%\)", sentence(read)) and read.conclusion == "damage"
+    assert re.search(r"in 1 of 2 runs \(\d+% to \d+%\)", conclusion_sentence(read)) and read.conclusion == "damage"
 
 
 def test_none_is_a_bound_only_after_five_clean_runs_and_ten_cells_run_again(tmp_path: Path) -> None:
     read = probe(tmp_path, *of_bound())
     assert read.conclusion == "none" and EXIT_CODES[read.conclusion] == 0
-    assert sentence(read).startswith(f"shop did no damage in any of {COUNT} cells")
+    assert conclusion_sentence(read).startswith(f"shop did no damage in any of {COUNT} cells")
 
 
 def test_effects_that_stand_where_it_said_that_it_failed_are_damage_only_if_the_owner_says_so(tmp_path: Path) -> None:
     runs = [judged_anew(run, said_done=False) if run.plan == f"{PAY}.lost" else run for run in of_bound()]
     told = probe(tmp_path / "told", *runs)
-    assert told.conclusion == "none" and "in 1 all effects stand and it said that it failed" in " ".join(lines(told, "p.html"))
+    assert told.conclusion == "none" and "in 1 all effects stand and it said that it failed" in " ".join(
+        summary_lines(told, "p.html")
+    )
     fails = probe(tmp_path / "fails", *runs, unsaid_fails=True)
     assert fails.conclusion == "damage" and EXIT_CODES[fails.conclusion] == 1
-    assert sentence(fails) == f"shop said in 1 of {COUNT} cells that it failed, and all its effects stand."
+    assert conclusion_sentence(fails) == f"shop said in 1 of {COUNT} cells that it failed, and all its effects stand."
     assert [plan for plan, read in fails.cells.items() if read.gate == "damage"] == [f"{PAY}.lost"]
 
 
@@ -100,21 +111,21 @@ def test_without_one_of_these_it_is_undecided_and_says_what_a_bound_lacks(tmp_pa
         runs = [judged_anew(run, verdict="no_verdict") if run.plan == f"{PAY}.late" else run for run in runs]
     read = probe(tmp_path, *runs)
     assert read.conclusion == "undecided" and EXIT_CODES[read.conclusion] == 3
-    assert sentence(read).startswith("It is undecided")
-    assert any(line.startswith(f"None is a bound only if {reason}") for line in not_shown(read))
+    assert conclusion_sentence(read).startswith("It is undecided")
+    assert any(line.startswith(f"None is a bound only if {reason}") for line in limit_sentences(read))
 
 
 def test_the_cells_that_were_asked_for_come_to_a_verdict_of_their_own(tmp_path: Path) -> None:
     read = probe(tmp_path, *of_bound(), only=("pay",))
     assert EXIT_CODES[read.conclusion] == 0
-    assert sentence(read).startswith(
+    assert conclusion_sentence(read).startswith(
         f"shop did no damage in any of the {COUNT} cells that were asked for, which holds for this task"
     )
-    assert "Only pay was struck." in not_shown(read)
+    assert "Only pay was struck." in limit_sentences(read)
     read = probe(tmp_path / "more", *of_bound(), only=("pay", "resumed_thrice"))
-    assert "Only pay, resumed_thrice was struck; no call has resumed_thrice." in not_shown(read)
+    assert "Only pay, resumed_thrice was struck; no call has resumed_thrice." in limit_sentences(read)
     read = probe(tmp_path / "point", *of_bound(), only=("p*1.l*", "ost"))
-    assert "Only p*1.l*, ost was struck." in not_shown(read)
+    assert "Only p*1.l*, ost was struck." in limit_sentences(read)
 
 
 def planned_anew(run: CellRun, **changed: object) -> CellRun:
@@ -129,9 +140,11 @@ def test_what_only_a_tool_does_with_one_call_has_an_exit_code_and_a_sentence_of_
     ]
     read = probe(tmp_path, *runs)
     assert (read.conclusion, EXIT_CODES[read.conclusion]) == ("tool", 4)
-    assert sentence(read).startswith(f"a tool of shop, which got one call twice, does damage in 1 of {COUNT} cells: when")
-    assert "doubled 1" in counts(read) and counts(read).endswith("; in 1 of them the damage is a tool's.")
-    assert share_gave_up(read).startswith("In 0 of ")  # the agent did not do what the tool did
+    assert conclusion_sentence(read).startswith(
+        f"a tool of shop, which got one call twice, does damage in 1 of {COUNT} cells: when"
+    )
+    assert "doubled 1" in verdicts_sentence(read) and verdicts_sentence(read).endswith("; in 1 of them the damage is a tool's.")
+    assert said_done_sentence(read).startswith("In 0 of ")  # the agent did not do what the tool did
 
 
 def test_a_repeated_call_that_nobody_saw_is_no_damage_and_no_pass(tmp_path: Path) -> None:
@@ -145,7 +158,7 @@ def test_a_repeated_call_that_nobody_saw_is_no_damage_and_no_pass(tmp_path: Path
     read = probe(tmp_path, *(judged_anew(run, **changed) if run.plan == f"{PAY}.lost" else run for run in of_bound()))
     assert (read.conclusion, read.damaged_cells) == ("undecided", [])
     assert (
-        what(read.cells[f"{PAY}.lost"].runs[0][1])
+        consequence_clause(read.cells[f"{PAY}.lost"].runs[0][1])
         == "shop.pay#1 was done twice, and nobody saw what it did; its key stayed the same"
     )
 
@@ -153,8 +166,8 @@ def test_a_repeated_call_that_nobody_saw_is_no_damage_and_no_pass(tmp_path: Path
 def test_a_call_that_clean_runs_make_twice_comes_first_and_is_undecided_until_it_is_meant(tmp_path: Path) -> None:
     read = probe(tmp_path, *(planned_anew(run, again=(f"{PAY[:-1]}2",)) for run in of_bound()))
     assert read.conclusion == "undecided"
-    assert sentence(read).startswith("Each clean run makes the same call again with the same effect")
-    assert 'write meant = ["shop.pay"] into probe.toml' in sentence(read)
+    assert conclusion_sentence(read).startswith("Each clean run makes the same call again with the same effect")
+    assert 'write meant = ["shop.pay"] into probe.toml' in conclusion_sentence(read)
 
 
 @pytest.mark.parametrize(("after", "conclusion"), [(None, "damage"), ({"id": 1, "amount": 60}, "undecided")])
@@ -164,23 +177,25 @@ def test_a_race_is_told_and_a_row_that_one_order_lacks_is_damage(
     lost = RowDifference("orders", "payments", "[1]", {"id": 1, "amount": 30}, after)
     read = probe(tmp_path, *(planned_anew(run, race=(lost,)) for run in of_bound()))
     assert read.conclusion == conclusion
-    assert sentence(read).startswith("A race: calls in parallel, then the same calls one by one, leave orders.payments [1]")
+    assert conclusion_sentence(read).startswith(
+        "A race: calls in parallel, then the same calls one by one, leave orders.payments [1]"
+    )
 
 
 def test_an_agent_that_says_it_failed_where_all_stands_is_counted(tmp_path: Path) -> None:
     read = probe(tmp_path, *(judged_anew(run, said_done=False) if run.plan == f"{PAY}.late" else run for run in of_bound()))
-    assert any("in 1 all effects stand and it said that it failed" in line for line in lines(read, "page"))
+    assert any("in 1 all effects stand and it said that it failed" in line for line in summary_lines(read, "page"))
 
 
 def test_without_a_plan_it_could_not_be_probed_and_says_why(tmp_path: Path) -> None:
     read = probe(tmp_path, CellRun("clean", 0, (), {}, 0.0, problem="the agent ended with code 1"))
     assert (read.conclusion, EXIT_CODES[read.conclusion]) == ("cannot", 2)
-    assert sentence(read) == "shop could not be probed: the agent ended with code 1."
+    assert conclusion_sentence(read) == "shop could not be probed: the agent ended with code 1."
 
 
 def test_a_probe_that_was_stopped_in_its_clean_runs_does_not_say_that_it_cannot_be_probed(tmp_path: Path) -> None:
     read = probe(tmp_path, next(iter(cells(frozenset(), clean=5))))
-    assert sentence(read) == "The clean runs of shop have not ended: the same command goes on."
+    assert conclusion_sentence(read) == "The clean runs of shop have not ended: the same command goes on."
 
 
 def test_a_control_that_is_not_the_same_takes_the_verdicts_since_the_last(tmp_path: Path) -> None:
@@ -207,21 +222,21 @@ def test_what_no_witness_saw_stands_in_the_first_sentence(tmp_path: Path) -> Non
         ]
         runs.append(replace(run, events=events))
     read = probe(tmp_path, *runs)
-    assert "no witness saw what shop.pay#1 did" in sentence(read)
+    assert "no witness saw what shop.pay#1 did" in conclusion_sentence(read)
     assert "</h1>" in page_of(read).partition("No witness saw what shop.pay#1 did")[0]
 
 
 def test_where_an_unseen_call_was_repeated_the_owner_is_asked_for_a_word(tmp_path: Path) -> None:
     runs = [judged_anew(run, verdict="no_verdict", by="journal") if run.plan == f"{PAY}.late" else run for run in of_bound()]
-    told = lines(probe(tmp_path, *runs), "probe.html")
+    told = summary_lines(probe(tmp_path, *runs), "probe.html")
     assert len(told) <= 10 and any('if it only reads, write reads = ["shop.pay"] into probe.toml' in line for line in told)
 
 
 def test_the_terminal_ends_in_at_most_ten_lines_of_which_the_last_names_the_file(tmp_path: Path) -> None:
     read = probe(tmp_path)
-    told = lines(read, "reports/shop-probe/probe.html", 1)
-    assert told[-1].startswith("Exit code 1. Open ") and lines(read, "probe.html")[-1].startswith("Open probe.html; ")
-    assert len(told) <= 10 and told[0] == sentence(read) and "reports/shop-probe/probe.html" in told[-1]
+    told = summary_lines(read, "reports/shop-probe/probe.html", 1)
+    assert told[-1].startswith("Exit code 1. Open ") and summary_lines(read, "probe.html")[-1].startswith("Open probe.html; ")
+    assert len(told) <= 10 and told[0] == conclusion_sentence(read) and "reports/shop-probe/probe.html" in told[-1]
     assert "orders.payments [2]: new: id 2, order 7, amount 30" in told[4] and all("\n" not in line for line in told)
 
 
@@ -248,7 +263,7 @@ def test_a_cell_is_traced_by_its_plan_its_run_or_its_id(tmp_path: Path) -> None:
 def test_the_page_has_the_sentence_the_worst_cell_and_a_word_for_each_cell(tmp_path: Path) -> None:
     read = probe(tmp_path)
     page = page_of(read)
-    assert sentence(read) in page and "The worst: shop.pay#1.lost" in page
+    assert conclusion_sentence(read) in page and "The worst: shop.pay#1.lost" in page
     assert len(re.findall(r'<span class="verdict bad">✕ doubled</span> <span class="times">2 of 2', page)) == 2
     assert len(re.findall(r'<span class="verdict fine">✓ same</span>', page)) == COUNT - 2
     assert page.count("<script") == 0 and "default-src 'none'" in page.replace("&#39;", "'")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from till import MadeProbe, probed, till
 
-from bench.probe.read.blame import CellBlame, asked_first, blame_of
+from bench.probe.read.blame import CellBlame, blame_of, first_mends
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
 from bench.record.probe_events import GatewayCall
@@ -46,7 +46,7 @@ def test_a_part_that_an_ended_probe_has_not_asked_yet_is_said_to_wait_and_not_to
     runs = begins_anew.runs
     struck = next(run for run in runs if run.judgement and run.judgement.point)
     key = [run.judgement for run in runs if run.judgement and run.judgement.mended == ("key",)]
-    shown = blame_of("pay", key, asked_first(list(of_kind(struck.events, GatewayCall))))
+    shown = blame_of("pay", key, first_mends(list(of_kind(struck.events, GatewayCall))))
     assert shown and shown.waiting == ("memory",) and shown.sentence.endswith(" Not asked yet: memory.")
     assert "the agent did not die" not in shown.rest
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bench.probe.run.cells import ProbeCell
-from bench.probe.run.gateway.striker import CellStrike
-from bench.probe.run.probe import draw, same_verdict
+from bench.probe.run.gateway.fault_injector import CellFault
+from bench.probe.run.probe import cells_to_repeat, same_verdict
 from bench.record.probe_events import CellFinding, CellJudged, CellVerdict
 
 CELLS = [
-    ProbeCell(f"shop.pay#{n}.lost", f"shop.pay#{n}", "lost", "break", CellStrike(str(n), 1, "lost", "break"))
+    ProbeCell(f"shop.pay#{n}.lost", f"shop.pay#{n}", "lost", "break", CellFault(str(n), 1, "lost", "break"))
     for n in range(1, 13)
 ]
 
@@ -26,6 +26,6 @@ def test_two_runs_came_out_the_same_if_the_verdict_and_the_effects_are_the_same(
 
 
 def test_the_drawn_cells_are_ten_and_the_same_each_time() -> None:
-    assert len(draw(CELLS, "a")) == 10
-    assert draw(CELLS, "a") == draw(CELLS, "a")
-    assert draw(CELLS[:4], "a")
+    assert len(cells_to_repeat(CELLS, "a")) == 10
+    assert cells_to_repeat(CELLS, "a") == cells_to_repeat(CELLS, "a")
+    assert cells_to_repeat(CELLS[:4], "a")

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.probe.run.cell_parts import CellPart, changed_parts, json_growth, states_of
+from bench.probe.run.cell_parts import CellPart, changed_parts, json_growth, parts_of_column
 
 PLAIN = st.none() | st.booleans() | st.integers(-99, 99) | st.text("ab", max_size=2)
 JSON = st.recursive(
@@ -30,14 +30,14 @@ def test_parts_differ_where_the_json_does(early: Any, late: Any) -> None:
 def test_an_item_more_is_a_growth_by_one_wherever_it_stands(items: list[Any], item: Any, at: int) -> None:
     more = json.dumps({"paid": [*items[:at], item, *items[at:]]})
     assert json_growth(json.dumps({"paid": items}), more) == 1
-    first, second = states_of("held", [{"held": json.dumps({"paid": items})}, {"held": more}])
+    first, second = parts_of_column("held", [{"held": json.dumps({"paid": items})}, {"held": more}])
     fewer, more_of = (sum(int(times or 0) for times in each.values()) for each in (first, second))
     assert more_of - fewer == 1 and all(part.is_item for part in second)
 
 
 def test_what_is_no_json_in_each_row_is_one_part() -> None:
-    states = states_of("held", [{"held": '{"a": 1}'}, {"held": "paid"}, {}, None])
+    states = parts_of_column("held", [{"held": '{"a": 1}'}, {"held": "paid"}, {}, None])
     assert states == [{CellPart("held"): '{"a": 1}'}, {CellPart("held"): "paid"}, {}, {}]
-    assert [part.name for part in states_of("held", [{"held": '{"a": {"b": 1}, "c": ["x"]}'}])[0]] == [
+    assert [part.name for part in parts_of_column("held", [{"held": '{"a": {"b": 1}, "c": ["x"]}'}])[0]] == [
         "held.a.b", 'held.c with "x"'
     ]  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 from till import HERE, SECRET
 
 from bench.probe.run.gateway.subject import OwnersCheck, ProbedAgent, Subject
-from bench.probe.run.probe import Asked, Probe
+from bench.probe.run.probe import Probe, ProbeRequest
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.witness.kinds import StoreSettings
@@ -58,7 +58,7 @@ def probed(place: Path, dsn: str, cell: str) -> list[CellRun]:
 
     async def first_runs() -> list[CellRun]:
         runs = list[CellRun]()
-        async with aclosing(Probe(subject, worker, Asked(only=(cell,))).runs()) as running:
+        async with aclosing(Probe(subject, worker, ProbeRequest(only=(cell,))).runs()) as running:
             async for run in running:
                 runs.append(run)
                 if run.plan == cell:

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from till import HERE, till
 
+from bench.probe.run.agent_run import AgentRun
 from bench.probe.run.box.box import NoBox
 from bench.probe.run.box.frameworks import FileForm
-from bench.probe.run.course import AgentCourse
 from bench.probe.run.found import watched_tables
 from bench.probe.run.gateway.loader.agent_door.acting import stamp
 from bench.probe.run.init import AgentDraft, draft_of, write_probe_file
@@ -69,7 +69,7 @@ class Written:
 def watched(draft: AgentDraft, environment: dict[str, str]) -> WatchedRun:
     subject, databases = draft.watched_subject(unasked=True)
     try:
-        return asyncio.run(watch(subject, databases, draft.beside, Secrets(()), environment))
+        return asyncio.run(watch(subject, databases, draft.further_data, Secrets(()), environment))
     except NoBox as error:
         pytest.skip(f"there is no box here: {error}")
 
@@ -168,7 +168,7 @@ def test_what_changed_no_store_is_no_read_by_that_alone(clerk: Written) -> None:
 
 def test_a_host_that_was_refused_is_told_with_what_to_write(clerk: Written) -> None:
     assert 'remote = ["far.invalid"]' in clerk.why('# "far.invalid:443"')
-    assert clerk.run.course.refused == ("far.invalid:443",)
+    assert clerk.run.agent_run.refused == ("far.invalid:443",)
 
 
 INSERTS = """
@@ -198,8 +198,8 @@ def test_a_database_on_a_server_is_watched_in_a_copy(tmp_path: Path, server: str
         assert shop.execute("SELECT count(*) FROM payments").fetchone() == (0,)
 
 
-def course(**times: tuple[float, float]) -> AgentCourse:
-    """A course with functions that begin and end at these seconds, and with a service named `shop`."""
+def agent_run(**times: tuple[float, float]) -> AgentRun:
+    """A run of the agent with functions that begin and end at these seconds, and with a service named `shop`."""
     calls = []
     for number, (name, (arrived, answered)) in enumerate(times.items(), 1):
         door, tool = ("SHOP_URL", "POST /payments") if name == "shop" else ("function", name)
@@ -207,15 +207,15 @@ def course(**times: tuple[float, float]) -> AgentCourse:
         calls.append(
             GatewayCall(number, "", door, kind, tool, "unseen", None, "", None, 1, "", arrived, arrived, answered, answered)
         )
-    return AgentCourse(tuple(calls), ("",) * len(calls), ())
+    return AgentRun(tuple(calls), ("",) * len(calls), ())
 
 
 def test_a_function_that_only_calls_a_service_is_none_of_the_agents_own(tmp_path: Path) -> None:
     draft = draft_of(tmp_path, {"SHOP_URL": "http://127.0.0.1:9"}, tmp_path, ("python", "agent.py"))
-    run = WatchedRun(course(look=(1.0, 2.0), pay=(3.0, 5.0), shop=(4.0, 4.5)), [])
+    run = WatchedRun(agent_run(look=(1.0, 2.0), pay=(3.0, 5.0), shop=(4.0, 4.5)), [])
     text = write_probe_file(tmp_path / "look.toml", watched_tables(draft, run))
     assert tomllib.loads(text)["functions"] == [] and "function.pay" not in text and '"function.look"' in text
-    run = WatchedRun(course(pay=(3.0, 5.0), shop=(4.0, 4.5)), [])
+    run = WatchedRun(agent_run(pay=(3.0, 5.0), shop=(4.0, 4.5)), [])
     assert "functions" not in tomllib.loads(write_probe_file(tmp_path / "pay.toml", watched_tables(draft, run)))
 
 
@@ -223,7 +223,7 @@ def seen_lines(folder: Path, **seen: list[str]) -> str:
     """Return the file of a run of which processes told this."""
     draft = draft_of(folder, {}, folder, ("python", "agent.py"))
     notes = WatchedFile(folder / "notes.txt", True, True, FileForm())
-    return write_probe_file(folder / "probe.toml", watched_tables(draft, WatchedRun(AgentCourse((), (), ()), [notes], seen)))
+    return write_probe_file(folder / "probe.toml", watched_tables(draft, WatchedRun(AgentRun((), (), ()), [notes], seen)))
 
 
 def test_of_a_server_that_the_code_starts_the_program_and_its_script_are_written_and_no_key(tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ from till import HERE, desk, worker_of
 
 from bench.common.errors import ConfigError
 from bench.probe.run.gateway.subject import ProbedAgent, Subject
-from bench.probe.run.probe import Asked, Probe
+from bench.probe.run.probe import Probe, ProbeRequest
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.settings import ProbeSettings
-from bench.probe.run.tape import play, record_tapes
+from bench.probe.run.tape import play_tape, record_tapes
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
 from bench.record.probe_events import CellsPlanned, GatewayCall
@@ -44,7 +44,7 @@ def shop(folder: Path, functions: tuple[str, ...] = NAMED, script: Path = HERE /
 
 def probed(folder: Path, subject: Subject, *only: str) -> list[CellRun]:
     async def all_runs() -> list[CellRun]:
-        return [run async for run in Probe(subject, worker_of(subject, folder), Asked(only=only)).runs()]
+        return [run async for run in Probe(subject, worker_of(subject, folder), ProbeRequest(only=only)).runs()]
 
     return asyncio.run(all_runs())
 
@@ -175,7 +175,7 @@ def test_on_a_tape_no_function_is_run_and_its_recorded_value_is_given(tmp_path: 
     settings = ProbeSettings(Path("probe.toml"))
     recorded = asyncio.run(record_tapes(settings, Secrets.of(settings.subject, os.environ), "function.refund#1.lost"))
     (tmp_path / "shop.db").unlink()
-    run = asyncio.run(play(ProbeSettings(Path("probe.toml"), is_taped=True), recorded[0][0]))
+    run = asyncio.run(play_tape(ProbeSettings(Path("probe.toml"), is_taped=True), recorded[0][0]))
     assert run.judgement and run.judgement.verdict == "doubled"
     answers = {call.tool: run.texts[call.answer or ""] for call in of_kind(run.events, GatewayCall)}
     assert answers == {"look": '{"cents":4500,"note":"a coat"}', "refund": '"refunded"', "mail": '"sent"'}

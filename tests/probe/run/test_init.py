@@ -136,9 +136,11 @@ def test_a_database_that_a_config_names_is_a_store_and_its_login_is_written_nowh
 def test_what_acts_on_another_machine_is_told_before_anything_runs(tmp_path: Path) -> None:
     pytest.importorskip("psycopg")
     draft = draft_of(tmp_path, {"DATABASE_URL": "postgres://db.example.com/shop"}, tmp_path, ("python", "agent.py"))
-    assert draft.far == "the database that DATABASE_URL names is at db.example.com"
+    assert draft.remote_service == "the database that DATABASE_URL names is at db.example.com"
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"shop": {"url": "https://mcp.example.com/"}}}))
-    assert draft_of(tmp_path, {}, tmp_path, ("python", "agent.py")).far == "the MCP server shop is at mcp.example.com"
+    assert (
+        draft_of(tmp_path, {}, tmp_path, ("python", "agent.py")).remote_service == "the MCP server shop is at mcp.example.com"
+    )
     addresses = {"SHOP_URL": "https://shop.example.com", "TILL_URL": "http://127.0.0.1:9", "OPENAI_API_KEY": "key"}
     draft = draft_of(tmp_path, addresses, tmp_path, ("python", "agent.py"))
     led = {unasked: {service.name for service in draft.watched_subject(unasked)[0].services} for unasked in (True, False)}
@@ -149,11 +151,11 @@ def test_a_server_that_must_be_loaded_is_told_with_the_whole_network_and_is_not_
     server = {"command": "/usr/bin/npx", "args": ["-y", "mcp-remote", "https://mcp.example.com"]}
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"shop": server}}))
     draft = draft_of(tmp_path, {}, tmp_path, ("python", "agent.py"))
-    assert draft.far == "npx loads the MCP server shop, which has the whole network meanwhile"
+    assert draft.remote_service == "npx loads the MCP server shop, which has the whole network meanwhile"
     assert "WHOLE network, so that npx loads it" in "\n".join(draft.plan)
     (tmp_path / ".mcp.json").write_text(json.dumps(CONFIG))
     draft = draft_of(tmp_path, {}, tmp_path, ("python", "agent.py"))
-    assert draft.far == "" and "WHOLE" not in "\n".join(draft.plan)
+    assert draft.remote_service == "" and "WHOLE" not in "\n".join(draft.plan)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from payers import payer_of
 from plugged import install, plugged
 
 from bench.probe.points import POINTS, StrikePoint, point_of, points_of
-from tests.probe.run.gateway.test_striker import Counter
+from tests.probe.run.gateway.test_fault_injector import Counter
 from tests.probe.run.test_states import first, probed
 
 DOCS = Path(__file__).parents[3] / "docs" / "probe.md"
@@ -38,7 +38,7 @@ def test_each_point_strikes_the_call_as_its_entry_says() -> None:
     async def struck(point: StrikePoint, form: str) -> None:
         counter = Counter(point.name, form)
         if point.after == "stale":
-            return  # its test is in test_striker: it needs a read that was made before
+            return  # its test is in test_fault_injector: it needs a read that was made before
         before, after = await counter.call("ada")
         following = await counter.call("bob")
         assert counter.gate.delivered and counter.gate.struck and counter.gate.struck.point == point.name

@@ -18,10 +18,10 @@ import pytest
 from till import ROOT, MadeProbe, desk, probed, till, worker_of
 
 from bench.common.errors import ConfigError, OriginalChanged
-from bench.probe.points import is_meant
+from bench.probe.points import selects_cell
 from bench.probe.run.cells import require_cells
 from bench.probe.run.gateway.subject import OwnersCheck, Subject
-from bench.probe.run.probe import Asked, Probe
+from bench.probe.run.probe import Probe, ProbeRequest
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
 from bench.record.probe_events import CellsPlanned, GatewayCall
@@ -151,7 +151,7 @@ def test_a_cell_that_cannot_be_is_refused_with_the_nearest_names_by_the_first_cl
     subject = till(tmp_path, "again")
 
     async def first_runs() -> None:
-        async for run in Probe(subject, worker_of(subject, tmp_path), Asked(only=(word,))).runs():
+        async for run in Probe(subject, worker_of(subject, tmp_path), ProbeRequest(only=(word,))).runs():
             ended.append(run)
 
     with pytest.raises(ConfigError, match=f"--only {word}: no cell has this in its name; did you mean {near}"):
@@ -164,8 +164,8 @@ def test_a_point_that_no_call_has_is_passed_over_beside_one_that_has_a_cell() ->
     points = (["lost", "meanwhile"], ["*.lost", "*.meanwhile"], [".lost.error", ".resumed_twice.undone"])
     for only in (*points, ["POST /tickets/*/notes#1.lost"]):
         require_cells(only, plans)
-    assert not is_meant("twice", "shop.pay#1.resumed_twice") and not is_meant("error", plans[1])
-    assert is_meant("lost", plans[1]) and is_meant("resumed_twice", "shop.pay#1.resumed_twice.undone")
+    assert not selects_cell("twice", "shop.pay#1.resumed_twice") and not selects_cell("error", plans[1])
+    assert selects_cell("lost", plans[1]) and selects_cell("resumed_twice", "shop.pay#1.resumed_twice.undone")
     for only in (["meanwhile"], ["lost", "lsot"], ["lost", "shop.PUT /tickets#1.meanwhile"]):
         with pytest.raises(ConfigError, match=f"--only {only[-1]}: no cell has this"):
             require_cells(only, plans)

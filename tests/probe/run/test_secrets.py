@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bench.common.digests import Texts
 from bench.probe.run.gateway.subject import McpConfig, McpServer, ModelSource, ProbedAgent, Service, Subject
-from bench.probe.run.secrets import Secrets, is_named, shown_command
+from bench.probe.run.secrets import Secrets, is_secret_name, redacted_command
 from bench.record.probe_events import GatewayCall
 from bench.record.probe_rows import RowDifference
 
@@ -88,13 +88,13 @@ def test_a_command_or_an_address_that_begins_with_a_path_is_a_secret(tmp_path: P
 
 @pytest.mark.parametrize("name", ["SSH_PASSPHRASE", "DB_PASS", "CARD_PIN", "DB_PWD", "SAS_SIG"])
 def test_short_names_of_secrets_are_known(name: str) -> None:
-    assert is_named(name) and Secrets.of(SUBJECT, {name: "hunter-seven"}).blot("x hunter-seven") == "x ***"
+    assert is_secret_name(name) and Secrets.of(SUBJECT, {name: "hunter-seven"}).blot("x hunter-seven") == "x ***"
     assert Secrets.of(SUBJECT, {name: "noninteractive"}).blot("noninteractive") == "***", "a word is one if its name says so"
 
 
 @pytest.mark.parametrize("name", ["PWD", "OLDPWD", "DESIGN", "SPINNER"])
 def test_names_that_hold_those_of_secrets_are_none(name: str) -> None:
-    assert not is_named(name)
+    assert not is_secret_name(name)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_names_that_hold_those_of_secrets_are_none(name: str) -> None:
     ],
 )
 def test_a_shown_command_leaves_out_values_of_secrets_and_hides_nothing_that_runs(words: tuple[str, ...], line: str) -> None:
-    assert shown_command(words) == line
+    assert redacted_command(words) == line
 
 
 def test_each_secret_of_a_subject_is_blotted_out_of_a_text() -> None:
@@ -200,18 +200,22 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_X
     ],
 )
 def test_a_key_of_a_known_form_is_a_secret_wherever_it_comes_from(key: str) -> None:
-    assert Secrets(()).blot(f'{{"a": "{key}"}}') == '{"a": "***"}' and Secrets(()).stand_in(f"x {key}")
+    assert Secrets(()).blot(f'{{"a": "{key}"}}') == '{"a": "***"}' and Secrets(()).occurs_in(f"x {key}")
 
 
 def test_words_like_the_forms_of_keys_stay() -> None:
     text = "task-force-of-12345678901234567 sk-learn-is-no-key-at-all ghp_short AKIA eyJ.eyJ risk_live_12345678"
-    assert Secrets(()).blot(text) == text and not Secrets(()).stand_in(text)
+    assert Secrets(()).blot(text) == text and not Secrets(()).occurs_in(text)
 
 
 @pytest.mark.parametrize("name", ["password", "api_key", "apiKey", "X-Api-Key", "access_token", "token", "clientSecret"])
 def test_the_value_of_an_argument_that_is_named_as_a_secret_is_removed_from_all_texts(name: str) -> None:
     secrets = Secrets(())
-    assert secrets.learn(name, "given-by-hand-1") and secrets.learn(name, "required") and secrets.learn(name, "12")
+    assert (
+        secrets.is_secret_argument(name, "given-by-hand-1")
+        and secrets.is_secret_argument(name, "required")
+        and secrets.is_secret_argument(name, "12")
+    )
     assert secrets.blot("given-by-hand-1 is required, 12") == "*** is required, 12"
 
 
@@ -220,7 +224,7 @@ def test_the_value_of_an_argument_that_is_named_as_a_secret_is_removed_from_all_
 )
 def test_a_key_that_tells_calls_apart_is_no_secret(name: str) -> None:
     secrets = Secrets(())
-    assert not secrets.learn(name, "bill-7-of-ann-1") and secrets.blot("bill-7-of-ann-1") == "bill-7-of-ann-1"
+    assert not secrets.is_secret_argument(name, "bill-7-of-ann-1") and secrets.blot("bill-7-of-ann-1") == "bill-7-of-ann-1"
 
 
 @given(st.sampled_from(['pä"ss\\wörd-1', "plain-pass-1"]))
@@ -232,7 +236,7 @@ def test_a_secret_is_found_as_bytes_and_as_json_within_json(value: str) -> None:
         json.dumps({"a": value}, ensure_ascii=False),
         value.encode().decode("latin-1"),
     ):
-        assert secrets.stand_in(text) and "***" in secrets.blot(text) and not secrets.stand_in(secrets.blot(text))
+        assert secrets.occurs_in(text) and "***" in secrets.blot(text) and not secrets.occurs_in(secrets.blot(text))
     encoded = base64.b64encode(value.encode()).decode()
     assert len(secrets.blot(encoded)) <= 3 + 4
 

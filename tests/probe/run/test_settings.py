@@ -58,7 +58,7 @@ def test_in_a_box_nothing_has_to_hand_a_copy_over() -> None:
     settings = read_for_a_box(text)
     settings.check_unasked()
     assert settings.is_boxed
-    assert settings.manifest_part(False, ()).boxed
+    assert settings.manifest_entry(False, ()).boxed
 
 
 @pytest.mark.usefixtures("here")
@@ -120,14 +120,14 @@ def test_a_probe_is_another_where_code_of_the_agent_changed_and_the_same_where_t
     for name in (*code, *other):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text("print(1)")
-    known = {read(text).manifest_part(False, ()).subject}
+    known = {read(text).manifest_entry(False, ()).subject}
     for number, name in enumerate(code, start=2):
         Path(name).write_text("print(2)")
-        known.add(read(text).manifest_part(False, ()).subject)
+        known.add(read(text).manifest_entry(False, ()).subject)
         assert len(known) == number, name
     for name in other:
         Path(name).write_text("print(2)")
-        assert read(text).manifest_part(False, ()).subject in known, name
+        assert read(text).manifest_entry(False, ()).subject in known, name
 
 
 @pytest.mark.usefixtures("here")
@@ -194,7 +194,7 @@ def test_a_store_can_be_handed_over_in_a_variable_and_an_address_is_no_name() ->
         {"DB": "{store}"},
     )
     assert (data.name, data.kind) == ("data", "folder")
-    assert "pass" not in settings.manifest_part(False, ()).model_dump_json()
+    assert "pass" not in settings.manifest_entry(False, ()).model_dump_json()
 
 
 @pytest.mark.usefixtures("here")
@@ -243,10 +243,10 @@ def test_the_model_is_where_its_variable_points_or_its_provider() -> None:
 @pytest.mark.usefixtures("here")
 def test_another_agent_is_another_subject_and_its_words_are_not_in_the_manifest() -> None:
     Path("agent.py").write_text("one")
-    first = read(BASE + 'name = "orders"\n').manifest_part(False, ())
-    assert read(BASE + 'name = "orders"\n').manifest_part(False, ()) == first
+    first = read(BASE + 'name = "orders"\n').manifest_entry(False, ())
+    assert read(BASE + 'name = "orders"\n').manifest_entry(False, ()) == first
     Path("agent.py").write_text("two")
-    assert read(BASE + 'name = "orders"\n').manifest_part(False, ()).subject != first.subject
+    assert read(BASE + 'name = "orders"\n').manifest_entry(False, ()).subject != first.subject
     assert "agent.py" not in first.model_dump_json()
 
 
@@ -258,7 +258,7 @@ def test_each_command_that_is_run_is_named() -> None:
     )
     text += '[[service]]\nname = "till"\nvariable = "TILL"\nurl = "http://localhost:{port}"\ncommand = "till {port}"\n'
     assert [each.words[0] for each in read(text).programs()] == ["python", "check", "grep", "serve", "till"]
-    assert read(text).manifest_part(False, ()).doors == {"shop": "mcp_stdio", "till": "http"}
+    assert read(text).manifest_entry(False, ()).doors == {"shop": "mcp_stdio", "till": "http"}
 
 
 @pytest.mark.usefixtures("here")
@@ -301,7 +301,7 @@ def test_hosts_that_are_allowed_are_those_of_the_web_or_have_a_port_and_commands
     pytest.importorskip("cryptography")
     boxed = ProbeSettings(Path("probe.toml"), {}, boxed=True)
     assert boxed.subject.hosts == ("api.example.com",) and ("api.example.com", 443) not in boxed.subject.passes
-    assert boxed.manifest_part(False, ()).doors["api.example.com"] == "http"
+    assert boxed.manifest_entry(False, ()).doors["api.example.com"] == "http"
 
 
 @pytest.mark.usefixtures("here")
@@ -324,7 +324,7 @@ def test_what_the_agent_sends_is_caught_in_a_box_alone_and_the_address_of_a_webh
     settings = ProbeSettings(Path("probe.toml"), variables, boxed=True)
     assert [store.name for store in settings.stores] == ["mail", "webhook"]
     assert settings.secret_addresses[1] == variables["HOOK"]
-    assert {"mail": "mail", "webhook": "http"}.items() <= settings.manifest_part(False, ()).doors.items()
+    assert {"mail": "mail", "webhook": "http"}.items() <= settings.manifest_entry(False, ()).doors.items()
     with pytest.raises(ConfigError, match="store mail: mail is caught in a box alone; leave --unboxed out"):
         ProbeSettings(Path("probe.toml"), variables)
 

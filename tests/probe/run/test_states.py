@@ -14,10 +14,10 @@ from payers import payer_of
 
 from bench.common.errors import ConfigError
 from bench.probe.read.blame import blame_of
-from bench.probe.run.course import AgentCourse
-from bench.probe.run.gateway.striker import CellStrike
-from bench.probe.run.gateway.subject import OthersStep, OwnersCheck, Subject
-from bench.probe.run.probe import Asked, Probe
+from bench.probe.run.agent_run import AgentRun
+from bench.probe.run.gateway.fault_injector import CellFault
+from bench.probe.run.gateway.subject import OthersStatement, OwnersCheck, Subject
+from bench.probe.run.probe import Probe, ProbeRequest
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.volatile import Masks
@@ -44,7 +44,7 @@ def probed(folder: Path, subject: Subject, *only: str, until: str = "", kind: ty
 
     async def runs() -> list[CellRun]:
         made = list[CellRun]()
-        async with aclosing(Probe(subject, worker, Asked(only=only)).runs()) as running:
+        async with aclosing(Probe(subject, worker, ProbeRequest(only=only)).runs()) as running:
             async for run in running:
                 made.append(run)
                 if run.plan == until:
@@ -227,10 +227,10 @@ def test_a_number_that_is_set_whatever_it_was_overwrites_nothing(tmp_path: Path,
 class NotReady(Worker):
     """Its services are not ready where another writer is to come before the agent."""
 
-    async def run(self, masks: Masks, strike: CellStrike | None = None, **rest: Any) -> AgentCourse:
-        if strike and strike.early:
+    async def run(self, masks: Masks, fault: CellFault | None = None, **rest: Any) -> AgentRun:
+        if fault and fault.early:
             raise ConfigError("service pay is not ready")
-        return await super().run(masks, strike, **rest)
+        return await super().run(masks, fault, **rest)
 
 
 def test_an_overwritten_number_stays_one_where_the_further_run_cannot_be_made(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_an_overwritten_number_stays_one_where_the_further_run_cannot_be_made(tm
 
 @pytest.mark.parametrize(("mode", "verdict"), [("approves", "changed"), ("approves shown", "gave_up")])
 def test_what_was_approved_before_it_changed_is_not_paid_as_it_is_now(tmp_path: Path, mode: str, verdict: str) -> None:
-    step, plan = OthersStep("shop", "UPDATE bill SET cents = 99900", "pay.POST /settle"), "pay.POST /settle#1.meanwhile"
+    step, plan = OthersStatement("shop", "UPDATE bill SET cents = 99900", "pay.POST /settle"), "pay.POST /settle#1.meanwhile"
     subject = replace(payer_of(tmp_path, mode), meanwhile=(step,))
     truth = replace(subject, checks=(OwnersCheck("shop", "SELECT cents FROM payment"),))
     cell = next(run for run in probed(tmp_path, truth, "#1.meanwhile", until=plan) if run.plan == plan)

@@ -21,7 +21,16 @@ from bench.common.errors import ConfigError
 from bench.probe.run.gateway.http_wire import chunk
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.settings import ProbeSettings
-from bench.probe.run.tape import CellTape, _answer, _shares, _without_secrets, play, read_tape, record_tapes, write_tape
+from bench.probe.run.tape import (
+    CellTape,
+    _recorded_answer,
+    _share_rows,
+    _without_secrets,
+    play_tape,
+    read_tape,
+    record_tapes,
+    write_tape,
+)
 from bench.record.events import of_kind
 from bench.record.probe_events import GatewayCall
 from bench.record.probe_rows import RowDifference
@@ -52,7 +61,7 @@ def subject(folder: Path, mode: str) -> Path:
 
 
 def verdict_from(tape: Path, file: Path) -> tuple[str, str]:
-    judged = asyncio.run(play(ProbeSettings(file, is_taped=True), read_tape(tape))).judgement
+    judged = asyncio.run(play_tape(ProbeSettings(file, is_taped=True), read_tape(tape))).judgement
     assert judged
     return judged.verdict, judged.why
 
@@ -128,7 +137,7 @@ def test_equal_calls_that_were_under_way_together_share_what_they_changed_or_the
 ) -> None:
     rows = [RowDifference("shop", "payments", str(key), None, {"cents": 5}) for key in range(calls * added + more)]
     rows.append(RowDifference("shop", "accounts", "ada", {"cents": 100}, {"cents": 100 + calls * cents}))
-    parts = _shares(rows, calls)
+    parts = _share_rows(rows, calls)
     if more % calls:
         assert parts == [rows]
         return
@@ -168,7 +177,7 @@ def service_answer(kind: str) -> bytes:
 @pytest.mark.parametrize("kind", ["plain", "gzip", "chunks"])
 def test_an_answer_of_a_service_is_on_the_tape_without_secrets_and_with_its_new_length(kind: str) -> None:
     call = replace(of_kind(cell("pay#1.lost", 0).events, GatewayCall)[0], door_kind="http", tool="GET /x")
-    answer = _answer(call, service_answer(kind), Secrets([SECRET])).encode("latin-1")
+    answer = _recorded_answer(call, service_answer(kind), Secrets([SECRET])).encode("latin-1")
     head, _, body = answer.partition(b"\r\n\r\n")
     assert json.loads(body) == {"it": "***", "other": "stays"} and b"Set-Cookie: a=***" in head
     lengths = [line.split(b": ")[1] for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")]
@@ -179,10 +188,10 @@ def test_an_answer_without_a_secret_keeps_its_bytes_and_what_cannot_be_unpacked_
     call = replace(of_kind(cell("pay#1.lost", 0).events, GatewayCall)[0], door_kind="http", tool="GET /x")
     for kind in ("plain", "chunks"):
         raw = service_answer(kind)
-        assert _answer(call, raw, Secrets(["another-secret"])).encode("latin-1") == raw
+        assert _recorded_answer(call, raw, Secrets(["another-secret"])).encode("latin-1") == raw
     odd = service_answer("gzip").replace(b"gzip", b"zstd")
     with pytest.raises(ConfigError, match="the answer of GET /x is packed so that nobody can look for secrets in it"):
-        _answer(call, odd, Secrets([SECRET]))
+        _recorded_answer(call, odd, Secrets([SECRET]))
 
 
 def test_a_tape_in_which_a_secret_would_stand_or_rows_would_be_one_is_refused(tape: CellTape) -> None:
@@ -205,7 +214,7 @@ def test_what_no_tape_holds_is_said_in_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("places", [[10**6], [0] * 10**5])
 def test_a_tape_whose_pieces_are_missing_or_make_too_long_a_text_is_refused(tape: CellTape, places: list[int]) -> None:
     assert len(set(tape.pieces)) == len(tape.pieces)
-    assert all(call.arguments in course.texts for course in tape.courses() for call in course.calls)
+    assert all(call.arguments in agent_run.texts for agent_run in tape.clean_runs() for call in agent_run.calls)
     damaged = replace(tape, pieces=("x" * 10**4, *tape.pieces), arguments={**tape.arguments, "other": tuple(places)})
     with pytest.raises(ConfigError, match=r"the tape of till.charge#1.lost is damaged; record it anew by"):
-        damaged.courses()
+        damaged.clean_runs()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.probe.run.times import inserted_text, times_made
+from bench.probe.run.times import effect_counts, inserted_text
 
 TEXTS = st.text("ab;", max_size=4)
 
@@ -27,10 +27,10 @@ def test_a_text_of_which_something_is_gone_has_nothing_put_in(former: str, later
 @given(TEXTS, TEXTS, TEXTS.filter(bool), st.integers(0, 4))
 def test_what_was_put_in_at_one_place_is_counted(head: str, tail: str, put_in: str, times: int) -> None:
     stood, normal, now = (head + put_in * count + tail for count in (0, 1, times))
-    assert times_made([(stood, normal)], stood, normal, now, [times]) == (times,)
+    assert effect_counts([(stood, normal)], stood, normal, now, [times]) == (times,)
 
 
 @given(st.integers(1, 500), st.integers(0, 9_999), st.integers(0, 4))
 def test_a_number_that_is_kept_as_a_text_is_counted_as_a_number(amount: int, stood: int, times: int) -> None:
     first, normal, now = (f"{stood + count * amount}.00" for count in (0, 1, times))
-    assert times_made([(first, normal)], first, normal, now, [times]) == (times,)
+    assert effect_counts([(first, normal)], first, normal, now, [times]) == (times,)

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from bench.probe.run.agent_code import StartedProgram
-from bench.probe.run.unboxed import Copied, fixed_names
+from bench.probe.run.unboxed import CopiedPath, files_with_fixed_names
 
 
 def naming(folder: Path, words: tuple[str, ...], name: str, *, variables: tuple[str, ...] = (), store: str = "s") -> list[str]:
     """Return the files that name what is at `name`, of an agent with these words."""
-    copied = Copied(store, Path(name), lambda text: text.replace(name, "\0"), frozenset(variables))
-    return [file.name for file, _ in fixed_names([StartedProgram("the agent", words, {}, folder)], [copied])]
+    copied = CopiedPath(store, Path(name), lambda text: text.replace(name, "\0"), frozenset(variables))
+    return [file.name for file, _ in files_with_fixed_names([StartedProgram("the agent", words, {}, folder)], [copied])]
 
 
 @pytest.mark.parametrize(
@@ -55,11 +55,13 @@ def test_another_name_and_an_everyday_word_are_not_found(tmp_path: Path, name: s
 def test_code_belongs_to_the_program_whose_command_names_it_and_else_to_the_agent(tmp_path: Path) -> None:
     for name in ("agent.py", "server.py", "helper.py"):
         (tmp_path / name).write_text("import sys; place = sys.argv[1:] or open('bank.db')")
-    copied = Copied("s", Path("bank.db"), lambda text: text.replace("bank.db", "\0"))
+    copied = CopiedPath("s", Path("bank.db"), lambda text: text.replace("bank.db", "\0"))
     agent = StartedProgram("the agent", ("python", "agent.py"), {}, tmp_path)
     server = StartedProgram("the server", ("python", "server.py", "bank.db"), {}, tmp_path)
     deaf = StartedProgram("the server", ("python", "server.py"), {}, tmp_path)
-    names = [sorted(file.name for file, _ in fixed_names(each, [copied])) for each in ((agent, server), (agent, deaf))]
+    names = [
+        sorted(file.name for file, _ in files_with_fixed_names(each, [copied])) for each in ((agent, server), (agent, deaf))
+    ]
     assert names == [["agent.py", "helper.py"], ["agent.py", "helper.py", "server.py"]]
 
 
@@ -68,5 +70,5 @@ def test_a_config_is_the_agents_alone_and_no_variable_of_the_owners_hands_its_co
     (tmp_path / "server.py").write_text("open('.mcp.json')")
     agent = StartedProgram("the agent", ("python", "agent.py"), {"MCP": ".mcp.json"}, tmp_path)
     server = StartedProgram("the server", ("python", "server.py"), {}, tmp_path)
-    config = Copied("", Path(".mcp.json"), lambda text: text.replace(".mcp.json", "\0"))
-    assert [file.name for file, _ in fixed_names([agent, server], [config])] == ["agent.py"]
+    config = CopiedPath("", Path(".mcp.json"), lambda text: text.replace(".mcp.json", "\0"))
+    assert [file.name for file, _ in files_with_fixed_names([agent, server], [config])] == ["agent.py"]

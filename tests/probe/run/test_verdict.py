@@ -40,15 +40,15 @@ from shop_effects import (
 )
 
 from bench.common.digests import Texts
+from bench.probe.run.agent_run import AgentRun
 from bench.probe.run.causes import name_calls
 from bench.probe.run.cells import cells_of
 from bench.probe.run.clean import CleanEffect, clean_of
-from bench.probe.run.course import AgentCourse
+from bench.probe.run.gateway.fault_injector import CellFault, FaultInjector
 from bench.probe.run.gateway.gate import LiveCall
 from bench.probe.run.gateway.journal import Journal
-from bench.probe.run.gateway.striker import CellStrike, Striker
 from bench.probe.run.gateway.subject import ProbedAgent, Subject
-from bench.probe.run.meanwhile import step_before
+from bench.probe.run.meanwhile import others_statement_before
 from bench.probe.run.recorded_form import call_of
 from bench.probe.run.varying import ValueChange, ValueJudge, ValuePlace
 from bench.probe.run.verdict import judge
@@ -128,14 +128,14 @@ class Shop:
 
     def __post_init__(self) -> None:
         self.act = self.witness.act
-        self.clean = clean_of([self.course(KINDS, Masks()) for _ in range(3)])
+        self.clean = clean_of([self.agent_run(KINDS, Masks()) for _ in range(3)])
 
-    def course(self, kinds: Deeds, masks: Masks, alone: str = "") -> AgentCourse:
+    def agent_run(self, kinds: Deeds, masks: Masks, alone: str = "") -> AgentRun:
         return self.runner.run(course_of(self.stores, self.place, self.act, kinds, masks, alone))
 
     def judged(self, kinds: Deeds, alone: str = "", *, said_done: bool = True) -> CellJudged:
-        course = replace(self.course(kinds, self.clean.masks, alone), said_done=said_done)
-        return judge(self.clean, name_calls(course, self.clean.calls))
+        agent_run = replace(self.agent_run(kinds, self.clean.masks, alone), said_done=said_done)
+        return judge(self.clean, name_calls(agent_run, self.clean.calls))
 
 
 @pytest.fixture(scope="module", params=WITNESSES)
@@ -158,8 +158,8 @@ async def course_of(
     kinds: Deeds,
     masks: Masks,
     alone: str,
-    strike: CellStrike | None = None,
-) -> AgentCourse:
+    strike: CellFault | None = None,
+) -> AgentRun:
     """Do these things in turn, each by a call. What is `alone` is done by nobody's call."""
 
     async def nobody_dies() -> None:
@@ -168,7 +168,7 @@ async def course_of(
     await stores.reset()
     journal = Journal(lambda value: value, masks.identity, stores)
     journal.begin(await stores.read())
-    gate = Striker(journal, strike, 1.0, nobody_dies)
+    gate = FaultInjector(journal, strike, 1.0, nobody_dies)
     numbers = count(1)
     for together in ((kind,) if isinstance(kind, str) else kind for kind in kinds):
         calls = [LiveCall(next(numbers), "shop", "http", kind, arguments_of(kind)) for kind in together]
@@ -180,14 +180,14 @@ async def course_of(
             assert await gate.answer(call, b"") == "give"
             await gate.note_given(call)
         if alone in together:
-            await journal.rest(until_settled=True)
+            await journal.stop_watching(until_settled=True)
             act(place, alone)
     await journal.read()
     texts = Texts()
     made = tuple(call_of(entry, texts) for entry in journal.calls)
     identities = tuple(entry.identity for entry in journal.calls)
     struck = gate.struck.call.number if gate.struck and gate.delivered else None
-    return AgentCourse(made, identities, tuple(journal.readings), texts=texts, struck=struck)
+    return AgentRun(made, identities, tuple(journal.readings), texts=texts, struck=struck)
 
 
 def arguments_of(kind: str) -> JsonValue:
@@ -248,7 +248,7 @@ def test_a_call_that_no_witness_sees_is_repeated_and_no_damage(shop: Shop) -> No
         if kind != "look":
             shop.act(place, kind)
 
-    def made(kinds: Sequence[str], masks: Masks) -> AgentCourse:
+    def made(kinds: Sequence[str], masks: Masks) -> AgentRun:
         return shop.runner.run(course_of(shop.stores, shop.place, act, kinds, masks, ""))
 
     clean = clean_of([made((*KINDS, "look"), Masks()) for _ in range(3)])
@@ -269,7 +269,7 @@ def test_packed_bytes_that_vary_can_vary_in_length_and_a_second_file_of_them_is_
     def act(place: str, _: str) -> None:
         (Path(place) / f"packed-{uuid4().hex}").write_bytes(b"\xff" + secrets.token_bytes(length))
 
-    def made(calls: int, masks: Masks) -> AgentCourse:
+    def made(calls: int, masks: Masks) -> AgentRun:
         return shop.runner.run(course_of(shop.stores, shop.place, act, ["pack"] * calls, masks, ""))
 
     clean = clean_of([made(1, Masks()) for _ in range(3)])
@@ -291,7 +291,7 @@ def test_a_counter_of_tries_and_a_row_of_an_audit_are_no_damage_by_themselves(sh
         with closing(sqlite3.connect(place, isolation_level=None)) as database:
             database.executescript(AUDITED + more)
 
-    def made(calls: int, masks: Masks) -> AgentCourse:
+    def made(calls: int, masks: Masks) -> AgentRun:
         return shop.runner.run(course_of(shop.stores, shop.place, act, ["pay"] * calls, masks, ""))
 
     clean = clean_of([made(1, Masks()) for _ in range(3)])
@@ -335,7 +335,7 @@ def test_a_text_that_holds_a_number_or_json_adds_up_as_it_would_by_itself(shop: 
             database.execute(change)
             stands.append(database.execute(f"{truth} FROM ledger WHERE at = {row}").fetchone()[0])
 
-    def made(calls: int, masks: Masks) -> AgentCourse:
+    def made(calls: int, masks: Masks) -> AgentRun:
         return shop.runner.run(course_of(shop.stores, shop.place, act, ["pay"] * calls, masks, ""))
 
     clean = clean_of([made(1, Masks()) for _ in range(3)])
@@ -394,7 +394,7 @@ def test_what_adds_up_in_whatever_form_is_doubled_and_what_is_set_or_counted_is_
         amount, at = (900 + secrets.randbelow(200), time.time()) if varies else (1000, 1_700_000_000)
         execute_sqlite(place, SQL_OF[verdict][kind].replace("{amount}", f"{amount}").replace("{at}", f"{at}"))
 
-    def made(calls: int, masks: Masks) -> AgentCourse:
+    def made(calls: int, masks: Masks) -> AgentRun:
         return shop.runner.run(course_of(shop.stores, shop.place, act, ["pay"] * calls, masks, ""))
 
     clean = clean_of([made(1, Masks()) for _ in range(3)])
@@ -411,7 +411,7 @@ def test_of_payments_that_differ_in_a_small_number_alone_the_call_that_was_made_
     def act(place: str, kind: str) -> None:
         execute_sqlite(place, f"INSERT INTO lines (cents, left) VALUES (100, {kind.removeprefix('pay')})")
 
-    def made(calls: Sequence[int], masks: Masks) -> AgentCourse:
+    def made(calls: Sequence[int], masks: Masks) -> AgentRun:
         kinds = [f"pay{bill}" for bill in calls]
         return shop.runner.run(course_of(shop.stores, shop.place, act, kinds, masks, ""))
 
@@ -433,7 +433,7 @@ def test_a_number_of_a_row_that_was_added_adds_up_or_is_set_again(shop: Shop, ag
             database.execute(f"INSERT INTO ledger VALUES (9, {amount}) ON CONFLICT (at) DO UPDATE SET held = {again}")
             stands.append(round(float(database.execute("SELECT held FROM ledger WHERE at = 9").fetchone()[0]) / 1000))
 
-    def made(calls: int, masks: Masks) -> AgentCourse:
+    def made(calls: int, masks: Masks) -> AgentRun:
         return shop.runner.run(course_of(shop.stores, shop.place, act, ["pay"] * calls, masks, ""))
 
     clean = clean_of([made(1, Masks()) for _ in range(3)])
@@ -461,7 +461,7 @@ def test_what_is_added_twice_and_then_used_up_by_a_later_call_is_doubled(shop: S
         else:
             execute_sqlite(place, "INSERT INTO lines (cents, left) SELECT sum(cents), 0 FROM bills; DELETE FROM bills")
 
-    def made(kinds: Sequence[str], masks: Masks) -> AgentCourse:
+    def made(kinds: Sequence[str], masks: Masks) -> AgentRun:
         return shop.runner.run(course_of(shop.stores, shop.place, act, kinds, masks, ""))
 
     clean = clean_of([made(("add", "order"), Masks()) for _ in range(3)])
@@ -520,9 +520,9 @@ def test_what_another_writer_added_stands_beside_what_the_agent_did(shop: Shop, 
         balances.append(execute(place, "SELECT balance FROM accounts WHERE name = 'ada'")[0][0])
 
     subject = Subject("shop", ProbedAgent((), (), Path()), takes_sql=frozenset({"shop"}))
-    [(identity, call)] = [(made, call) for call, made, _ in shop.clean.reference.own_calls() if call.tool == kind]
-    step = step_before(shop.clean, subject, call, identity)
-    strike = CellStrike(identity, 1, "meanwhile", "", shop.clean.acting, step)
+    [(identity, call)] = [(made, call) for call, made, _ in shop.clean.reference.outer_calls() if call.tool == kind]
+    step = others_statement_before(shop.clean, subject, call, identity)
+    strike = CellFault(identity, 1, "meanwhile", "", shop.clean.acting, step)
     struck = shop.runner.run(course_of(shop.stores, shop.place, act, KINDS, shop.clean.masks, "", strike))
     judged = judge(shop.clean, name_calls(struck, shop.clean.calls), f"shop.{kind}#1", "meanwhile")
     assert (judged.verdict, len(judged.findings)) == (verdict, verdict != "same")
@@ -551,7 +551,7 @@ def test_a_budget_meets_the_gravest_cell_of_each_call_first(shop: Shop) -> None:
 def test_another_writer_changes_a_stock_and_neither_a_flag_nor_what_only_counts_up(
     shop: Shop, former: int, later: int, others: tuple[int, ...], strikes: bool
 ) -> None:
-    calls = shop.clean.reference.own_calls()
+    calls = shop.clean.reference.outer_calls()
     [(identity, call)] = [(made, call) for call, made, _ in calls if call.tool == "debit"]
 
     def changed(bill: int, was: int, now: int) -> RowDifference:
@@ -560,7 +560,7 @@ def test_another_writer_changes_a_stock_and_neither_a_flag_nor_what_only_counts_
     effects = [CleanEffect("shop.debit#1", frozenset({identity}), (changed(7, former, later),))]
     effects += [CleanEffect("another", frozenset({"another"}), (changed(8, *others),))] if others else []
     subject = Subject("shop", ProbedAgent((), (), Path()), takes_sql=frozenset({"shop"}))
-    step = step_before(replace(shop.clean, effects=tuple(effects)), subject, call, identity)
+    step = others_statement_before(replace(shop.clean, effects=tuple(effects)), subject, call, identity)
     assert (step is not None) == strikes
     assert step is None or step.sql == 'UPDATE "bills" SET "open" = "open" + 7 WHERE "id" = 7'
 

@@ -17,7 +17,7 @@ from records import config_in, edit_manifest
 from scripted_server import ScriptedServer, Step, completion, cut_after, hang, status
 from trials import ROOTS, TINY
 
-from bench.cli.setup import whose_replies
+from bench.cli.setup import reply_source_lines
 from bench.common.errors import BenchError, ConfigError, GaveUp, ResultsError
 from bench.read.analysis.frames import load_run
 from bench.read.render.labels import model_label
@@ -140,7 +140,7 @@ def test_calls_overlap_under_a_declared_concurrency_and_every_label_says_so(tmp_
     two = "small (recorded:live, 2 calls at a time)"
     assert labels == [two, two.replace("live", "again"), "small (recorded:live)"]
     matrix = build_matrix(declared, ROOTS, "code")
-    (line,) = whose_replies(matrix)
+    (line,) = reply_source_lines(matrix)
     assert line.startswith("REPLAY of the run live, recorded on ") and line.endswith(", 2 calls at a time as declared")
 
 

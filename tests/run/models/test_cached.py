@@ -18,7 +18,7 @@ from scripted_model import ScriptedModel
 from scripted_server import ScriptedServer, Step, completion, hang, status
 from trials import ROOTS, TINY
 
-from bench.cli.setup import cache_from, whose_replies
+from bench.cli.setup import cache_from, reply_source_lines
 from bench.common.errors import ServerFailed
 from bench.record.events import Called
 from bench.record.files import RESPONSES, TRIALS
@@ -156,7 +156,7 @@ def test_what_an_earlier_run_was_answered_is_not_asked_for_again(folder: Path, t
 def test_what_a_model_at_another_address_answered_is_asked_for_again(folder: Path) -> None:
     entry = {"kind": "openai", "base_url": "http://127.0.0.1:1/v1", "cache": True, "cache_from": [str(folder)]}
     matrix = build_matrix(config(entry, models=["small"], model={"small": entry}), ROOTS, "code")
-    [line] = whose_replies(matrix)
+    [line] = reply_source_lines(matrix)
     [model] = read_manifest(folder).models.values()
     there = f"none of {read_manifest(folder).name}, where base_url is {model.base_url} and here http://127.0.0.1:1/v1"
     assert line == f"'small' takes over no reply; {there}."
@@ -175,7 +175,7 @@ def test_what_a_model_of_other_settings_answered_is_asked_for_again_and_the_line
 ) -> None:
     [model] = read_manifest(folder).models.values()
     entry = {"kind": "openai", "base_url": model.base_url, "cache": True, "cache_from": [str(folder)], **setting}
-    [line] = whose_replies(build_matrix(config(entry, models=["small"], model={"small": entry}), ROOTS, "code"))
+    [line] = reply_source_lines(build_matrix(config(entry, models=["small"], model={"small": entry}), ROOTS, "code"))
     assert line == f"'small' takes over no reply; none of {read_manifest(folder).name}, where {words}."
 
 
@@ -183,7 +183,7 @@ def asked_by(key: str, address: str, folder: Path, earlier: Path | None = None) 
     """What a run with the key in `ACCOUNT_KEY` says of the earlier one's replies, and whether its own were reused."""
     entry = {"kind": "openai", "base_url": address, "cache": True, "api_key_env": key}
     asked = config({**entry, "cache_from": [str(earlier)] if earlier else []}, plans=["none"], repetitions=1)
-    lines = list(whose_replies(build_matrix(asked, ROOTS, "code")))
+    lines = list(reply_source_lines(build_matrix(asked, ROOTS, "code")))
     return "".join(lines), {call.reused for call in calls_of(run(asked, folder))[:1]}
 
 
@@ -211,7 +211,7 @@ def test_a_model_that_runs_itself_and_behind_a_routed_one_is_introduced_once(fol
     entry = {"kind": "openai", "base_url": model.base_url, "cache": True, "cache_from": [str(folder)]}
     models = {"small": entry, "mixed": {"kind": "routed", "default": "small", "subtasks": {"total": "small"}}}
     matrix = build_matrix(config(entry, models=list(models), model=models), ROOTS, "code")
-    [line] = whose_replies(matrix)
+    [line] = reply_source_lines(matrix)
     assert line.startswith("'small' takes over the replies of ")
 
 

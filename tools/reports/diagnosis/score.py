@@ -19,8 +19,8 @@ from bench.record.record import TrialRecord
 from bench.record.world_events import Stepped, ToolCalled
 from bench.rerun.diagnose import Rerun, diagnose, is_failed, rerun
 from bench.rerun.mended_parts import MendedPart
-from bench.rerun.mends import Start
-from bench.rerun.rerun import Original, RerunArm
+from bench.rerun.mends import MendingStart
+from bench.rerun.rerun import RerunArm, RerunnableTrial
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import Matrix, build_matrix
 from bench.run.models.simulated import SimulatedSettings
@@ -70,7 +70,7 @@ def in_words(parts: Iterable[MendedPart]) -> str:
 
 
 def matrix_of(repetitions: int = 4, instances: int = 40) -> Matrix:
-    """The careful agent's trials."""
+    """Return the careful agent's trials."""
     settings = Config.model_validate(
         {
             "name": "planted",
@@ -131,24 +131,25 @@ def rows(trials: Sequence[ScoredTrial]) -> Iterator[str]:
 
 
 def named_exactly(trials: Sequence[ScoredTrial]) -> str:
-    """Say in how many trials what was planted is named, that and nothing else, with an interval that clusters by instance."""
+    """Return a share in words: in how many trials exactly the planted parts are named. Its interval clusters by instance."""
     return share_of([(each.instance, each.is_exact) for each in trials])
 
 
 def share_of(held: Sequence[tuple[str, bool]]) -> str:
-    """Say in how many trials, each beside its instance, something held."""
+    """Return a share in words: in how many trials, each with its instance, something is true."""
     share = exact_share_by_instance([instance for instance, _ in held], [holds for _, holds in held])
     return f"{share.k} of {share.n} [{share.low:.0%}, {share.high:.0%}]"
 
 
 def summary(trials: Sequence[ScoredTrial]) -> tuple[str, str, str]:
-    """How often a single weakness is named exactly, how often two are, and how often the harmless edit is blamed."""
+    """Return sentences on how often a single weakness is named exactly, how often two are, and how often the harmless edit is
+    blamed."""
     single, double, harmless = ([each for each in trials if each.weakness in names] for names in (SINGLE, DOUBLE, HARMLESS))
     blamed = share_of([(each.instance, "signal" in each.blamed) for each in harmless])
     return named_exactly(single), named_exactly(double), blamed
 
 
-def broken(matrix: Matrix, plants: tuple[Plant, ...]) -> Iterator[Original]:
+def broken(matrix: Matrix, plants: tuple[Plant, ...]) -> Iterator[RerunnableTrial]:
     """Yield the trials that these weaknesses break."""
     planted = parts_of([plant for plant in plants if plant != UNHEARD])
     for spec in matrix.specs:
@@ -160,7 +161,7 @@ def broken(matrix: Matrix, plants: tuple[Plant, ...]) -> Iterator[Original]:
             continue
         others = [tuple(other for other in plants if other != plant) for plant in plants] if len(planted) > 1 else []
         if all(_run(arm, other).entries != whole.entries for other in others):
-            yield Original(Path("planted"), whole.result.record, _arm(arm, plants))
+            yield RerunnableTrial(Path("planted"), whole.result.record, _arm(arm, plants))
 
 
 def _arm(arm: RerunArm, plants: Sequence[Plant]) -> RerunArm:
@@ -171,11 +172,11 @@ def _arm(arm: RerunArm, plants: Sequence[Plant]) -> RerunArm:
 
 
 def _run(arm: RerunArm, plants: tuple[Plant, ...]) -> Rerun:
-    return loop.run(rerun(_arm(arm, plants), agent_with(plants), frozenset(), Start(), arm.spec.plan))
+    return loop.run(rerun(_arm(arm, plants), agent_with(plants), frozenset(), MendingStart(), arm.spec.plan))
 
 
 def last_rejected(record: TrialRecord) -> MendedPart:
-    """The baseline: whose the last event is that was rejected; the proposer's where none was."""
+    """Return the part that a baseline blames: that of the last rejected event; the proposer where none was rejected."""
     for event in reversed(record.events):
         if isinstance(event, Judged) and not event.accepted:
             return "proposer"

@@ -29,10 +29,10 @@ from reliability.kept import read, write
 from with_postgres import postgres
 
 from bench.common.errors import one_line
+from bench.probe.run.agent_run import AgentRun
 from bench.probe.run.causes import name_calls
 from bench.probe.run.cells import ProbeCell, cells_of
 from bench.probe.run.clean import FEWEST, clean_of, objection
-from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.loader.agent_door.frameworks import PLACES
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
@@ -208,24 +208,24 @@ async def rows_of(
     subject, hidden = settings.subject, Secrets.of(settings.subject, os.environ)
     stores = Stores.of(settings.stores, folder, subject.settle, subject.hide, b"")
     async with Worker(subject, stores, Place(folder, "worker"), hidden) as worker:
-        courses = [await worker.run(Masks(), one_by_one=number == FEWEST - 1) for number in range(FEWEST)]
-        for number, course in enumerate(courses, 1):
-            if why := objection(course, number, checked=False):
+        agent_runs = [await worker.run(Masks(), one_by_one=number == FEWEST - 1) for number in range(FEWEST)]
+        for number, agent_run in enumerate(agent_runs, 1):
+            if why := objection(agent_run, number, checked=False):
                 raise SystemExit(f"{framework.name}: {why}")
-        clean, rows = clean_of(courses), list[FunctionCell]()
+        clean, rows = clean_of(agent_runs), list[FunctionCell]()
 
-        async def struck(cell: ProbeCell) -> AgentCourse:
+        async def struck(cell: ProbeCell) -> AgentRun:
             half_way = partial(is_half_way, clean)
-            return name_calls(await worker.run(clean.masks, cell.strike, half_way=half_way, name=cell.plan), clean.calls)
+            return name_calls(await worker.run(clean.masks, cell.fault, half_way=half_way, name=cell.plan), clean.calls)
 
         for cell in cells_of(clean, subject, all_forms=any(end.count(".") > 1 for end in ends)):
             if cell.plan.endswith(ends):
-                course = await struck(cell)
-                judged = judge(clean, course, cell.call, cell.point, cell.form)
-                refunds, cents, mails = counted(framework, cell, course)
+                agent_run = await struck(cell)
+                judged = judge(clean, agent_run, cell.call, cell.point, cell.form)
+                refunds, cents, mails = counted(framework, cell, agent_run)
                 plan = cell.plan.removeprefix("function.")
                 counts = int(refunds), cents, int(mails)
-                row = FunctionCell(framework.name, framework.tried, store, plan, judged.verdict, *counts, course.said_done)
+                row = FunctionCell(framework.name, framework.tried, store, plan, judged.verdict, *counts, agent_run.said_done)
                 rows.append(row)
                 print(f"{framework.name}, {store}, {plan}: {row.verdict}; SQL: {refunds}, {cents}, {mails}", flush=True)
     if not rows:
@@ -233,9 +233,9 @@ async def rows_of(
     return rows
 
 
-def counted(framework: Framework, cell: ProbeCell, course: AgentCourse) -> list[str]:
+def counted(framework: Framework, cell: ProbeCell, agent_run: AgentRun) -> list[str]:
     """Return the refunds, their cents and the mails that our own SQL counted at the end of a run."""
-    answer = course.texts[course.checks[0]]
+    answer = agent_run.texts[agent_run.checks[0]]
     words = answer.splitlines()[-1].strip("()").split(", ")
     if len(words) != 3:
         raise SystemExit(f"{framework.name} {cell.plan}: the count of rows failed: {one_line(answer, 300)}")

@@ -18,7 +18,7 @@ import psycopg
 
 from bench.probe.run.box.authority import Authority
 from bench.probe.run.gateway.database import DatabaseDoor
-from bench.probe.run.gateway.gate import Desk
+from bench.probe.run.gateway.gate import DoorContext
 from bench.probe.run.gateway.model import OPEN
 from bench.probe.run.witness.postgres import PostgresStore
 from bench.probe.run.witness.rows import Encoding
@@ -120,7 +120,7 @@ async def _through_door(store: PostgresStore, program: list[str], mode: str) -> 
         return calls[-1]
 
     door = DatabaseDoor(
-        store.server_and_names()[0], [store], Desk(lambda: OPEN, number, lambda: 1), authority=lambda: authority
+        store.server_and_names()[0], [store], DoorContext(lambda: OPEN, number, lambda: 1), authority=lambda: authority
     )
     door.counts = True
     with TemporaryDirectory() as folder, NamedTemporaryFile() as roots:
@@ -129,7 +129,7 @@ async def _through_door(store: PostgresStore, program: list[str], mode: str) -> 
         asked = f"?sslmode={mode}" + (f"&sslrootcert={roots.name}" if mode == "verify-full" else "")
         async with door.open(Path(folder), None):
             began = process_time()
-            address = door.toward(store.address) + asked
+            address = door.with_door_addresses(store.address) + asked
             variables = {"NODE_EXTRA_CA_CERTS": roots.name}
             lines = await asyncio.to_thread(_printed, program, address, variables)
             return lines, len(calls), process_time() - began

@@ -37,7 +37,7 @@ def of_children() -> float:
 
 
 def milliseconds(work: Callable[[], None], clock: Callable[[], float]) -> float:
-    """The median of many."""
+    """Return the median milliseconds of many."""
     took = []
     for _ in range(LIVES):
         began = clock()
@@ -58,12 +58,12 @@ def main() -> int:
         writes = ["/bin/sh", "-c", "echo x > written"]
         outside = milliseconds(lambda: asyncio.run(live(folder, ["/bin/true"], ())), of_children)
         inside = milliseconds(lambda: asyncio.run(live(folder, ["/bin/true"], box.namespaces)), of_children)
-        unchanged = milliseconds(box.renew, perf_counter)
+        unchanged = milliseconds(box.reset_files, perf_counter)
         asyncio.run(live(folder, writes, box.namespaces))
 
         def renewed() -> None:
             asyncio.run(live(folder, writes, box.namespaces))
-            box.renew()
+            box.reset_files()
 
         with_layer = milliseconds(renewed, perf_counter)
         box.close()

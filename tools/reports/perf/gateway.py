@@ -19,10 +19,10 @@ from pathlib import Path
 from statistics import median
 
 from bench.common.digests import digest_of
-from bench.probe.run.gateway.gate import Desk
+from bench.probe.run.gateway.fault_injector import FaultInjector
+from bench.probe.run.gateway.gate import DoorContext
 from bench.probe.run.gateway.journal import Journal
 from bench.probe.run.gateway.listener import AgentListener
-from bench.probe.run.gateway.striker import Striker
 from bench.probe.run.gateway.subject import Service
 from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.stores import Stores
@@ -75,10 +75,10 @@ async def measure(folder: Path) -> tuple[float, float]:
     async def nobody_dies() -> None:
         raise RuntimeError
 
-    gate, numbers = Striker(journal, None, 1.0, nobody_dies), count(1)
+    gate, numbers = FaultInjector(journal, None, 1.0, nobody_dies), count(1)
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    async with AgentListener(Desk(lambda: gate, lambda: next(numbers), lambda: 1)) as listener:
+    async with AgentListener(DoorContext(lambda: gate, lambda: next(numbers), lambda: 1)) as listener:
         path = listener.add_service(Service("bank", "BANK_URL", f"http://127.0.0.1:{port}")).removeprefix(listener.address)
         alone = await asyncio.open_connection("127.0.0.1", port)
         through = await asyncio.open_connection("127.0.0.1", listener.port)

@@ -59,7 +59,7 @@ class Pair:
     """What the probe of an agent with a server came to.
 
     cells      the cells that were run; `damaged` did damage, `proven` did it in each of their runs
-    worst      the gravest cell, and its verdict
+    worst      the most severe cell, and its verdict
     planned    the cells that were planned
     """
 

@@ -21,8 +21,8 @@ import payer
 from reliability.kept import read, write
 
 from bench.common.errors import ConfigError
-from bench.probe.run.gateway.subject import OthersStep, ProbedAgent, Service, Subject
-from bench.probe.run.probe import Asked, Probe
+from bench.probe.run.gateway.subject import OthersStatement, ProbedAgent, Service, Subject
+from bench.probe.run.probe import Probe, ProbeRequest
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.witness.kinds import StoreSettings
@@ -45,7 +45,7 @@ QUERIES = (
     "SELECT cents FROM account",
     "SELECT cents FROM bill",
 )
-APPROVED = OthersStep("shop", "UPDATE bill SET cents = 99900", "pay.POST /settle")
+APPROVED = OthersStatement("shop", "UPDATE bill SET cents = 99900", "pay.POST /settle")
 AGENTS = {
     "lost": (
         "two", "two keyed", "again two", "again two keyed", "looks", "looks lease", "looks keyed", "equal", "intent", "ships",
@@ -122,7 +122,7 @@ async def first_cell(folder: Path, subject: Subject, point: str) -> CellRun | No
         return Worker(subject, stores, Place(private, "agent"), Secrets(()))
 
     try:
-        async with aclosing(Probe(subject, worker, Asked(only=(f"#1.{point}",))).runs()) as runs:
+        async with aclosing(Probe(subject, worker, ProbeRequest(only=(f"#1.{point}",))).runs()) as runs:
             async for run in runs:
                 if run.judgement and run.judgement.point == point:
                     return run

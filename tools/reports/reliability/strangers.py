@@ -91,12 +91,14 @@ class Place:
         timer.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
         output = (self.root / "home" / "output").read_text(errors="replace")
+        if "no such command" in output or "No such option" in output:
+            raise ValueError(f"an attack types what the command no longer knows: {output.strip()}")
         ended = Ended(process.returncode, output, time.monotonic() - began, usage.ru_maxrss / 1024)
         self.ended.append(ended)
         return ended
 
     def bench(self, *words: str, memory: bool = True, **variables: str) -> Ended:
-        """Run the command to its end, and keep what it took."""
+        """Run the command to its end, and return what it took."""
         began = time.monotonic()
         limit = (lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))) if memory else None
         return self.end(self.start(*words, before=limit, **variables), began)
@@ -111,7 +113,7 @@ class Place:
         return self.here / "results" / "mine"
 
     def outside(self) -> dict[str, tuple[int, int]]:
-        """What stands outside of the folder of the commands, with size and time of change."""
+        """Return the files outside of the folder of the commands, with size and time of change."""
         skipped = (self.home, self.here)
         files = (path for path in self.root.rglob("*") if not any(path.is_relative_to(each) for each in skipped))
         return {str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in files if path.is_file()}
@@ -136,7 +138,7 @@ def _changed(folder: Path, change: Callable[[list[dict[str, Any]]], object], nam
 
 
 def _archived(folder: Path, compression: int = zipfile.ZIP_DEFLATED, **instead: bytes) -> Path:
-    """The run as an archive, in the place of its folder, with other contents of some of its files."""
+    """Return the run as an archive in place of its folder, with other contents of some of its files."""
     path = folder.with_suffix(".zip")
     with zipfile.ZipFile(path, "w", compression) as archive:
         for file in sorted(folder.iterdir()):
@@ -166,9 +168,9 @@ def names_that_lead_out(place: Place) -> bool:
 def traces_of_any_size(place: Place) -> bool:
     """A2: a trajectory of 20,000 steps, an honest large one, spans that refer to each other."""
     head = {"schema_version": "ATIF-v1.7", "agent": {"name": "a", "version": "1"}}
-    call = {"tool_call_id": "1", "function_name": "f", "arguments": {}}
-    tool = {"source": "agent", "message": "m", "tool_calls": [call]}
-    honest = [{**tool, "observation": {"results": [{"source_call_id": "1", "content": "x" * 8000}]}} for _ in range(150)]
+    result = {"source_call_id": "1", "content": "x" * 8000}
+    calls = [{"tool_call_id": "1", "function_name": "f", "arguments": {"number": number}} for number in range(150)]
+    honest = [{"source": "agent", "message": "m", "tool_calls": [call], "observation": {"results": [result]}} for call in calls]
     parts = [{"role": "user", "parts": [{"type": "text", "content": "x"}]}]
     texts = {
         "gen_ai.operation.name": "chat",
@@ -318,7 +320,7 @@ def two_merges_of_one_name(place: Place) -> bool:
     def started() -> subprocess.Popen[str]:
         """A merge that was stopped once it had made a folder, or had ended."""
         before = folders()
-        process = place.start("merge", "part-1", "part-2", "--name", "both")
+        process = place.start("more", "merge", "part-1", "part-2", "--name", "both")
         stat = Path("/proc", str(process.pid), "stat")
         while not folders() - before:
             if stat.read_text().rpartition(")")[2].split()[0] == "Z" or time.monotonic() - began > SECONDS / 2:
@@ -383,7 +385,7 @@ def a_repository_of_a_stranger(place: Place) -> bool:
     os.utime(within / "test_a.py", (1, 1))
     words = (("run", "test_a.py"), ("patch",), ("log",), ("impact", "a.py"))
     codes = [place.bench("code", *each, "--in", str(tree)).code for each in words]
-    return not ran.exists() and codes == [0, 2, 0, 0]
+    return not ran.exists() and codes == [0, 0, 0, 0]
 
 
 def odd_values(place: Place) -> bool:
@@ -442,7 +444,7 @@ def _repository(place: Place, *within: str) -> Path:
 
 
 def attacked(names: Iterable[str] = ATTACKS) -> Iterator[Attacked]:
-    """Try the attacks of these names."""
+    """Yield the results of the attacks of these names."""
     for name in names:
         with tempfile.TemporaryDirectory(prefix="strangers-", ignore_cleanup_errors=True) as folder:
             place = Place(Path(folder))
@@ -462,7 +464,7 @@ def attacked(names: Iterable[str] = ATTACKS) -> Iterator[Attacked]:
 
 
 def held(row: Attacked) -> bool:
-    """Whether nothing was written outside, no command broke off or took too much, and what is promised was kept."""
+    """Return whether nothing was written outside, no command broke off or took too much, and what is promised came out."""
     return row.kept and not row.outside and not row.tracebacks and row.peak <= PEAK and row.seconds < SECONDS
 
 

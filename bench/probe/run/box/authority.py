@@ -1,7 +1,9 @@
-"""The probe's own certificate authority: with it the gateway ends TLS in a box, at hosts that the owner named and at no others.
+"""The probe's own certificate authority, with which the gateway ends TLS in a box for the hosts that the owner named, and for
+no others.
 
-Its key is in memory alone. A host's key is in a private file while OpenSSL reads it. Nothing is written into a trust store of
-the owner's: the agent is told by variables, and the bundles of roots that it may read have one certificate more in its box.
+The authority's key is only in memory. A host's key is in a private file while OpenSSL reads it. None of the owner's trust
+stores is changed: variables tell the agent of the authority, and in its box the usual bundles of root certificates contain
+one more.
 """
 
 from __future__ import annotations
@@ -49,12 +51,12 @@ LARGEST_BUNDLE = 2**22
 
 
 def ends_tls() -> bool:
-    """Return whether there can be an authority here: whether `cryptography` is installed."""
+    """Return whether an authority can be made: whether `cryptography` is installed."""
     return find_spec("cryptography") is not None
 
 
 class Authority:
-    """An authority, made anew. Its certificate is known to nobody until it is handed over.
+    """A new certificate authority. Nobody knows its certificate before it is handed over.
 
     It needs the package `cryptography`.
 
@@ -76,20 +78,21 @@ class Authority:
             encipher_only=False,
             decipher_only=False,
         )
-        made = self._builder(self._name, self._key)
-        made = made.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True).add_extension(
+        builder = self._builder(self._name, self._key)
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True).add_extension(
             usage, critical=True
         )
-        self.pem = _pem_of(self._sign(made))
+        self.pem = _pem_of(self._sign(builder))
         self._contexts = dict[tuple[str, str], ssl.SSLContext]()
 
     def context(self, host: str, protocol: str = HTTP) -> ssl.SSLContext:
-        """Return what ends TLS as this host, and speaks one protocol alone."""
+        """Return the TLS context of a server with this host name, for one protocol."""
         if (host, protocol) not in self._contexts:
             self._contexts[host, protocol] = self._new_context(host, protocol)
         return self._contexts[host, protocol]
 
     def _new_context(self, host: str, protocol: str) -> ssl.SSLContext:
+        """Return a TLS context with a new certificate for a host."""
         from cryptography import x509  # noqa: PLC0415  as above
         from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
 
@@ -100,47 +103,54 @@ class Authority:
             except ValueError:
                 names.append(x509.DNSName(name.encode("idna").decode()))
         key = _new_key()
-        made = self._builder(x509.Name([]), key)
-        made = made.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        made = made.add_extension(x509.SubjectAlternativeName(names), critical=True)
-        made = made.add_extension(x509.ExtendedKeyUsage([x509.oid.ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        text = _pem_of(self._sign(made)) + key.private_bytes(
+        builder = self._builder(x509.Name([]), key)
+        builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=True)
+        builder = builder.add_extension(x509.ExtendedKeyUsage([x509.oid.ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        text = _pem_of(self._sign(builder)) + key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.set_alpn_protocols([protocol])
-        with tempfile.NamedTemporaryFile(dir=_in_memory()) as file:  # its mode is 0600
+        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        with tempfile.NamedTemporaryFile(dir=memory) as file:  # its mode is 0600
             file.write(text)
             file.flush()
             context.load_cert_chain(file.name)
         return context
 
     def _builder(self, name: x509.Name, key: EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+        """Return the builder of a certificate."""
         from cryptography import x509  # noqa: PLC0415  as above
 
         now = datetime.now(UTC)
-        made = x509.CertificateBuilder(
+        builder = x509.CertificateBuilder(
             self._name, name, key.public_key(), x509.random_serial_number(), now - BEFORE, now + AFTER
         )
-        ours = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
-        theirs = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
-        return made.add_extension(ours, critical=False).add_extension(theirs, critical=False)
+        authority_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        subject_id = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+        return builder.add_extension(authority_id, critical=False).add_extension(subject_id, critical=False)
 
-    def _sign(self, made: x509.CertificateBuilder) -> x509.Certificate:
+    def _sign(self, builder: x509.CertificateBuilder) -> x509.Certificate:
+        """Return the signed certificate."""
         from cryptography.hazmat.primitives import hashes  # noqa: PLC0415  as above
 
-        return made.sign(self._key, hashes.SHA256())
+        return builder.sign(self._key, hashes.SHA256())
 
     def write(self, folder: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
-        """Write the files by which programs know this authority, and return the variables that name the files.
+        """Write the files by which programs learn of this authority, and return the variables that name the files.
 
         Args:
-            folder: Where they are written. The agent sees it.
-            environment: The agent's variables. Roots that it names stay known.
+            folder: The folder for the files, which the agent can read.
+            environment: The agent's variables. Root certificates that they name remain trusted.
         """
         named = [Path(environment[name]) for name in ROOT_VARIABLES if environment.get(name)]
         roots = next(filter(None, map(_content_of, (*named, *map(Path, BUNDLES)))), b"")
-        files = {"authority.pem": self.pem, "roots.pem": self.added_to(roots), "roots.p12": _java_roots(self.added_to(roots))}
+        files = {
+            "authority.pem": self.pem,
+            "roots.pem": self.with_authority(roots),
+            "roots.p12": _java_roots(self.with_authority(roots)),
+        }
         for name, content in files.items():
             with new_file(folder / name, 0o600) as file:
                 file.write(content)
@@ -151,21 +161,26 @@ class Authority:
             "JAVA_TOOL_OPTIONS": " ".join(filter(None, (environment.get("JAVA_TOOL_OPTIONS"), java))),
         }
 
-    def added_to(self, roots: bytes) -> bytes:
-        """Return a file of roots that has this authority too."""
+    def with_authority(self, roots: bytes) -> bytes:
+        """Return a bundle of root certificates with this authority added."""
         return roots + b"\n" * (not roots.endswith(b"\n")) + self.pem if roots else self.pem
 
     def bundles(self, packages: Iterable[Path], named: Iterable[Path] = ()) -> Iterator[tuple[Path, bytes]]:
-        """Yield the files of roots that programs bring, that the system has and that are `named`, each with what the agent
-        finds there. `packages` are folders of Python's packages."""
+        """Yield each bundle of root certificates with the content that the agent sees: the bundles of the system, of Python
+        packages, and those that are named.
+
+        Args:
+            packages: Folders of Python packages.
+            named: Further bundles.
+        """
         within = (path for folder in packages for pattern in IN_PACKAGES for path in folder.glob(pattern))
         for path in dict.fromkeys(path.resolve() for path in (*map(Path, BUNDLES), *within, *named)):
             if roots := _content_of(path):
-                yield path, self.added_to(roots)
+                yield path, self.with_authority(roots)
 
 
 def package_folders(programs: Iterable[Path], folders: Iterable[Path]) -> Iterator[Path]:
-    """Yield the folders of packages of the Pythons among these programs, and of environments in these folders."""
+    """Yield the package folders of the Pythons among these programs, and of virtual environments in these folders."""
     prefixes = [program.parent.parent for program in programs]
     prefixes += [folder / name for folder in folders for name in (".venv", "venv", ".local")]
     for prefix in dict.fromkeys(prefixes):
@@ -174,26 +189,27 @@ def package_folders(programs: Iterable[Path], folders: Iterable[Path]) -> Iterat
 
 
 def offer_in(hello: bytes) -> tuple[str, tuple[str, ...]] | None:
-    """Return the host and the protocols that a client's first message of TLS names, as far as it is there; None if these bytes
-    begin no such message. https://www.rfc-editor.org/rfc/rfc8446#section-4.1.2"""
+    """Return the host and the protocols in a TLS ClientHello, as far as its bytes go; None if the bytes begin no
+    ClientHello. https://www.rfc-editor.org/rfc/rfc8446#section-4.1.2"""
     if len(hello) < 6 or hello[0] != 22 or hello[1] != 3 or hello[5] != 1:
         return None
-    at, host, protocols = 43, "", list[str]()
+    position, host, protocols = 43, "", list[str]()
     with suppress(IndexError):
-        at += 1 + hello[at]  # the session's id
-        at += 2 + int.from_bytes(hello[at : at + 2])  # ciphers
-        at += 1 + hello[at] + 2  # compressions, and the length of what follows
-        while at + 4 <= len(hello):
-            kind, size = int.from_bytes(hello[at : at + 2]), int.from_bytes(hello[at + 2 : at + 4])
-            content, at = hello[at + 4 : at + 4 + size], at + 4 + size
-            if kind == 0:
+        position += 1 + hello[position]  # the session's id
+        position += 2 + int.from_bytes(hello[position : position + 2])  # ciphers
+        position += 1 + hello[position] + 2  # compressions, and the length of what follows
+        while position + 4 <= len(hello):
+            extension, size = int.from_bytes(hello[position : position + 2]), int.from_bytes(hello[position + 2 : position + 4])
+            content, position = hello[position + 4 : position + 4 + size], position + 4 + size
+            if extension == 0:
                 host = content[5:].decode("latin-1")
-            elif kind == 16:
+            elif extension == 16:
                 protocols += _protocols_in(content[2:])
     return host, tuple(protocols)
 
 
 def _protocols_in(content: bytes) -> Iterator[str]:
+    """Yield the protocols of an ALPN extension."""
     while content:
         yield content[1 : 1 + content[0]].decode("latin-1")
         content = content[1 + content[0] :]
@@ -212,7 +228,7 @@ def _pem_of(certificate: x509.Certificate) -> bytes:
 
 
 def _java_roots(roots: bytes) -> bytes:
-    """Return roots as Java reads them. A root that is none in the eyes of `cryptography` is left out."""
+    """Return root certificates as a Java trust store, without those that `cryptography` rejects."""
     from cryptography import x509  # noqa: PLC0415  as above
     from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12  # noqa: PLC0415
 
@@ -225,11 +241,7 @@ def _java_roots(roots: bytes) -> bytes:
 
 
 def _content_of(path: Path) -> bytes:
-    """Return a file of roots; b"" if there is none."""
+    """Return the content of a bundle; b"" if there is none."""
     with suppress(OSError):
         return content_of(path, LARGEST_BUNDLE)
     return b""
-
-
-def _in_memory() -> str | None:
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

@@ -1,4 +1,5 @@
-"""A box from outside: what it consists of, how it is opened, and how processes and stores get into it."""
+"""A box, as the probe uses it: a sandbox in which the agent runs. It says what a box contains, opens it, and starts
+processes and stores in it."""
 
 from __future__ import annotations
 
@@ -50,14 +51,14 @@ _ALLOWED = (
 
 
 class NoBox(ConfigError):
-    """There is no box on this machine."""
+    """This machine cannot make a box."""
 
 
 class Box:
-    """A box, from its opening until it is closed. Its methods block, and can be called from any thread.
+    """A box, from its opening until it is closed. Its methods block, and may be called from any thread.
 
     Args:
-        plan: What it consists of.
+        plan: What the box contains.
     """
 
     def __init__(self, plan: BoxPlan) -> None:
@@ -66,13 +67,13 @@ class Box:
         self._files = list[int]()
         self._networks = dict[BoxSide, int]()
         self._channel: socket.socket | None = None
-        self._callers = dict[tuple[BoxSide, bool], list[socket.socket]]()
+        self._unconnected_sockets = dict[tuple[BoxSide, bool], list[socket.socket]]()
 
     def open(self) -> None:
         """Open the box.
 
         Raises:
-            NoBox: There is none here. The line says what is missing, and what allows it.
+            NoBox: The machine cannot make one. The line says what is missing, and how to allow it.
         """
         if sys.platform != "linux":
             raise NoBox(f"the agent's box needs Linux; {OR}")
@@ -86,13 +87,13 @@ class Box:
         try:
             self._send(self._plan)
             self._ask("begin")
-            for name, text in _numbers():
+            for name, text in _id_maps():
                 Path(f"/proc/{self._process.pid}/{name}").write_text(text, encoding="ascii")
             number = self._ask("build")
-            self._files = [os.open(self._name(f"ns/{kind}"), os.O_RDONLY) for kind in ("user", "ipc")]
-            self._files.append(os.open(self._name(f"fd/{number}"), os.O_RDONLY))
+            self._files = [os.open(self._proc_path(f"ns/{kind}"), os.O_RDONLY) for kind in ("user", "ipc")]
+            self._files.append(os.open(self._proc_path(f"fd/{number}"), os.O_RDONLY))
             for side, network in self._ask("networks").items():
-                self._networks[side] = os.open(self._name(f"fd/{network}"), os.O_RDONLY)
+                self._networks[side] = os.open(self._proc_path(f"fd/{network}"), os.O_RDONLY)
         except OSError as error:
             self.close()
             raise NoBox(f"the agent cannot be put into a box: {why_not(error)}; {OR}") from error
@@ -102,28 +103,29 @@ class Box:
 
     @property
     def namespaces(self) -> Sequence[int]:
-        """Open files of the namespaces of the agent and its MCP servers, in the order in which they are entered."""
+        """Open files of the namespaces for the agent and its MCP servers, in the order of entering."""
         return *self._files, self._networks["agent"]
 
     @property
     def loaders_namespaces(self) -> Sequence[int]:
-        """Open files of the namespaces of what loads a server before the runs: its network is the machine's."""
+        """Open files of the namespaces for loading a server before the runs: the network is the machine's."""
         return tuple(self._files)
 
     @property
     def servers_namespaces(self) -> Sequence[int]:
-        """Open files of the namespaces of the services that the probe starts, and of the owner's checks: another network."""
+        """Open files of the namespaces for the services that the probe starts, and for the owner's checks: they have another
+        network."""
         return *self._files, self._networks["servers"]
 
     def sockets(self, side: BoxSide, places: Sequence[SocketPlace]) -> list[socket.socket]:
-        """Return sockets in one of the box's networks. Raises ConfigError."""
-        made = list[int]()
-        with _one_line("the network of the agent's box cannot be used"), self._sockets_lock:
-            for some in (places[at : at + MOST_AT_ONCE] for at in range(0, len(places), MOST_AT_ONCE)):
-                self._ask("open_sockets", side, some)
+        """Return open sockets in one of the box's networks. Raises ConfigError."""
+        numbers = list[int]()
+        with _as_config_error("the network of the agent's box cannot be used"), self._sockets_lock:
+            for batch in (places[at : at + MOST_AT_ONCE] for at in range(0, len(places), MOST_AT_ONCE)):
+                self._ask("open_sockets", side, batch)
                 assert self._channel
-                made += socket.recv_fds(self._channel, 1, len(some))[1]
-        return [socket.socket(fileno=number) for number in made]
+                numbers += socket.recv_fds(self._channel, 1, len(batch))[1]
+        return [socket.socket(fileno=number) for number in numbers]
 
     def connect(self, side: BoxSide, host: str, port: int, seconds: float) -> socket.socket:
         """Return a connection to a server on the loopback of one of the box's networks. Raises OSError."""
@@ -136,8 +138,9 @@ class Box:
             return self._connect_to(side, "::1", port, seconds)
 
     def _connect_to(self, side: BoxSide, address: str, port: int, seconds: float) -> socket.socket:
+        """Return a connection to an address in one of the box's networks."""
         with self._callers_lock:
-            callers = self._callers.setdefault((side, ":" in address), [])
+            callers = self._unconnected_sockets.setdefault((side, ":" in address), [])
             if not callers:  # several at a time, since the program that holds the box can be reading a store
                 callers += self.sockets(side, [("caller", address, 0)] * MOST_CALLERS)
             connecting = callers.pop()
@@ -149,12 +152,12 @@ class Box:
             raise
         return connecting
 
-    def adopt(self, store: PathStore) -> None:
-        """Have all that is done with the copy of a store done in the box. Its first state is made."""
-        store.leave_to(self, self._ask("adopt", store))
+    def take_store(self, store: PathStore) -> None:
+        """Move a store into the box: its methods now run there. The store's first state has been made."""
+        store.run_in_box(self, self._ask("take_store", store))
 
-    def method(self, store: int, name: str) -> Callable[..., Any]:
-        """Return the function that calls a method of a store in the box."""
+    def store_method(self, store: int, name: str) -> Callable[..., Any]:
+        """Return a function that calls a method of a store in the box."""
 
         def call(*arguments: object) -> Any:
             result = self._ask("call", store, name, *arguments)
@@ -162,48 +165,49 @@ class Box:
 
         return call
 
-    def renew(self) -> None:
-        """Have all as it was at first, but for the stores. Nothing may run in the box. Raises ConfigError."""
-        with _one_line("the agent's box cannot be made anew"):
-            number = self._ask("renew")
+    def reset_files(self) -> None:
+        """Reset all files in the box except the stores. No process may run in the box. Raises ConfigError."""
+        with _as_config_error("the agent's box cannot be made anew"):
+            number = self._ask("reset_files")
             os.close(self._files.pop())
-            self._files.append(os.open(self._name(f"fd/{number}"), os.O_RDONLY))
+            self._files.append(os.open(self._proc_path(f"fd/{number}"), os.O_RDONLY))
 
     def write(self, path: Path, content: bytes) -> None:
-        """Write the agent's copy of a config, at the place of the owner's. Raises ConfigError."""
-        with _one_line(f"{path}: its copy cannot be written in the box"):
+        """Write the agent's copy of a config at the path of the owner's config. Raises ConfigError."""
+        with _as_config_error(f"{path}: its copy cannot be written in the box"):
             self._ask("write", path, content)
 
     def paths_written(self) -> dict[str, str]:
-        """Return the paths outside of the stores at which something was written or removed since `renew`, each with whose file
-        it is in which an agent keeps what it knows; "" if it is no such file."""
+        """Return the paths outside the stores that were written or removed since `reset_files`, each with the framework that
+        keeps the agent's memory there; "" if no known framework does."""
         paths: dict[str, str] = self._ask("paths_written")
         return paths
 
     def files_written(self) -> list[WrittenFile]:
-        """Return what was written or removed outside of the stores since `renew`, with what it held and holds."""
+        """Return the files outside the stores that were written or removed since `reset_files`, with their digests before
+        and after."""
         files: list[WrittenFile] = self._ask("files_written")
         return files
 
     def form(self, path: Path) -> FileForm:
-        """Return what is known of a file in the box by its form."""
+        """Return what the format of a file in the box says about it."""
         form: FileForm = self._ask("form", path)
         return form
 
-    def forget(self) -> None:
-        """Have the files in which an agent keeps what it knows as they were at first. Nothing may run in the box."""
-        with _one_line("what the agent knows cannot be taken from it"):
-            self._ask("forget")
+    def reset_memory(self) -> None:
+        """Reset the files in which frameworks keep the agent's memory. No process may run in the box."""
+        with _as_config_error("what the agent knows cannot be taken from it"):
+            self._ask("reset_memory")
 
     def close(self) -> None:
-        """End the box. This can be called again."""
+        """Close the box. This may be called again."""
         for number in (*self._files, *self._networks.values()):
             os.close(number)
         self._files, self._networks = [], {}
         if self._channel:
             self._channel.close()
-        while self._callers:
-            for caller in self._callers.popitem()[1]:
+        while self._unconnected_sockets:
+            for caller in self._unconnected_sockets.popitem()[1]:
                 caller.close()
         if (process := self._process) is None:
             return
@@ -217,37 +221,40 @@ class Box:
             except subprocess.TimeoutExpired:
                 process.kill()
 
-    def _name(self, what: str) -> str:
+    def _proc_path(self, name: str) -> str:
+        """Return a path in `/proc` of the program that holds the box."""
         assert self._process
-        return f"/proc/{self._process.pid}/{what}"
+        return f"/proc/{self._process.pid}/{name}"
 
-    def _send(self, what: object) -> None:
+    def _send(self, message: object) -> None:
+        """Send a message to the program that holds the box."""
         assert self._process and self._process.stdin
-        pickle.dump(what, self._process.stdin)
+        pickle.dump(message, self._process.stdin)
         self._process.stdin.flush()
 
     def _ask(self, *request: object) -> Any:
+        """Send a request to the program that holds the box, and return the result. Raises what the request raised there."""
         try:
             with self._lock:
                 if self._process is None:
                     raise EOFError
                 self._send(request)
                 assert self._process.stdout
-                works, result = pickle.load(self._process.stdout)
+                succeeded, result = pickle.load(self._process.stdout)
         except (EOFError, BrokenPipeError, ValueError) as error:
             raise ConfigError("the program that holds the agent's box has ended; run it again") from error
-        if not works:
+        if not succeeded:
             raise result
         return result
 
 
 @contextmanager
-def _one_line(what: str) -> Iterator[None]:
-    """Raise a ConfigError for what the system refuses."""
+def _as_config_error(problem: str) -> Iterator[None]:
+    """Raise a ConfigError in one line for an OSError of the block."""
     try:
         yield
     except OSError as error:
-        raise ConfigError(f"{what}: {one_line(str(error), 300)}") from error
+        raise ConfigError(f"{problem}: {one_line(str(error), 300)}") from error
 
 
 def box_plan(
@@ -262,79 +269,94 @@ def box_plan(
     files: Sequence[tuple[Path, bytes]] = (),
     beside: Iterable[Path] = (),
 ) -> BoxPlan:
-    """Return what a box consists of.
+    """Return what a box contains.
 
     Args:
         folder: The agent's folder.
         layers: The private folder for what is written in the box.
         gateway: The folder of the gateway's socket.
         owners: The paths of the stores and of the agent's configs.
-        programs: The commands that run in it.
+        programs: The commands that run in the box.
         places: Folders with the first states of the stores.
-        variables: The agent's.
-        files: Files that stand in the place of the machine's, with their content.
-        sockets: Paths at which the agent finds a socket -> sockets of the gateway that stand there.
+        variables: The agent's variables.
+        sockets: Paths at which the agent looks for a socket -> the gateway's sockets that replace them.
+        files: Files that replace files of the machine, with their content.
         beside: Further paths of which the agent sees copies.
 
     Raises:
-        ConfigError: What is to be copied cannot be.
+        ConfigError: A folder cannot be copied.
     """
     folder, owners = folder.resolve(), tuple(path.resolve() for path in owners)
     homes = [Path(home).resolve() for home in (variables.get("HOME"), os.environ.get("HOME")) if home and Path(home).is_dir()]
-    roots = _outermost([folder, *homes, *(_root_of(path.resolve()) for path in (*owners, *beside))])
+    roots = _outermost([folder, *homes, *(_copied_folder_for(path.resolve()) for path in (*owners, *beside))])
     for root in roots:
         _check_root(root, (folder, *owners))
-    new = {Path(path).resolve() for path in (*HIDDEN, *(variables.get(name) for name in OWN)) if path and Path(path).is_dir()}
-    hidden = [path for path in sorted(new) if not any(path.is_relative_to(root) for root in roots)]
+    hidden_folders = {
+        Path(path).resolve() for path in (*HIDDEN, *(variables.get(name) for name in OWN)) if path and Path(path).is_dir()
+    }
+    hidden = [path for path in sorted(hidden_folders) if not any(path.is_relative_to(root) for root in roots)]
 
     caches = [place for words in programs for place in LOADERS.get(loader_of(words), ())]
-    kept = dict.fromkeys(homes[0] / place for place in caches if homes)
+    cache_folders = dict.fromkeys(homes[0] / place for place in caches if homes)
     needed = [Path(sys.prefix), Path(sys.base_prefix), Path(bench.__path__[0])]
     for words in programs:
         program = shutil.which(words[0], path=variables.get("PATH"))
         needed += [folder / word for word in (program or "", *words)]
     shown = []
-    for path in (place for each in needed if _exists(each) for place in (Path(normpath(each)), each.resolve())):
+    for path in (
+        place for candidate in needed if _exists(candidate) for place in (Path(normpath(candidate)), candidate.resolve())
+    ):
         above = [place for place in hidden if path.is_relative_to(place) and path != place]
         if above and not any(map(path.is_relative_to, roots)):
             shown.append(above[-1] / path.relative_to(above[-1]).parts[0])
-    stand = tuple((place.resolve(), ours) for place, ours in sockets.items())
+    replaced_sockets = tuple((place.resolve(), ours) for place, ours in sockets.items())
     hosts = f"127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.1.1 {socket.gethostname()}\n".encode()
     files = ((RESOLVER, b"nameserver 127.0.0.1\n"), (HOSTS, hosts), *files)
-    return BoxPlan(layers, gateway, roots, tuple(hidden), _outermost(shown), owners, tuple(places), tuple(kept), stand, files)
+    return BoxPlan(
+        layers,
+        gateway,
+        roots,
+        tuple(hidden),
+        _outermost(shown),
+        owners,
+        tuple(places),
+        tuple(cache_folders),
+        replaced_sockets,
+        files,
+    )
 
 
 def with_names_of_machine(plan: BoxPlan) -> BoxPlan:
-    """Return a box in which names are looked up as on this machine."""
+    """Return the plan of a box in which host names are resolved as on this machine."""
     files = tuple((path, path.read_bytes()) for path in (RESOLVER, HOSTS) if path.is_file())
     return replace(plan, files=files)
 
 
-def outside_by(words: Sequence[str]) -> str:
-    """Return the program of a command that starts its work outside of any box, such as `docker`; "" if there is none."""
+def program_outside_box(words: Sequence[str]) -> str:
+    """Return the program of a command that starts processes outside any box, such as `docker`; "" if there is none."""
     names = [Path(word).name for word in words[:3]]
     return next((name for name in names if name in OUTSIDE), "")
 
 
 def why_not(error: OSError) -> str:
-    """Return what is missing for a box, and what allows it, from the kernel's error."""
+    """Return what this machine lacks for a box, and how to allow it, from the kernel's error."""
     for setting, forbids, allows in _ALLOWED:
         with suppress(OSError):
             if Path("/proc/sys", *setting.split(".")).read_text(encoding="ascii").strip() == forbids:
                 return f"this system forbids user namespaces; allow them by: sudo sysctl {setting}={allows}"
-    what = one_line(str(error), 200)
+    message = one_line(str(error), 200)
     if error.errno == errno.ENODEV:
-        return f"the kernel has no overlay file system ({what}); load it by: sudo modprobe overlay"
+        return f"the kernel has no overlay file system ({message}); load it by: sudo modprobe overlay"
     if error.errno in (errno.EPERM, errno.EACCES):
         return (
-            f"the kernel refuses it ({what}); in a container give it --security-opt seccomp=unconfined --security-opt "
+            f"the kernel refuses it ({message}); in a container give it --security-opt seccomp=unconfined --security-opt "
             f"systempaths=unconfined; Linux 5.12 is needed"
         )
-    return f"{what}; Linux 5.12 is needed"
+    return f"{message}; Linux 5.12 is needed"
 
 
-def _numbers() -> Iterator[tuple[str, str]]:
-    """Yield the files that give users and groups their numbers in the box, which are their own: for root all of them."""
+def _id_maps() -> Iterator[tuple[str, str]]:
+    """Yield the files that map users and groups into the box, with their content: root maps all, another user only itself."""
     mapped = []
     for name, number in (("uid_map", os.geteuid()), ("gid_map", os.getegid())):
         text = f"{number} {number} 1\n"
@@ -348,19 +370,19 @@ def _numbers() -> Iterator[tuple[str, str]]:
 
 
 def _outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
-    """Return the paths that lie in no other of them."""
-    each = sorted(set(paths))
-    return tuple(path for path in each if not any(other != path and path.is_relative_to(other) for other in each))
+    """Return the paths that lie in no other of these paths."""
+    ordered = sorted(set(paths))
+    return tuple(path for path in ordered if not any(other != path and path.is_relative_to(other) for other in ordered))
 
 
-def _root_of(path: Path) -> Path:
-    """Return the folder of which the box needs a copy for a store: the one above it, since a store may be replaced whole."""
+def _copied_folder_for(path: Path) -> Path:
+    """Return the folder that the box must copy for a store: its parent, since a store may be replaced as a whole."""
     above = path.parent
     return path if path.is_dir() and (above == Path("/") or above.stat().st_uid != path.stat().st_uid) else above
 
 
 def _check_root(root: Path, inner: Iterable[Path]) -> None:
-    """Raise ConfigError for a folder of which a box can't have a copy."""
+    """Raise ConfigError for a folder that the box cannot copy."""
     if root == Path("/"):
         raise ConfigError(f"the agent's folder, its home or a store's folder is /, which no box can copy; use another, {OR}")
     for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
@@ -369,7 +391,7 @@ def _check_root(root: Path, inner: Iterable[Path]) -> None:
             raise ConfigError(f"{place} is a mount in {root}, which no box can copy with it; unmount it, {OR}")
     if os.geteuid() == 0:
         return
-    for path in (each for each in inner if each.is_relative_to(root)):
+    for path in (candidate for candidate in inner if candidate.is_relative_to(root)):
         for folder in (path, *path.parents):
             item = folder.stat() if folder.exists() else None
             if folder == root:

@@ -1,7 +1,9 @@
-"""A network of the box from outside: who answers in it, at which addresses, and what processes in it reached for.
+"""A network of the box, as the probe serves it: which doors answer at which addresses, and which addresses processes tried to
+reach.
 
-A process in it finds the gateway at each declared host and port, as if that were the server. The kernel refuses all else at
-once, as a machine does where nobody listens. Only who answers here asks a real resolver, or sends something to a real server.
+A process in the network reaches the gateway at each declared host and port, as if the gateway were the server. The kernel
+refuses every other connection at once, as a machine does where no program listens. Only the doors ask a real resolver, or
+send to a real server.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from bench.probe.run.box.box import Box
 from bench.probe.run.box.inside import BoxSide
 from bench.probe.run.box.loopback import SocketPlace
 from bench.probe.run.box.names import LOOPBACK, MOST_NAMES, NameTable, has_failed, is_name
-from bench.probe.run.box.refusals import refused_by
+from bench.probe.run.box.refusals import refused_address
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None] | None]
 """Answers one connection."""
@@ -51,13 +53,13 @@ SECONDS_TO_CONNECT = 30.0
 
 @dataclass(frozen=True)
 class ReachedPlace:
-    """Something in a network that a process reached for.
+    """An address in a network that a process tried to reach.
 
-    name     the host by which it was asked for; the address as digits if no name was asked for
-    address  as digits
+    name     the host name that was resolved; the address if no name was
+    address  the IP address
     port     of TCP or UDP
-    kind     what it speaks, as far as that is known: "http", "tls", "tcp"; "" of what was refused
-    why      why it was refused, where that is not that nobody is declared there
+    kind     the protocol, if it is known: "http", "tls", "tcp"; "" if the connection was refused
+    why      why the connection was refused; "" if no server is declared there
     """
 
     name: str
@@ -68,22 +70,30 @@ class ReachedPlace:
 
     @property
     def place(self) -> str:
-        """The host and the port in one word."""
+        """The host and the port as one word."""
         return f"[{self.name}]:{self.port}" if ":" in self.name else f"{self.name}:{self.port}"
 
 
 class ClosedNetwork:
-    """Answers in a network of the box while its context lasts.
+    """Serves a network of the box while its context lasts.
 
-    reached  what was reached for since the last `begin`, led or refused, each with the time of the monotonic clock
+    reached  the addresses that processes tried to reach since the last `forget_reached`, each with the time of the monotonic
+             clock
     """
 
     def __init__(self, box: Box, side: BoxSide, names: NameTable, waits_for: Iterable[int] = ()):
-        """`waits_for` are ports at which the probe starts servers: that nobody listens there yet is no refusal."""
+        """Prepare the network.
+
+        Args:
+            box: The box.
+            side: Which of its networks.
+            names: The names and their addresses.
+            waits_for: Ports at which the probe starts servers: a refusal there before the server listens is not recorded.
+        """
         self._box, self._side, self._names, self._waits_for = box, side, names, frozenset(waits_for)
         self._exits = AsyncExitStack()
-        self._led = set[tuple[str, int]]()
-        self._open = list[socket.socket]()
+        self._served = set[tuple[str, int]]()
+        self._open_sockets = list[socket.socket]()
         self._relays = set[asyncio.Task[None]]()
         self.reached = dict[ReachedPlace, float]()
 
@@ -91,7 +101,7 @@ class ClosedNetwork:
         self._exits.push_async_callback(self._end_relays)
         packets, questions = self._sockets(("refusals", "", 0), ("datagrams", "0.0.0.0", RESOLVER))
         self._packets = packets
-        for opened, read in ((packets, self.look), (questions, lambda: self._answer(questions))):
+        for opened, read in ((packets, self.read_refusals), (questions, lambda: self._answer(questions))):
             opened.setblocking(False)
             self._exits.callback(opened.close)
             asyncio.get_running_loop().add_reader(opened, read)
@@ -102,24 +112,33 @@ class ClosedNetwork:
     async def __aexit__(self, *_: object) -> None:
         await self._exits.aclose()
 
-    def begin(self) -> None:
-        """Forget what was reached for, and end the connections to real servers."""
+    def forget_reached(self) -> None:
+        """Forget which addresses were reached, and close the connections to real servers."""
         for relay in self._relays:
             relay.cancel()
-        self.look()
+        self.read_refusals()
         self.reached.clear()
 
-    def leads(self, host: str, port: int) -> bool:
-        """Return whether somebody answers at a host and port."""
-        return (self.addresses_of(host)[0], port) in self._led
+    def serves(self, host: str, port: int) -> bool:
+        """Return whether a door or a relay answers at a host and port."""
+        return (self.addresses_of(host)[0], port) in self._served
 
-    async def lead(
+    async def serve_at(
         self, host: str, port: int, serve: Serve, kind: str = "tcp", limit: int = AT_A_TIME, tls: SSLContext | None = None
     ) -> None:
-        """Have connections to this host and port answered, with `tls` after a handshake. Raises ConfigError."""
+        """Serve connections to this host and port, after a TLS handshake if there is a context. Raises ConfigError.
+
+        Args:
+            host: A host name or an IP address.
+            port: A TCP port.
+            serve: Serves a connection.
+            kind: The protocol, for the record.
+            limit: The buffer limit of a reader.
+            tls: The TLS context; None without TLS.
+        """
 
         def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Awaitable[None] | None:
-            self._note(ReachedPlace(host, str(writer.get_extra_info("sockname")[0]), port, kind))
+            self._record(ReachedPlace(host, str(writer.get_extra_info("sockname")[0]), port, kind))
             return serve(reader, writer)
 
         for address in self.addresses_of(host):
@@ -131,20 +150,20 @@ class ClosedNetwork:
             except ConfigError:
                 if address != "::1":  # there can be no IPv6
                     raise
-            self._led.add((address, port))
+            self._served.add((address, port))
 
     async def relay(self, host: str, port: int, to: tuple[str, int] | None = None) -> None:
-        """Have all bytes of connections to this host and port passed on to the real server, and back, until `begin`.
+        """Forward all bytes of connections to this host and port to the real server, and back, until `forget_reached`.
 
-        A connection whose TLS asks for another host is refused: many hosts can share one address.
+        A connection whose TLS requests another host is refused, since many hosts can share one address.
 
         Args:
-            host: As a name, or an address as digits, of which any host may be asked for.
-            port: Of TCP.
-            to: Where the real server is, if that is not this host and port.
+            host: A host name, or an IP address at which any host may be requested.
+            port: A TCP port.
+            to: The address of the real server, if it is not this host and port.
 
         Raises:
-            ConfigError: Nobody can listen there.
+            ConfigError: No program can listen there.
         """
 
         def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -160,37 +179,41 @@ class ClosedNetwork:
             self._relays.add(relay)
             relay.add_done_callback(end)
 
-        await self.lead(host, port, serve)
+        await self.serve_at(host, port, serve)
 
     async def _relay(
         self, place: ReachedPlace, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, port: int
     ) -> None:
+        """Forward one connection in both directions."""
         with suppress(OSError, TimeoutError):
             async with asyncio.timeout(SECONDS_TO_CONNECT):
                 theirs, to_them = await asyncio.open_connection(host, port)
-            ways = [asyncio.ensure_future(each) for each in (self._ask(place, reader, to_them), _pass_on(theirs, writer))]
+            directions = [
+                asyncio.ensure_future(direction)
+                for direction in (self._send_to_server(place, reader, to_them), _forward(theirs, writer))
+            ]
             try:
-                await asyncio.gather(*ways)
+                await asyncio.gather(*directions)
             except asyncio.CancelledError:
                 to_them.transport.abort()
                 raise
             finally:
-                for way in ways:
-                    way.cancel()
-                await asyncio.gather(*ways, return_exceptions=True)
+                for task in directions:
+                    task.cancel()
+                await asyncio.gather(*directions, return_exceptions=True)
                 to_them.close()
 
-    async def _ask(self, place: ReachedPlace, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Pass on what a client says to a real server. Raises ConnectionRefusedError if its TLS asks for another host."""
+    async def _send_to_server(self, place: ReachedPlace, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Forward what a client sends to a real server. Raises ConnectionRefusedError if its TLS requests another host."""
         first = await reader.read(AT_A_TIME)
         if first[:1] == TLS_HANDSHAKE and (place.port == TLS or first[1:2] in (b"", b"\3")):
-            while len(first) < 5 + int.from_bytes(first[3:5]) and (more := await reader.read(AT_A_TIME)):
-                first += more
+            while len(first) < 5 + int.from_bytes(first[3:5]) and (data := await reader.read(AT_A_TIME)):
+                first += data
             if refused := _other_host(place, first[: 5 + int.from_bytes(first[3:5])]):
-                self._note(refused)
+                self._record(refused)
                 raise ConnectionRefusedError
         writer.write(first)
-        await _pass_on(reader, writer)
+        await _forward(reader, writer)
 
     async def _end_relays(self) -> None:
         for relay in self._relays:
@@ -200,27 +223,28 @@ class ClosedNetwork:
     async def connect(
         self, host: str, port: int, *, ssl: SSLContext | None = None
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Connect to a server in this network. Raises OSError."""
+        """Return a connection to a server in this network. Raises OSError."""
         connected = await asyncio.to_thread(self._box.connect, self._side, host, port, SECONDS_TO_CONNECT)
         return await asyncio.open_connection(sock=connected, ssl=ssl, server_hostname=host if ssl else None)
 
-    def look(self) -> None:
-        """Take notice of what was refused until now."""
+    def read_refusals(self) -> None:
+        """Record the connections that the kernel has refused until now."""
         with suppress(BlockingIOError):
             for _ in range(MOST_AT_ONCE):
                 packet, (*_, direction, _, _) = self._packets.recvfrom(LONGEST_PACKET)
-                if direction != OUTGOING and (refused := refused_by(packet)):
+                if direction != OUTGOING and (refused := refused_address(packet)):
                     address, port = refused
                     if address in (LOOPBACK, "::1") and port in self._waits_for:
                         continue
-                    self._note(ReachedPlace(self._names.name_of(address) or address, address, port))
+                    self._record(ReachedPlace(self._names.name_of(address) or address, address, port))
 
-    def _note(self, reached: ReachedPlace) -> None:
+    def _record(self, place: ReachedPlace) -> None:
+        """Record an address that a process tried to reach, within a bound."""
         if len(self.reached) < MOST_REACHED:
-            self.reached.setdefault(reached, monotonic())
+            self.reached.setdefault(place, monotonic())
 
     def addresses_of(self, host: str) -> tuple[str, ...]:
-        """Return the addresses, as digits, at which a host is found."""
+        """Return the IP addresses of a host in this network."""
         try:
             address = ip_address(host.strip("[]"))
         except ValueError:
@@ -232,8 +256,10 @@ class ClosedNetwork:
         return self._box.sockets(self._side, places)
 
     async def _listen(self, address: str, port: int, serve: Serve, limit: int = AT_A_TIME) -> None:
+        """Listen at an address and port."""
+
         def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Awaitable[None] | None:
-            if self._takes(
+            if self._accepts_connection(
                 writer.get_extra_info("socket"), ReachedPlace(self._names.name_of(address) or address, address, port)
             ):
                 return serve(reader, writer)
@@ -244,16 +270,18 @@ class ClosedNetwork:
         server = await asyncio.start_server(take, sock=listening, limit=limit)
         self._exits.callback(server.close)
 
-    def _takes(self, opened: socket.socket, place: ReachedPlace) -> bool:
-        """Return whether a connection is served. It counts until its socket is closed."""
-        self._open = [each for each in self._open if each.fileno() >= 0]
-        if len(self._open) >= MOST_OPEN:
-            self._note(replace(place, why=TOO_MANY))
+    def _accepts_connection(self, opened: socket.socket, place: ReachedPlace) -> bool:
+        """Return whether a connection is served: there is a bound on open connections."""
+        self._open_sockets = [connection for connection in self._open_sockets if connection.fileno() >= 0]
+        if len(self._open_sockets) >= MOST_OPEN:
+            self._record(replace(place, why=TOO_MANY))
             return False
-        self._open.append(opened)
+        self._open_sockets.append(opened)
         return True
 
     def _listen_to_tls(self, host: str, address: str, port: int, serve: Serve, tls: SSLContext) -> None:
+        """Listen for TLS at an address and port. TLS is ended here, since asyncio's server cannot read the ClientHello
+        first."""
         [listening] = self._sockets(("listener", address, port))
         loop, handshakes = asyncio.get_running_loop(), set[asyncio.Task[None]]()
         place, paused = ReachedPlace(host, address, port), list[asyncio.TimerHandle]()
@@ -262,10 +290,10 @@ class ClosedNetwork:
             try:
                 for _ in range(MOST_AT_ONCE):
                     accepted = listening.accept()[0]
-                    if not self._takes(accepted, place):
+                    if not self._accepts_connection(accepted, place):
                         accepted.close()
                         continue
-                    handshake = loop.create_task(self._shake_hands(accepted, place, serve, tls))
+                    handshake = loop.create_task(self._handshake(accepted, place, serve, tls))
                     handshakes.add(handshake)
                     handshake.add_done_callback(handshakes.discard)
             except OSError as error:
@@ -286,8 +314,8 @@ class ClosedNetwork:
         loop.add_reader(listening, accept)
         self._exits.push_async_callback(end)
 
-    async def _shake_hands(self, accepted: socket.socket, place: ReachedPlace, serve: Serve, tls: SSLContext) -> None:
-        """End TLS, and serve the connection; or note why this client can't be served."""
+    async def _handshake(self, accepted: socket.socket, place: ReachedPlace, serve: Serve, tls: SSLContext) -> None:
+        """Do the TLS handshake and serve the connection, or record why this client cannot be served."""
         loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(AT_A_TIME)
         protocol = asyncio.StreamReaderProtocol(reader)
         try:
@@ -295,13 +323,13 @@ class ClosedNetwork:
             async with asyncio.timeout(SECONDS_TO_CONNECT):
                 hello = await _first_bytes(accepted)
                 if (offer := offer_in(hello)) and offer[1] and "http/1.1" not in offer[1]:
-                    self._note(replace(place, why=f"its client speaks {' and '.join(offer[1])} alone, as gRPC does"))
+                    self._record(replace(place, why=f"its client speaks {' and '.join(offer[1])} alone, as gRPC does"))
                     accepted.close()
                     return
                 transport, _ = await loop.connect_accepted_socket(lambda: protocol, accepted, ssl=tls)
         except SSLError as error:
             accepted.close()
-            self._note(replace(place, why=UNTRUSTED if hello and offer else f"what it said is no TLS ({error.reason})"))
+            self._record(replace(place, why=UNTRUSTED if hello and offer else f"what it said is no TLS ({error.reason})"))
         except (OSError, TimeoutError):
             accepted.close()
         else:
@@ -310,30 +338,32 @@ class ClosedNetwork:
                 await served
 
     def _answer(self, questions: socket.socket) -> None:
-        """Answer what came to the resolver, from the address at which it was asked."""
+        """Answer the DNS queries that have arrived, from the address to which each was sent."""
         with suppress(OSError):
             for _ in range(MOST_AT_ONCE):
-                asked, at, _, asker = questions.recvmsg(LONGEST_QUESTION, socket.CMSG_SPACE(12))
-                place = [(level, kind, b"\0\0\0\0" + data[8:12] + data[8:12]) for level, kind, data in at]
-                if answer := self._answer_to(asked):
-                    questions.sendmsg([answer], place, 0, asker)
+                query, metadata, _, client = questions.recvmsg(LONGEST_QUESTION, socket.CMSG_SPACE(12))
+                place = [(level, kind, b"\0\0\0\0" + data[8:12] + data[8:12]) for level, kind, data in metadata]
+                if answer := self._resolve(query):
+                    questions.sendmsg([answer], place, 0, client)
 
     async def _answer_stream(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer DNS queries on a TCP connection."""
         with suppress(OSError, asyncio.IncompleteReadError):
-            while answer := self._answer_to(await reader.readexactly(int.from_bytes(await reader.readexactly(2)))):
+            while answer := self._resolve(await reader.readexactly(int.from_bytes(await reader.readexactly(2)))):
                 writer.write(len(answer).to_bytes(2) + answer)
                 await writer.drain()
         writer.close()
 
-    def _answer_to(self, asked: bytes) -> bytes:
-        answer = self._names.answer(asked)
+    def _resolve(self, query: bytes) -> bytes:
+        """Return the response to a DNS query."""
+        answer = self._names.answer(query)
         if has_failed(answer):
-            self._note(ReachedPlace(LOOPBACK, LOOPBACK, RESOLVER, why=TOO_MANY_NAMES))
+            self._record(ReachedPlace(LOOPBACK, LOOPBACK, RESOLVER, why=TOO_MANY_NAMES))
         return answer
 
 
 async def _first_bytes(accepted: socket.socket) -> bytes:
-    """Return what a client said first, and leave it to be read."""
+    """Return the first bytes from a client, without consuming them."""
     readable, loop = asyncio.Event(), asyncio.get_running_loop()
     loop.add_reader(accepted, readable.set)
     try:
@@ -344,30 +374,31 @@ async def _first_bytes(accepted: socket.socket) -> bytes:
 
 
 def _other_host(place: ReachedPlace, hello: bytes) -> ReachedPlace | None:
-    """Return what a client's first message of TLS asks for if it is not this place."""
+    """Return the place that a TLS ClientHello requests, if it is not this place; None if it is."""
     try:
         ip_address(place.name)
     except ValueError:
         is_whole = len(hello) > 9 and len(hello) == 5 + int.from_bytes(hello[3:5]) == 9 + int.from_bytes(hello[6:9])
         if not is_whole or (offer := offer_in(hello)) is None:
             return replace(place, why=IN_PIECES)
-        asked = offer[0].rstrip(".").lower()
-        if asked in ("", place.name.rstrip(".").lower()):
+        requested_host = offer[0].rstrip(".").lower()
+        if requested_host in ("", place.name.rstrip(".").lower()):
             return None
-        if not is_name(asked):
+        if not is_name(requested_host):
             return replace(place, why=IN_PIECES)
-        return replace(place, name=asked, why=f"its client asked for it at the address of {place.name}")
+        return replace(place, name=requested_host, why=f"its client asked for it at the address of {place.name}")
     return None
 
 
-async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while some := await reader.read(AT_A_TIME):
-        writer.write(some)
+async def _forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Forward bytes until the reader ends."""
+    while data := await reader.read(AT_A_TIME):
+        writer.write(data)
         await writer.drain()
     if writer.can_write_eof():
         writer.write_eof()
 
 
 def without_proxies(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return variables without those that send a client to a proxy: it would be out of the box's reach."""
+    """Return variables without those that name a proxy, which a box could not reach."""
     return {name: value for name, value in environment.items() if name.lower() not in PROXIES}

@@ -1,11 +1,11 @@
-"""The program that makes a box and holds it open:
+"""The program that makes a box and keeps it open:
 
     python -m bench.probe.run.box.inside CHANNEL
 
-It reads requests from stdin and answers on stdout, both pickled, until stdin ends, as it does when its parent dies. Sockets are
-handed over through the open socket CHANNEL. The first request is the `BoxPlan`. It works on the stores itself, since only a
-process in the box sees what the agent sees, and meets the agent's locks: SQLite takes a path apart, and by `/proc/PID/root` it
-would come to the owner's file.
+It reads requests from stdin and writes results to stdout, both pickled, until stdin ends, as it does when its parent dies.
+Sockets are passed through the open socket CHANNEL. The first request is the `BoxPlan`. The program reads and resets the
+stores itself: only a process in the box sees the files that the agent sees, and is subject to the agent's locks. SQLite
+resolves a path, and `/proc/PID/root` would lead to the owner's file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from bench.probe.run.box import kernel
-from bench.probe.run.box.frameworks import FileForm, form_of, whose_memory
+from bench.probe.run.box.frameworks import FileForm, file_form, memory_owner
 from bench.probe.run.box.loopback import LoopbackNetwork, SocketPlace
 from bench.probe.run.box.written import WrittenFile, written_file
 from bench.probe.run.witness.place import remove_tree
@@ -38,25 +38,25 @@ BESIDE = ("", "-wal", "-shm", "-journal")
 BoxSide = Literal["agent", "servers"]
 """The networks of a box: that of the agent and its MCP servers, and that of the services that the probe starts."""
 NOT_TOLD = frozenset(("__pycache__",))
-"""Folders of what an interpreter can make again. `renew` counts what is written there: an interpreter runs it."""
+"""Folders of what an interpreter can make again. `reset_files` counts what is written there: an interpreter runs it."""
 MOST_TOLD, MOST_COMPARED = 1000, 2**26
 """The most paths that are told, and bytes of a file that is compared with the owner's."""
 
 
 @dataclass(frozen=True)
 class BoxPlan:
-    """What a box consists of. All paths are resolved.
+    """What a box contains. All paths are resolved.
 
     layers   the private folder for what is written in the box
-    gateway  the folder with the gateway's socket, which is reached from the box
-    roots    the folders of which the agent sees copies: what it writes there lies in a layer
-    kept     folders in the roots that stay as a former run left them: caches of those who load what they start
+    gateway  the folder of the gateway's socket, which is visible in the box
+    roots    the folders of which the agent sees copies: what it writes there is in a layer
+    kept     folders in the roots whose content is kept from run to run: caches of programs such as npx
     hidden   the folders that are new and empty
-    shown    files and folders in hidden folders that are seen nevertheless, read-only
-    stores   paths of the stores, and of the configs that the probe writes
-    places   folders that only this program sees: first states of the stores
-    sockets  paths at which the agent finds a socket, each with the gateway's that stands there
-    files    files that stand in the place of the machine's, with their content
+    shown    files and folders in hidden folders that are visible nevertheless, read-only
+    stores   the paths of the stores, and of the configs that the probe writes
+    places   folders that only this program sees: the first states of the stores
+    sockets  paths at which the agent looks for a socket, each with the gateway's socket that replaces it
+    files    files that replace files of the machine, with their content
     """
 
     layers: Path
@@ -71,8 +71,8 @@ class BoxPlan:
     files: tuple[tuple[Path, bytes], ...] = ()
 
 
-class Inside:
-    """A box that is open. Its public methods are the requests."""
+class BoxProgram:
+    """An open box. Its public methods are the requests of the parent process."""
 
     def __init__(self, plan: BoxPlan, channel: socket.socket) -> None:
         self._channel = channel
@@ -86,12 +86,12 @@ class Inside:
         self._begun, self._numbers = dict[int, Callable[[], Any]](), count()
 
     def begin(self) -> None:
-        """Leave the machine's namespaces. The parent gives this process's user a number in the new one before `build`."""
+        """Leave the machine's namespaces. The parent then maps this process's user into the new namespace, before `build`."""
         kernel.unshare(kernel.NEW_USER | kernel.NEW_MOUNTS | kernel.NEW_IPC)
         kernel.mount("none", "/", flags=kernel.RECURSIVE | kernel.PRIVATE)
 
     def build(self) -> int:
-        """Make the box's mounts, with a new layer. Return the number of the open file by which others enter them."""
+        """Make the box's mounts, with a new layer. Return the number of the open file by which processes enter them."""
         if self._outside < 0:
             self._check_processes()
             self._networks: Mapping[BoxSide, LoopbackNetwork] = {"agent": LoopbackNetwork(), "servers": LoopbackNetwork()}
@@ -114,6 +114,8 @@ class Inside:
         return self._namespace
 
     def _mount_all(self) -> None:
+        """Mount the folders of the plan in new namespaces: one for the agent, and one in which this program also sees
+        `places`."""
         plan = self._plan
         kernel.unshare(kernel.NEW_MOUNTS)
         kernel.bind(plan.layers, plan.layers)
@@ -130,7 +132,7 @@ class Inside:
             path.mkdir(parents=True, exist_ok=True)
             kernel.mount("tmpfs", path, "tmpfs", kernel.NO_SETUID | kernel.NO_DEVICES, f"mode={mode}")
         for path in plan.shown:
-            self._show(sources[path], path)
+            self._mount_visible(sources[path], path)
         for number, path in enumerate(plan.roots):
             path.mkdir(parents=True, exist_ok=True)
             _overlay(sources[path], path, self._upper / f"upper{number}", self._upper / f"work{number}")
@@ -141,13 +143,13 @@ class Inside:
             lower = sources.get(path) or self._open(self._new_folder("empty"))
             _overlay(lower, path, self._new_folder(f"kept{number}"), self._new_folder(f"work{number}"))
         self._sources = sources
-        self._show(sources[plan.gateway], plan.gateway)
-        self._put_files()
+        self._mount_visible(sources[plan.gateway], plan.gateway)
+        self._replace_files()
         self._cover_sockets()
         for path, place in plan.sockets:
-            self._show(f"{sources[plan.gateway]}/{place.relative_to(plan.gateway)}", path)
+            self._mount_visible(f"{sources[plan.gateway]}/{place.relative_to(plan.gateway)}", path)
         for path in plan.places:
-            self._show(sources[path], path)
+            self._mount_visible(sources[path], path)
         ours = os.open("/proc/self/ns/mnt", os.O_RDONLY)
         kernel.unshare(kernel.NEW_MOUNTS)
         for path in plan.places:
@@ -155,47 +157,48 @@ class Inside:
         self._namespace = os.open("/proc/self/ns/mnt", os.O_RDONLY)
         kernel.enter(ours)
         os.close(ours)
-        self._new = set(self._strays())
+        self._new = set(self._files_in_hidden())
 
     def networks(self) -> Mapping[BoxSide, int]:
-        """Return the numbers of the open files by which others enter the networks."""
+        """Return the numbers of the open files by which processes enter the networks."""
         return {side: network.namespace for side, network in self._networks.items()}
 
     def open_sockets(self, side: BoxSide, places: Sequence[SocketPlace]) -> None:
-        """Send sockets in a network through the channel."""
-        made = self._networks[side].sockets(places)
-        socket.send_fds(self._channel, [b"\0"], [each.fileno() for each in made])
-        for each in made:
-            each.close()
+        """Send open sockets of a network through the channel."""
+        sockets = self._networks[side].sockets(places)
+        socket.send_fds(self._channel, [b"\0"], [opened.fileno() for opened in sockets])
+        for opened in sockets:
+            opened.close()
 
     def _cover_sockets(self) -> None:
+        """Hide the machine's sockets from the box."""
         for path in _sockets():
             with suppress(OSError):
                 if not path.is_relative_to(self._plan.gateway) and path.is_socket():
                     kernel.bind("/dev/null", path)
 
-    def adopt(self, store: PathStore) -> int:
-        """Take over a store whose first state is made. Return its number."""
+    def take_store(self, store: PathStore) -> int:
+        """Take over a store whose first state was made. Return its number."""
         store.enter_box()
         self._stores.append(store)
         self._fresh.add(number := len(self._stores) - 1)
         return number
 
-    def renew(self) -> int:
-        """Have all as it was at first, but for the stores, which are reset by themselves. Nothing may run in the box.
+    def reset_files(self) -> int:
+        """Reset all files except the stores, which are reset by themselves. No process may run in the box.
 
         Returns:
-            The number of the open file by which others enter it.
+            The number of the open file by which processes enter the box.
         """
         self._begun.clear()
-        if any(self._changed_places(frozenset())) or set(self._strays()) != self._new:
+        if any(self._changed_places(frozenset())) or set(self._files_in_hidden()) != self._new:
             self.build()
         return self._namespace
 
     def call(self, store: int, method: str, *arguments: Any) -> Any:
-        """Call a method of a store. A function that it returns is kept, and its number is returned."""
+        """Call a method of a store. If it returns a function, keep that and return its number."""
         if method == "reset" and store in self._fresh:
-            self._clear(self._stores[store].place)
+            self._clear_store(self._stores[store].place)
             self._fresh.discard(store)
         result = getattr(self._stores[store], method)(*arguments)
         if not callable(result):
@@ -204,71 +207,73 @@ class Inside:
         return number
 
     def end(self, number: int) -> Any:
-        """Call a function that is kept, for the last time."""
+        """Call a kept function, and forget it."""
         return self._begun.pop(number)()
 
     def write(self, path: Path, content: bytes) -> None:
-        """Write the agent's copy of a config, at the place of the owner's."""
+        """Write the agent's copy of a config at the path of the owner's config."""
         half = path.with_name(f"{path.name}.half")
         half.write_bytes(content)
         half.chmod(stat.S_IMODE(path.stat().st_mode))
         half.replace(path)
 
     def paths_written(self) -> dict[str, str]:
-        """Return the paths outside of the stores at which something was written or removed, each with whose file it is in which
-        an agent keeps what it knows; "" if it is no such file. Journals of a database are not named beside it."""
-        return {str(path): whose_memory(path) for path in sorted(dict(islice(self._changed_places(), MOST_TOLD)))}
+        """Return the paths outside the stores that were written or removed, each with the framework that keeps the agent's
+        memory there; "" if no known framework does. A database's journals are not listed."""
+        return {str(path): memory_owner(path) for path in sorted(dict(islice(self._changed_places(), MOST_TOLD)))}
 
     def files_written(self) -> list[WrittenFile]:
-        """Return what was written or removed outside of the stores, with what it held and holds."""
-        return [written_file(*each) for each in sorted(dict(islice(self._changed_places(), MOST_TOLD)).items())]
+        """Return the files outside the stores that were written or removed, with their digests before and after."""
+        return [written_file(*place) for place in sorted(dict(islice(self._changed_places(), MOST_TOLD)).items())]
 
     def form(self, path: Path) -> FileForm:
-        """Return what is known of a file by its form."""
-        return form_of(path)
+        """Return what the format of a file says about it."""
+        return file_form(path)
 
-    def forget(self) -> None:
-        """Have the files in which an agent keeps what it knows as they were at first."""
+    def reset_memory(self) -> None:
+        """Reset the files in which frameworks keep the agent's memory."""
         for path, lower in list(self._changed_places()):
-            if whose_memory(path):
+            if memory_owner(path):
                 for end in BESIDE:
-                    was, now = lower.with_name(f"{lower.name}{end}"), path.with_name(f"{path.name}{end}")
-                    now.unlink(missing_ok=True)
-                    if was.is_file():
-                        shutil.copy2(was, now)
+                    original, current = lower.with_name(f"{lower.name}{end}"), path.with_name(f"{path.name}{end}")
+                    current.unlink(missing_ok=True)
+                    if original.is_file():
+                        shutil.copy2(original, current)
 
     def _changed_places(self, left_out: frozenset[str] = NOT_TOLD) -> Iterator[tuple[Path, Path]]:
-        """Yield the paths outside of the stores at which something was written or removed, each with the owner's. A database
-        stands for its journals, and can come more than once. Folders of the names `left_out` are passed over."""
+        """Yield the paths outside the stores that were written or removed, each with the owner's path. A journal counts as
+        its database, which can be yielded more than once. Folders named `left_out` are skipped."""
         for number, root in enumerate(self._plan.roots):
             for path, upper, item in _items(self._upper / f"upper{number}", root, self._plan.stores, left_out):
                 lower = Path(self._sources[root], path.relative_to(root))
-                if not _same(upper, item, lower):
-                    of = _database_of(path)
-                    yield of, lower.with_name(of.name)
+                if not _has_owners_content(upper, item, lower):
+                    database = _database_of(path)
+                    yield database, lower.with_name(database.name)
 
     @property
     def _upper(self) -> Path:
+        """The folder of the current layer."""
         return Path(self._layers, str(self._layer))
 
     def _new_folder(self, name: str) -> Path:
-        """Return a folder beside the layers."""
-        (made := Path(self._layers, name)).mkdir(exist_ok=True)
-        return made
+        """Make a folder next to the layers, and return it."""
+        (folder := Path(self._layers, name)).mkdir(exist_ok=True)
+        return folder
 
     def _close(self) -> None:
+        """Close the files of the current mounts."""
         for opened in (*self._opened, self._namespace):
             if opened >= 0:
                 os.close(opened)
         self._opened, self._namespace = [], -1
 
     def _open(self, path: Path) -> str:
-        """Return a name of a file or folder by which it is reached although something is mounted over it."""
+        """Return a name by which a file or folder is reached even if another is mounted over it."""
         self._opened.append(os.open(path, os.O_PATH | os.O_CLOEXEC))
         return f"/proc/self/fd/{self._opened[-1]}"
 
-    def _show(self, source: str, path: Path) -> None:
-        """Mount a file or folder at its own place, where it may not be seen any more."""
+    def _mount_visible(self, source: str, path: Path) -> None:
+        """Mount a file or folder at its own path, where another mount may hide it."""
         if not Path(source).is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
             if not path.exists():
@@ -277,25 +282,26 @@ class Inside:
             path.mkdir(parents=True)
         kernel.bind(source, path)
 
-    def _put_files(self) -> None:
-        """Have files of ours in the place of the machine's, read-only. Their paths can be those of links."""
+    def _replace_files(self) -> None:
+        """Replace files of the machine by the plan's files, read-only. Their paths may be links."""
         for number, (path, content) in enumerate(self._plan.files):
             (ours := self._new_folder("files") / str(number)).write_bytes(content)
             if (place := path.resolve()).exists() or any(map(place.is_relative_to, self._plan.hidden)):
-                self._show(str(ours), place)
+                self._mount_visible(str(ours), place)
                 kernel.set_read_only(place, wanted=True)
 
-    def _strays(self) -> Iterator[str]:
-        """Yield what stands in the hidden folders."""
+    def _files_in_hidden(self) -> Iterator[str]:
+        """Yield the files and folders in the hidden folders."""
         for path in self._plan.hidden:
             device = path.stat().st_dev
             for parent, folders, files in os.walk(path):
                 yield from (f"{parent}/{name}" for name in (*folders, *files))
                 folders[:] = [name for name in folders if os.lstat(f"{parent}/{name}").st_dev == device]
 
-    def _clear(self, place: Path) -> None:
-        """Remove a store's content from the box, so that all of it is written anew and nothing of it is the owner's: who opened
-        such a file to read it would not see what others write, and no such folder could be renamed."""
+    def _clear_store(self, place: Path) -> None:
+        """Remove a store's content from the box, so that all of it is written anew, and no file is the owner's in a lower
+        layer. A process that opened such a file for reading would not see later writes, and such a folder could not be
+        renamed."""
         root = next(root for root in self._plan.roots if place.is_relative_to(root))
         above = place if place == root else place.parent
         if above.stat().st_dev != root.stat().st_dev or root.stat().st_dev == Path(self._sources[root]).stat().st_dev:
@@ -304,7 +310,7 @@ class Inside:
             remove_tree(path)
 
     def _check_processes(self) -> None:
-        """Raise OSError if no process of the box could have its own list of processes."""
+        """Raise OSError if a process of the box could not have its own process list."""
         child = os.fork()
         if child:
             if number := os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
@@ -325,7 +331,7 @@ class Inside:
 
 
 def _overlay(lower: str, path: Path, upper: Path, work: Path) -> None:
-    """Mount a copy of a folder: what is written there lies in `upper`."""
+    """Mount a copy of a folder; what is written there is in `upper`."""
     for folder in (upper, work):
         folder.mkdir(exist_ok=True)
     upper.chmod(stat.S_IMODE(Path(lower).stat().st_mode))
@@ -336,27 +342,28 @@ def _overlay(lower: str, path: Path, upper: Path, work: Path) -> None:
 def _items(
     layer: Path, root: Path, stores: tuple[Path, ...], left_out: frozenset[str]
 ) -> Iterator[tuple[Path, Path, os.stat_result]]:
-    """Yield what a layer has outside of the stores and of folders with the names `left_out`: its path in the box, and in the
-    layer. Of folders only what they hold."""
-    left = {Path(f"{store}{end}") for store in stores for end in BESIDE}
+    """Yield the files in a layer, outside the stores and outside folders named `left_out`: the path in the box, the path in
+    the layer, and its status."""
+    store_files = {Path(f"{store}{end}") for store in stores for end in BESIDE}
     for parent, folders, files in os.walk(layer):
-        at = root / os.path.relpath(parent, layer)
-        folders[:] = [name for name in folders if at / name not in left and name not in left_out]
+        folder_in_box = root / os.path.relpath(parent, layer)
+        folders[:] = [name for name in folders if folder_in_box / name not in store_files and name not in left_out]
         links = [name for name in folders if Path(parent, name).is_symlink()]
         for name in (*links, *files):
-            if at / name not in left:
-                yield at / name, Path(parent, name), Path(parent, name).lstat()
+            if folder_in_box / name not in store_files:
+                yield folder_in_box / name, Path(parent, name), Path(parent, name).lstat()
 
 
 def _database_of(path: Path) -> Path:
-    """Return the file of which a file is a journal, if it is there; else the file itself."""
+    """Return the database of which a file is the journal, if it exists; else the file itself."""
     end = next((end for end in BESIDE if end and path.name.endswith(end)), "")
     database = path.with_name(path.name.removesuffix(end))
     return database if end and database.is_file() else path
 
 
-def _same(upper: Path, item: os.stat_result, lower: Path) -> bool:
-    """Return whether a file in a layer was opened to be written, and holds what the owner's holds."""
+def _has_owners_content(upper: Path, item: os.stat_result, lower: Path) -> bool:
+    """Return whether a regular file in a layer has the content of the owner's file: it was opened for writing, and not
+    changed."""
     with suppress(OSError):
         regular = stat.S_ISREG(item.st_mode) and stat.S_ISREG(lower.lstat().st_mode)
         return regular and item.st_size <= MOST_COMPARED and filecmp.cmp(upper, lower, shallow=False)
@@ -364,7 +371,7 @@ def _same(upper: Path, item: os.stat_result, lower: Path) -> bool:
 
 
 def _sockets() -> Iterator[Path]:
-    """Yield the paths of all sockets of the machine."""
+    """Yield the paths of all Unix sockets of the machine."""
     for line in Path("/proc/net/unix").read_text(encoding="utf-8", errors="surrogateescape").splitlines()[1:]:
         path = line.split(maxsplit=7)[7:]
         if path and path[0].startswith("/"):
@@ -372,9 +379,10 @@ def _sockets() -> Iterator[Path]:
 
 
 def main() -> None:
-    requests, answers = os.fdopen(0, "rb"), os.fdopen(os.dup(1), "wb")
+    """Answer the requests of the parent process."""
+    requests, results = os.fdopen(0, "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    inside = Inside(pickle.load(requests), socket.socket(fileno=int(sys.argv[1])))
+    inside = BoxProgram(pickle.load(requests), socket.socket(fileno=int(sys.argv[1])))
     while True:
         try:
             name, *arguments = pickle.load(requests)
@@ -384,8 +392,8 @@ def main() -> None:
             result = True, getattr(inside, name)(*arguments)
         except Exception as error:
             result = False, error
-        pickle.dump(result, answers)
-        answers.flush()
+        pickle.dump(result, results)
+        results.flush()
 
 
 if __name__ == "__main__":

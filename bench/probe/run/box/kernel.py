@@ -1,4 +1,4 @@
-"""The calls of Linux that make namespaces and mounts, which Python has no functions for before 3.12, or none at all."""
+"""Linux system calls for namespaces and mounts, for which Python has no functions before 3.12, or none at all."""
 
 from __future__ import annotations
 
@@ -16,41 +16,42 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def unshare(kinds: int) -> None:
-    """Leave namespaces of these kinds for new ones. Raises OSError."""
+    """Move this process into new namespaces of these kinds. Raises OSError."""
     _check(_libc.unshare(kinds), "unshare")
 
 
 def enter(namespace: int) -> None:
-    """Enter a namespace by an open file of it. Raises OSError."""
+    """Enter a namespace, given an open file of it. Raises OSError."""
     _check(_libc.setns(namespace, 0), "setns")
 
 
 def mount(source: str, target: Path | str, kind: str = "", flags: int = 0, options: str = "") -> None:
-    """Mount a file system. Raises OSError, which names the target."""
+    """Mount a file system. Raises OSError with the target's path."""
     words = [os.fsencode(word) or None for word in (source, str(target), kind)]
-    done = _libc.mount(*words, ctypes.c_ulong(flags), os.fsencode(options) or None)
-    _check(done, f"mount of {kind or 'a folder'} at {target}")
+    result = _libc.mount(*words, ctypes.c_ulong(flags), os.fsencode(options) or None)
+    _check(result, f"mount of {kind or 'a folder'} at {target}")
 
 
 def bind(source: Path | str, target: Path | str) -> None:
-    """Show a file or folder at another place too. Raises OSError."""
+    """Mount a file or folder at a second path. Raises OSError."""
     mount(str(source), target, flags=BIND)
 
 
 def unmount(path: Path | str) -> None:
-    """Take away what is mounted at a place. Raises OSError."""
+    """Unmount the file system at a path. Raises OSError."""
     _check(_libc.umount2(os.fsencode(str(path)), _DETACH), f"umount of {path}")
 
 
 def set_read_only(path: Path | str, *, wanted: bool, recursive: bool = False) -> None:
-    """Make a mount read-only, or writable again. `recursive`: with all mounts below it. Raises OSError."""
+    """Make a mount read-only, or writable. `recursive`: all mounts below it too. Raises OSError."""
     attributes = _Attributes(READ_ONLY if wanted else 0, 0 if wanted else READ_ONLY, 0, 0)
     flags, place = _AT_RECURSIVE if recursive else 0, os.fsencode(str(path))
-    done = _libc.syscall(_MOUNT_SETATTR, _AT_FDCWD, place, flags, ctypes.byref(attributes), ctypes.sizeof(attributes))
-    _check(done, f"mount_setattr at {path}")
+    result = _libc.syscall(_MOUNT_SETATTR, _AT_FDCWD, place, flags, ctypes.byref(attributes), ctypes.sizeof(attributes))
+    _check(result, f"mount_setattr at {path}")
 
 
-def _check(done: int, what: str) -> None:
-    if done < 0:
+def _check(result: int, call: str) -> None:
+    """Raise OSError if a system call failed."""
+    if result < 0:
         number = ctypes.get_errno()
-        raise OSError(number, f"{os.strerror(number)} ({what})")
+        raise OSError(number, f"{os.strerror(number)} ({call})")

@@ -1,4 +1,5 @@
-"""Programs that load what they start from a registry: a server that one of them starts is started once before the first run."""
+"""Programs such as npx that load a server from a registry before they start it: each such server is started once before the
+first run."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ HELLO = {
 
 
 def loader_of(words: Sequence[str]) -> str:
-    """Return the program of a command that loads what it starts, such as `npx`; "" if it is another program."""
+    """Return the program of a command if it loads what it starts, such as `npx`; else ""."""
     name = Path(words[0]).name if words else ""
     return name if name in LOADERS else ""
 
@@ -36,25 +37,25 @@ def loader_of(words: Sequence[str]) -> str:
 async def load_server(
     name: str, words: Sequence[str], folder: Path, variables: Mapping[str, str], namespaces: Sequence[int]
 ) -> None:
-    """Start an MCP server over stdio once in a box, and end it when it has answered.
+    """Start an MCP server over stdio once in a box, and end it once it has answered.
 
     Args:
-        name: The server's.
-        words: The command that starts it, its program as a path.
-        folder: Where it is started.
-        variables: Its variables.
+        name: The server's name.
+        words: The command that starts it; its program is a path.
+        folder: The working folder.
+        variables: The server's variables.
         namespaces: Open files of the box's namespaces.
 
     Raises:
-        ConfigError: It does not answer.
+        ConfigError: The server does not answer.
     """
     reads, hello = os.pipe()  # it stays open until the answer is there: at its end a server may end without one
     process: AgentProcess | None = None
     try:
         os.write(hello, json.dumps(HELLO).encode() + b"\n")
         process = AgentProcess(words, folder, variables, LARGEST, reads=reads, namespaces=namespaces)
-        until, answers = monotonic() + LONGEST, process.on_stdout
-        while "\n" not in answers.text and not process.ended.done() and monotonic() < until:  # noqa: ASYNC110  nobody tells
+        deadline, printed_answer = monotonic() + LONGEST, process.on_stdout
+        while "\n" not in printed_answer.text and not process.ended.done() and monotonic() < deadline:  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(LOOK_AGAIN)
         how = "ended before it answered" if process.ended.done() else f"did not answer within {LONGEST:g} s"
     finally:
@@ -62,7 +63,7 @@ async def load_server(
             await process.close()
         for opened in (reads, hello):
             os.close(opened)
-    if "\n" not in answers.text:
+    if "\n" not in printed_answer.text:
         printed = one_line(process.output.last_line or "nothing", 200)
         raise ConfigError(
             f"the MCP server {name} {how}, when it was started once so that {Path(words[0]).name} loads it; see its command, "

@@ -1,7 +1,8 @@
-"""A network with nothing but loopback, to which each address leads: what is sent to any address arrives in the network itself.
+"""A network with only a loopback interface, to which all addresses are routed: a packet to any address arrives in the network
+itself.
 
-No packet leaves it, since it has no other interface. The probe answers from outside on sockets that are made here: a socket
-stays in the network in which it was made, whoever holds it.
+No packet leaves the network, since it has no other interface. The probe answers on sockets that are opened in the network: a
+socket belongs to the network in which it was opened, even if a process outside uses it.
 """
 
 from __future__ import annotations
@@ -51,31 +52,32 @@ _REFUSALS = (
     (0x06, 0, 0, 0xFFFF),  # taken
     (0x06, 0, 0, 0),  # left out
 )
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 class LoopbackNetwork:
-    """A network that is made when this is, in the user namespace of the calling process. Raises OSError.
+    """A new network in the user namespace of the calling process. Raises OSError.
 
-    namespace   an open file of it, by which processes enter it
+    namespace   an open file by which processes enter it
     """
 
     def __init__(self) -> None:
-        self.namespace = _in_a_thread(_make_network)
+        self.namespace = _in_new_thread(_make_network)
 
     def sockets(self, places: Sequence[SocketPlace]) -> list[socket.socket]:
-        """Return sockets in this network. Raises OSError."""
+        """Return open sockets in this network. Raises OSError."""
 
         def sockets() -> list[socket.socket]:
             kernel.enter(self.namespace)
-            return [_socket(*place) for place in places]
+            return [_open_socket(*place) for place in places]
 
-        return _in_a_thread(sockets)
+        return _in_new_thread(sockets)
 
 
-def _in_a_thread(work: Callable[[], Made]) -> Made:
-    """Return what a function returns in a thread that ends with it: a thread can change its network, and no other notices."""
-    results, errors = list[Made](), list[Exception]()
+def _in_new_thread(work: Callable[[], Result]) -> Result:
+    """Return what a function returns in a new thread: a thread can change its own network without changing the network of
+    the others."""
+    results, errors = list[Result](), list[Exception]()
 
     def run() -> None:
         try:
@@ -93,55 +95,58 @@ def _in_a_thread(work: Callable[[], Made]) -> Made:
 
 
 def _make_network() -> int:
+    """Make a network with a loopback interface that receives all packets. Return an open file of it."""
     kernel.unshare(kernel.NEW_NETWORK)
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as link:  # 0: routes and links
         index = socket.if_nametoindex("lo")
-        _ask(link, _NEW_LINK, _ACKNOWLEDGED, struct.pack("=BxHiII", 0, 0, index, _UP, _UP))
+        _configure(link, _NEW_LINK, _ACKNOWLEDGED, struct.pack("=BxHiII", 0, 0, index, _UP, _UP))
         for family in (socket.AF_INET, socket.AF_INET6):
             table = (family, 0, 0, 0, _LOCAL_TABLE, _AT_BOOT, _ON_THIS_HOST, _IS_LOCAL, 0)
             try:
-                _ask(link, _NEW_ROUTE, _CREATED, struct.pack("=8BI", *table) + struct.pack("=HHi", 8, _OUT_BY, index))
+                _configure(link, _NEW_ROUTE, _CREATED, struct.pack("=8BI", *table) + struct.pack("=HHi", 8, _OUT_BY, index))
             except OSError:
                 if family == socket.AF_INET:  # a kernel can be without IPv6
                     raise
     return os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
 
-def _ask(link: socket.socket, kind: int, flags: int, body: bytes) -> None:
-    """Have the kernel do what a message of netlink says. Raises OSError."""
+def _configure(link: socket.socket, kind: int, flags: int, body: bytes) -> None:
+    """Send a netlink message to the kernel. Raises OSError if the kernel refuses it."""
     link.send(struct.pack("=IHHII", 16 + len(body), kind, flags, 1, 0) + body)
     (number,) = struct.unpack_from("=i", link.recv(4096), 16)
     if number:
         raise OSError(-number, f"{os.strerror(-number)} (loopback in the box)")
 
 
-def _socket(kind: SocketKind, address: str, port: int) -> socket.socket:
+def _open_socket(kind: SocketKind, address: str, port: int) -> socket.socket:
+    """Return a socket of this kind. Raises OSError."""
     if kind == "refusals":
-        made = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(_ALL_PACKETS))
+        opened = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(_ALL_PACKETS))
         lines = b"".join(struct.pack("=HBBI", *line) for line in _REFUSALS)
-        _set_filter(made, lines, len(_REFUSALS))
-        made.bind(("lo", _ALL_PACKETS))
-        return made
+        _set_filter(opened, lines, len(_REFUSALS))
+        opened.bind(("lo", _ALL_PACKETS))
+        return opened
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_DGRAM if kind == "datagrams" else socket.SOCK_STREAM)
+    opened = socket.socket(family, socket.SOCK_DGRAM if kind == "datagrams" else socket.SOCK_STREAM)
     try:
         if kind != "caller":
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
-                made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            made.bind((address, port))
+                opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            opened.bind((address, port))
         if kind == "listener":
-            made.listen(WAITING)
+            opened.listen(WAITING)
         elif kind == "datagrams":
-            made.setsockopt(socket.IPPROTO_IP, _ADDRESSES_OF_DATAGRAMS, 1)
+            opened.setsockopt(socket.IPPROTO_IP, _ADDRESSES_OF_DATAGRAMS, 1)
     except OSError as error:
-        made.close()
+        opened.close()
         raise OSError(error.errno or errno.EIO, f"{error.strerror} (port {port} of {address} in the box)") from error
-    return made
+    return opened
 
 
-def _set_filter(made: socket.socket, lines: bytes, count: int) -> None:
+def _set_filter(opened: socket.socket, lines: bytes, count: int) -> None:
+    """Attach a packet filter to a socket."""
     import ctypes  # noqa: PLC0415  as `kernel` does
 
-    held = ctypes.create_string_buffer(lines)
-    made.setsockopt(socket.SOL_SOCKET, _ATTACH_FILTER, struct.pack("@HP", count, ctypes.addressof(held)))
+    program = ctypes.create_string_buffer(lines)
+    opened.setsockopt(socket.SOL_SOCKET, _ATTACH_FILTER, struct.pack("@HP", count, ctypes.addressof(program)))

@@ -1,4 +1,5 @@
-"""The refusals in a closed network: packets that say that nobody listens at an address and port, and what an owner can do."""
+"""Refused connections in a closed network: the packets that say that no program listens at an address and port, and advice
+for the owner."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ DATABASES = {3306: "MySQL", 5432: "PostgreSQL", 6379: "Redis", 9092: "Kafka", 27
 
 
 def advice(name: str, port: int) -> str:
-    """Return what to write into `probe.toml` for something that was refused."""
+    """Return what the owner can write into `probe.toml` about a refused connection."""
     place, web = f"{name}:{port}" if ":" not in name else f"[{name}]:{port}", port in (80, 443)
     if port == 5432:
         return f'if it is a store, name it: [[store]] postgres = "postgresql://{place}/DATABASE"'
@@ -33,21 +34,21 @@ def advice(name: str, port: int) -> str:
     return f'if it is a service: [[service]] name = "NAME", url = "http://{place}"; if it is none: remote = ["{place}"]'
 
 
-def refused_by(packet: bytes) -> tuple[str, int] | None:
-    """Return the address and the port of which a packet says that nobody listens there; None if it says nothing of this."""
+def refused_address(packet: bytes) -> tuple[str, int] | None:
+    """Return the address and port that a packet reports as refused; None if it reports none."""
     protocol, source, _, content = _content_of(packet)
     if protocol == _TCP and len(content) >= 20:
         port, _, sequence, _, _, flags = struct.unpack_from("!HHIIBB", content)
         return (source, port) if flags & _REFUSES == _REFUSES and not sequence else None
     if (protocol, *content[:2]) in (_NO_PORT, _NO_PORT6):
-        protocol, _, asked, content = _content_of(content[8:])
+        protocol, _, destination, content = _content_of(content[8:])
         if protocol == _UDP and len(content) >= 4:
-            return asked, struct.unpack_from("!H", content, 2)[0]
+            return destination, struct.unpack_from("!H", content, 2)[0]
     return None
 
 
 def _content_of(packet: bytes) -> tuple[int, str, str, bytes]:
-    """Return a packet's protocol, its source and destination, and what it holds; protocol 0 for what is none."""
+    """Return a packet's protocol, source, destination and content; protocol 0 if it is no IP packet."""
     version, length = packet[0] >> 4 if packet else 0, len(packet)
     if version == 4 and length >= 20:
         size = (packet[0] & 15) * 4

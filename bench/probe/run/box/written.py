@@ -1,4 +1,4 @@
-"""A file that was written in a box, as the program that holds the box tells its parent."""
+"""A file that was written in a box, as the program in the box reports it to its parent."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ LARGEST = 2**26
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """A file that was written or removed in the box; a database stands for its journals.
+    """A file that was written or removed in the box; a journal counts as its database.
 
-    path         where it stands
-    first, now   what it held at first and what it holds now, as a digest; None where it is absent
+    path         its path
+    first, now   the digests of its content before and after; None if it does not exist
     """
 
     path: Path
@@ -28,15 +28,15 @@ class WrittenFile:
 
 
 def written_file(path: Path, lower: Path) -> WrittenFile:
-    """Return what a file holds. `lower` is where the owner's lies."""
+    """Return the digests of a file. `lower` is the owner's file."""
     return WrittenFile(path, _digest_of(lower), _digest_of(path))
 
 
 def _digest_of(path: Path) -> str | None:
-    """Return the digest of what a file holds, with what its database's journal holds; of a large file its size and time."""
+    """Return the digest of a file's content and of its database's journal; of a large file its size and time."""
     digests = list[str]()
-    for each in (path, path.with_name(f"{path.name}-wal")):
-        with suppress(OSError), opened(each) as file:
+    for content_path in (path, path.with_name(f"{path.name}-wal")):
+        with suppress(OSError), opened(content_path) as file:
             item = os.fstat(file.fileno())
             if item.st_size:
                 digests.append(digest_of_file(file) if item.st_size <= LARGEST else f"{item.st_size} {item.st_mtime_ns}")

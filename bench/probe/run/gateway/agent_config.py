@@ -45,25 +45,30 @@ TextSpan = tuple[int, int]
 
 
 def read_config(path: Path, variable: str = "") -> McpConfig:
-    """Return what a config of an agent says of its MCP servers. `${NAME}` stays as it stands.
+    """Return the MCP servers in an agent's config. `${NAME}` is not replaced.
 
     Raises:
         ConfigError: The file cannot be read, is no JSON, or names no servers.
     """
-    document = _Document(path)
+    document = _ConfigDocument(path)
     return McpConfig(path, tuple(document.server(name, span) for name, span in document.servers().items()), variable)
 
 
 def rewrite(config: McpConfig, words: Callable[[McpServer], CommandWords], urls: Mapping[str, str]) -> bytes:
-    """Return the agent's copy of a config. `words` starts a server in place of its command; `urls` has the new URLs by name.
+    """Return the agent's copy of a config, in which the gateway replaces the servers.
+
+    Args:
+        config: The config.
+        words: Returns the command that replaces a server's command.
+        urls: The new URLs by the names of the servers.
 
     Raises:
         ConfigError: The file cannot be read any more.
     """
-    document = _Document(config.path)
+    document = _ConfigDocument(config.path)
     changes: list[tuple[TextSpan, str]] = []
     for name, span in document.servers().items():
-        server, places = document.server(name, span), document.places(span)
+        server, places = document.server(name, span), document.value_spans(span)
         if not server.command:
             changes += [(places[key], json.dumps(urls[name])) for key in URLS if key in places and name in urls]
             continue
@@ -82,12 +87,13 @@ def rewrite(config: McpConfig, words: Callable[[McpServer], CommandWords], urls:
 
 
 def expand(text: str, environment: Mapping[str, str]) -> str:
-    """Return a text with `${NAME}`, `${env:NAME}` and `${NAME:-default}` replaced, as agents do. Unknown names stay."""
+    """Return a text with `${NAME}`, `${env:NAME}` and `${NAME:-default}` replaced, as agents do. Unknown names are not
+    replaced."""
     return _VARIABLE.sub(lambda match: environment.get(match[1], match[0] if match[2] is None else match[2]), text)
 
 
-class _Document:
-    """A config with the places of its values. Raises ConfigError if it cannot be read."""
+class _ConfigDocument:
+    """The text of a config, with the positions of its values. Raises ConfigError if it cannot be read."""
 
     def __init__(self, path: Path):
         self.path, self.is_toml = path, path.suffix == ".toml"
@@ -106,11 +112,12 @@ class _Document:
         except (ValueError, RecursionError) as error:
             raise self.refusal(f"it is no {'TOML' if self.is_toml else 'JSON'} ({error}); correct it there") from error
 
-    def refusal(self, what: str) -> ConfigError:
-        return ConfigError(f"{self.path}: {what}")
+    def refusal(self, problem: str) -> ConfigError:
+        """Return the error for a problem in this file."""
+        return ConfigError(f"{self.path}: {problem}")
 
     def _of_yaml(self) -> Any:
-        """Return what the file holds. An alias is refused, since a few of them can hold a value a million times."""
+        """Return the content of a YAML file. An alias is refused, since a few of them can expand a value a million times."""
         try:
             import yaml  # noqa: PLC0415  nothing else needs it
         except ImportError as error:
@@ -125,7 +132,7 @@ class _Document:
             raise self.refusal(f"it is no YAML ({one_line(str(error), 200)}); correct it there") from error
 
     def servers(self) -> dict[str, TextSpan]:
-        """Return where each server's entry stands, without those that are switched off or that the agent brings itself."""
+        """Return the position of each server's entry, without servers that are disabled or built into the agent."""
         for table in TABLES:
             span: TextSpan | None = (self._next(0), len(self._json))
             for key in table:
@@ -137,14 +144,15 @@ class _Document:
         raise self.refusal("it names no MCP servers; write them under 'mcpServers'")
 
     def _is_left_out(self, span: TextSpan) -> bool:
+        """Return whether an entry is disabled, or a server that is built into the agent."""
         values = {
             key: self._value(place) for key, place in self.members(span).items() if key in ("disabled", "enabled", "type")
         }
         return values.get("disabled") is True or values.get("enabled") is False or values.get("type") in ("builtin", "platform")
 
     def server(self, name: str, span: TextSpan) -> McpServer:
-        """Return a server as its entry has it."""
-        values = {key: self._value(place) for key, place in self.places(span).items()}
+        """Return the server that an entry describes."""
+        values = {key: self._value(place) for key, place in self.value_spans(span).items()}
         command, arguments = values.get("command"), values.get("args") or []
         if isinstance(command, list) and command:
             command, *begins = command
@@ -170,9 +178,9 @@ class _Document:
             raise self.refusal(f"the server '{name}' {SSE}")
         return McpServer(name, url=url, headers=headers)
 
-    def places(self, span: TextSpan) -> dict[str, TextSpan]:
-        """Return where a server's values stand, by the usual names. Zed has an object with the path, the arguments and the
-        variables as command."""
+    def value_spans(self, span: TextSpan) -> dict[str, TextSpan]:
+        """Return the positions of a server's values by their usual names. In Zed's config the command is an object with the
+        path, the arguments and the variables."""
         places = self.members(span)
         for names in (COMMANDS, ENVIRONMENTS):
             places |= next(({names[0]: places[name]} for name in names if name in places), {})
@@ -184,7 +192,8 @@ class _Document:
         return places
 
     def members(self, span: TextSpan) -> dict[str, TextSpan]:
-        """Return where the values of an object stand, or the objects of a list, by their `name`; {} for what is neither."""
+        """Return the positions of the members of an object, or of the objects in a list by their `name`; {} for another
+        value."""
         at, members = span[0], dict[str, TextSpan]()
         if (opens := self._json[at]) not in "{[":
             return {}
@@ -207,11 +216,12 @@ class _Document:
         return json.loads(self._json[slice(*span)])
 
     def _next(self, at: int) -> int:
+        """Return the position after the white space."""
         space = _SPACE.match(self._json, at)
         return space.end() if space else at
 
 
 def _without_comments(text: str) -> str:
-    """Return JSON with spaces in place of comments and trailing commas, so that every other character keeps its place."""
+    """Return JSON with spaces in place of comments and trailing commas, so that all other characters keep their positions."""
     text = _COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else re.sub(r"\S|\ufeff", " ", match[0]), text)
     return _COMMA.sub(lambda match: match[0] if match[0][0] == '"' else " ", text)

@@ -1,4 +1,4 @@
-"""The body of a message that passes the gateway. It is kept complete up to a bound, and it is parsed up to a smaller bound."""
+"""The body of an HTTP message that the gateway forwards. It is kept whole up to a bound, and parsed up to a smaller bound."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class BodyTooLarge(Exception):
 
 
 class Body:
-    """A body as it was received. `size` counts its bytes on the wire. `data` is its content without the framing of chunks."""
+    """A body as it was received. `size` is its bytes on the wire. `data` is its content without the framing of chunks."""
 
     def __init__(self, longest: int = LARGEST_PARSED) -> None:
         self._longest = longest
@@ -37,7 +37,7 @@ class Body:
         self._data, self._digest, self.size, self.length = bytearray(), hashlib.sha256(), 0, 0
 
     def add(self, raw: bytes, data: bytes) -> None:
-        """Raises TooLarge, or OSError if the disk is full."""
+        """Add bytes of the wire and the content in them. Raises BodyTooLarge, or OSError if the disk is full."""
         self.size += len(raw)
         if self.size > LARGEST:
             raise BodyTooLarge
@@ -52,25 +52,25 @@ class Body:
         """The content of the body; None if it is too long to be parsed."""
         return bytes(self._data) if self.length <= self._longest else None
 
-    def last(self, most: int) -> bytes:
-        """Return the last bytes of the content. For a long body, return the last bytes of its beginning."""
-        return bytes(self._data[-most:])
+    def last(self, count: int) -> bytes:
+        """Return the last bytes of the content; of a long body, the last bytes of the part that is kept."""
+        return bytes(self._data[-count:])
 
     def plain(self, encoding: str) -> bytes | None:
-        """Return the unpacked content of the body; None if it cannot be unpacked, or is too long."""
+        """Return the content without its Content-Encoding; None if it cannot be decoded, or is too long."""
         if self.data is None:
             return None
-        unpacking = Unpacking(encoding, self._longest)
-        plain = unpacking.add(self.data)
-        return plain if unpacking.is_whole else None
+        decoder = ContentDecoder(encoding, self._longest)
+        plain = decoder.add(self.data)
+        return plain if decoder.is_whole else None
 
     @property
     def digest(self) -> JsonValue:
-        """A text that stands for a body which is not parsed."""
+        """The length and digest that are recorded if the body is not parsed."""
         return {"bytes": self.length, "sha256": self._digest.hexdigest()}
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the bytes as they came."""
+        """Yield the bytes of the wire."""
         self._file.seek(0)
         while piece := self._file.read(IN_MEMORY):
             yield piece
@@ -79,39 +79,39 @@ class Body:
         self._file.close()
 
 
-class Unpacking:
-    """Unpacks a body while it arrives, a bounded part at a time, if its Content-Encoding is gzip or deflate.
+class ContentDecoder:
+    """Decodes a body while it arrives, a bounded part at a time, if its Content-Encoding is gzip or deflate.
 
-    is_packed    whether it is packed at all
-    is_readable  False as soon as what `add` returns is not the content
+    is_encoded   whether it has a Content-Encoding
+    is_readable  False as soon as `add` cannot return the content
     """
 
     def __init__(self, encoding: str, longest: int = LARGEST_PARSED):
         coding = encoding.strip().lower()
-        self.is_packed, bits = coding not in ("", "identity"), _ZLIB.get(coding)
-        self._unpacking, self._longest = zlib.decompressobj(bits) if bits else None, longest
-        self.is_readable = not self.is_packed or bits is not None
+        self.is_encoded, bits = coding not in ("", "identity"), _ZLIB.get(coding)
+        self._decompressor, self._longest = zlib.decompressobj(bits) if bits else None, longest
+        self.is_readable = not self.is_encoded or bits is not None
 
     def add(self, data: bytes) -> bytes:
-        """Return the content of these bytes; empty if it cannot be read."""
-        if not self._unpacking or not self.is_readable:
+        """Return the decoded content of these bytes; empty if it cannot be decoded."""
+        if not self._decompressor or not self.is_readable:
             return data if self.is_readable else b""
         try:
-            plain = self._unpacking.decompress(data, self._longest + 1)
-            self.is_readable = len(plain) <= self._longest and not self._unpacking.unconsumed_tail
+            plain = self._decompressor.decompress(data, self._longest + 1)
+            self.is_readable = len(plain) <= self._longest and not self._decompressor.unconsumed_tail
         except zlib.error:
             self.is_readable = False
         return plain if self.is_readable else b""
 
     @property
     def is_whole(self) -> bool:
-        """Whether the body was read completely."""
-        return self.is_readable and (self._unpacking is None or self._unpacking.eof)
+        """Whether the body was decoded to its end."""
+        return self.is_readable and (self._decompressor is None or self._decompressor.eof)
 
 
 def value_of(body: Body, content_type: str, encoding: str) -> JsonValue:
-    """Return the content of a body: JSON, the fields of a form, or a text. If it is none of these, return its length and
-    digest. An empty body is None."""
+    """Return the content of a body: JSON, the fields of a form, or a text; its length and digest if it is none of these;
+    None if it is empty."""
     if not body.length:
         return None
     plain = body.plain(encoding)
@@ -130,7 +130,8 @@ def value_of(body: Body, content_type: str, encoding: str) -> JsonValue:
 
 
 def fields_of(query: str) -> JsonValue:
-    """Return the fields of a query or a form: name -> value, or the list of its values. A query that is none is a text."""
+    """Return the fields of a query or a form: name -> value, or the list of its values. Text that is no query is returned
+    unchanged."""
     try:
         pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True, max_num_fields=MOST_FIELDS)
     except ValueError:
@@ -142,7 +143,7 @@ def fields_of(query: str) -> JsonValue:
 
 
 def json_of(text: bytes | str) -> JsonValue:
-    """Return the value of a JSON text; None if the text is not JSON, or has more values than any client sends."""
+    """Return the value of a JSON text; None if the text is no JSON, or has more values than the bound."""
     raw = text.encode() if isinstance(text, str) else text
     if excess_in(raw):
         return None

@@ -1,4 +1,5 @@
-"""How commands, configs and variables tell an agent of copies that stand at other paths or addresses than its owner's."""
+"""How the agent's command, configs and variables are changed so that they name the copies in place of the owner's files and
+addresses."""
 
 from __future__ import annotations
 
@@ -16,8 +17,14 @@ NOT_HANDED = (
 
 
 def with_copy(word: str, config: McpConfig, folder: Path, copy: Path) -> str:
-    """Return a word of the agent's command with the path of the copy in place of the config. The command starts in this
-    folder."""
+    """Return a word of the agent's command in which the path of the copy replaces the path of the config.
+
+    Args:
+        word: The word.
+        config: The config.
+        folder: The working folder of the command.
+        copy: The path of the copy.
+    """
     head, equals, path = word.rpartition("=")
     if path and normpath((folder / path).absolute()) == normpath(config.path.absolute()):
         return f"{head}{equals}{copy}"
@@ -25,8 +32,8 @@ def with_copy(word: str, config: McpConfig, folder: Path, copy: Path) -> str:
 
 
 def replacement(replaces: Mapping[str, str]) -> Callable[[str], str]:
-    """Return the function that replaces names of stores in a text. A name that is part of a longer name stays. A full stop ends
-    a name."""
+    """Return a function that replaces the names of stores in a text. A name within a longer name is not replaced. A full
+    stop ends a name."""
     names = {re.escape(name): name for name in sorted(replaces, key=len, reverse=True) if name}
     if not names:
         return lambda text: text

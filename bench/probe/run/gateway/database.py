@@ -1,9 +1,10 @@
-"""The door of a database: PostgreSQL's wire before the copy. A call is a transaction that writes, or a statement on its own.
+"""The door of a database: a proxy that speaks PostgreSQL's wire protocol before the copy. A call is a transaction that writes,
+or a single statement.
 
-What an agent sends reaches the copy as it was, and so does what the copy answers, but for the name of the owner's database,
-which becomes the copy's. A transaction's call is its COMMIT: it is passed on, held, refused or killed there, after its
-statements have passed. What a transaction reads are calls of their own. Messages are passed on to the next Sync, in the order
-in which the server would do them.
+Messages are forwarded unchanged in both directions, except that the name of the owner's database becomes the copy's. The
+call of a transaction is its COMMIT: there it is forwarded, held, refused or killed, after its statements were forwarded.
+Each read in a transaction is a call of its own. Messages are forwarded up to the next Sync, in the order in which the server
+would execute them.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from bench.probe.run.box.authority import POSTGRESQL, Authority
 from bench.probe.run.gateway.database_session import DatabaseSession
 from bench.probe.run.gateway.database_way import connect, offers_tls
 from bench.probe.run.gateway.door_kinds import DoorKind
-from bench.probe.run.gateway.gate import Desk, HeldAnswers
+from bench.probe.run.gateway.gate import DoorContext
+from bench.probe.run.gateway.held_answers import HeldAnswers
 from bench.probe.run.witness.postgres import PostgresStore
 from bench.probe.run.witness.store import DatabaseServer
 from bench.wire.access_guard import MOST_CONNECTIONS
-from bench.wire.postgres import MalformedMessage, StartPacket, made_start
+from bench.wire.postgres import MalformedMessage, StartPacket, encode_start
 
 LOOPBACK = "127.0.0.1"
 LONGEST_PATH = 107
@@ -36,16 +38,16 @@ UNENTERED = (
 
 
 class DatabaseDoor:
-    """Leads sessions with a server to the copies of its databases, and to nothing else on it.
+    """Connects sessions with a database server to the copies of its databases, and to no other database there.
 
-    server  where the server listens
-    stores  the copies there
-    desk    the objects that all doors share
-    hide    names whose values are in no output
-    authority  returns what ends TLS; None if nothing can
-    counts  whether the agent runs: what comes else, as from an owner's check, is no call
-    path    the socket at which the door listens; None if the server has none
-    silent  the calls that get no answer now
+    server     where the server listens
+    stores     the copies there
+    context    what all doors share
+    hide       names whose values appear in no output
+    authority  returns the authority that ends TLS; None if there is none
+    counts     whether statements are calls: they are not while no agent runs, as in an owner's check
+    path       the socket at which the door listens; None if the server has none
+    held_answers  the calls whose response is held back
     """
 
     _failed: Exception | None
@@ -54,22 +56,22 @@ class DatabaseDoor:
         self,
         server: DatabaseServer,
         stores: Sequence[PostgresStore],
-        desk: Desk,
+        context: DoorContext,
         hide: frozenset[str] = frozenset(),
         authority: Callable[[], Authority | None] = lambda: None,
     ):
-        self.server, self.stores, self.desk, self.hide, self._authority = server, stores, desk, hide, authority
+        self.server, self.stores, self.context, self.hide, self._authority = server, stores, context, hide, authority
         self._offers_tls: bool | None = None
         self.counts, self._failed = False, None
         self._sessions = dict[asyncio.Task[None], DatabaseSession]()
-        self.silent = HeldAnswers(desk.gate)
+        self.held_answers = HeldAnswers(context.gate)
         self.path: Path | None = None
         self._place = "", 0
 
     @asynccontextmanager
     async def open(self, path: Path, listening: socket.socket | None) -> AsyncIterator[None]:
-        """Listen as the server does: at a socket with this path, or by TCP on loopback if calls are to pass. Raises what a gate
-        has raised."""
+        """Listen as the server does: at a socket with this path, or by TCP on loopback if statements are calls. Raises an
+        exception that a gate has raised."""
         server = None
         if listening:
             server = await asyncio.start_unix_server(self.serve, sock=listening)
@@ -84,28 +86,29 @@ class DatabaseDoor:
                 server.close()
             await self.end()
 
-    def toward(self, text: str) -> str:
-        """Return a text in which the address of this door stands for that of a copy whose transactions are calls. Raises
-        ConfigError if no client could reach it there."""
-        for at_copy, at_door in self._addresses():
-            if at_copy in text and len(str(self.path or "")) > LONGEST_PATH:
+    def with_door_addresses(self, text: str) -> str:
+        """Return a text in which this door's address replaces the address of each copy whose transactions are calls. Raises
+        ConfigError if no client could connect there."""
+        for copy_address, door_address in self._addresses():
+            if copy_address in text and len(str(self.path or "")) > LONGEST_PATH:
                 raise ConfigError(f"no client of PostgreSQL takes a path as long as {self.path}; set TMPDIR to a shorter one")
-            text = text.replace(at_copy, at_door)
+            text = text.replace(copy_address, door_address)
         return text
 
-    def around(self, text: str) -> str:
-        """Return a text in which the copies' own addresses stand for those of this door."""
-        for at_copy, at_door in self._addresses():
-            text = text.replace(at_door, at_copy)
+    def with_copy_addresses(self, text: str) -> str:
+        """Return a text in which the copies' own addresses replace the addresses of this door."""
+        for copy_address, door_address in self._addresses():
+            text = text.replace(door_address, copy_address)
         return text
 
     def _addresses(self) -> Iterator[tuple[str, str]]:
+        """Yield the address of each copy, and the address at which this door listens for it."""
         for store in self.stores:
             if store.is_door and store.replaces:  # else the door stands where the owner's server does
                 yield store.address, store.dsn_at(*self._place)
 
     async def tls(self) -> SSLContext | None:
-        """Return what ends TLS here, if the server itself offers TLS; None if it offers none, or nothing ends TLS."""
+        """Return the TLS context of this door if the server offers TLS; None if it does not, or nothing can end TLS."""
         authority = None if self.server.socket else self._authority()
         if authority and self._offers_tls is None:
             try:
@@ -116,12 +119,13 @@ class DatabaseDoor:
         host = LOOPBACK if any(store.replaces for store in self.stores) else self.server.host
         return authority.context(host, POSTGRESQL) if authority and self._offers_tls else None
 
-    def notice(self, what: str, store: PostgresStore | None = None) -> None:
-        self.desk.gate().notice((store or self.stores[0]).name, what)
+    def notice(self, message: str, store: PostgresStore | None = None) -> None:
+        """Record something that belongs to no call."""
+        self.context.gate().notice((store or self.stores[0]).name, message)
 
     async def end(self, *, busy: bool = True) -> None:
-        """End all connections, as they end with the agent; the `busy` ones too, whose call is held. Raises what a gate has
-        raised."""
+        """Close the connections, since the agent has ended; if `busy`, also the connections whose call is held. Raises an
+        exception that a gate has raised."""
         self.counts = False
         ending = {
             task: session
@@ -131,21 +135,21 @@ class DatabaseDoor:
         for session in ending.values():
             session.leave(server=busy)
         if ending:
-            _, late = await asyncio.wait(ending, timeout=2 * self.desk.gate().patience)
-            for task in late:
+            _, still_open = await asyncio.wait(ending, timeout=2 * self.context.gate().patience)
+            for task in still_open:
                 ending[task].leave(server=True)
-            if late:
-                await asyncio.wait(late)
+            if still_open:
+                await asyncio.wait(still_open)
         if failed := self._failed:
             self._failed = None
             raise failed
 
-    async def relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve a connection of who is not the agent, such as a service."""
+    async def serve_other(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection of another program than the agent, such as a service: it makes no calls."""
         await self.serve(reader, writer, counts=False)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, counts: bool = True) -> None:
-        """Serve a connection to its end."""
+        """Serve a connection until it closes."""
         task = asyncio.current_task()
         assert task
         if len(self._sessions) >= MOST_CONNECTIONS:
@@ -164,14 +168,14 @@ class DatabaseDoor:
             del self._sessions[task]
 
     async def cancel(self, packet: StartPacket) -> None:
-        """Pass on what cancels a statement of a session, if that session came through this door."""
-        session = next((each for each in self._sessions.values() if packet.key and each.key == packet.key), None)
+        """Forward a request that cancels a statement, if its session came through this door."""
+        session = next((candidate for candidate in self._sessions.values() if packet.key and candidate.key == packet.key), None)
         if session is None:
             return
         for call in session.calls:
-            self.silent.end(call, "cancelled")
+            self.held_answers.end(call, "cancelled")
         _, writer = await connect(self.server)
-        writer.write(made_start(packet))
+        writer.write(encode_start(packet))
         await writer.drain()
         writer.close()
 

@@ -1,4 +1,4 @@
-"""What a server of PostgreSQL answers: how it is recorded, and how it is damaged."""
+"""A response of PostgreSQL: how it is collected, recorded and damaged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from bench.common.errors import whole_text
-from bench.probe.points import AnswerFate
+from bench.probe.points import AnswerAction
 from bench.probe.run.gateway.damaged import LARGE, garble
 from bench.probe.run.gateway.database_statements import ExecutedStatement, cell_text
 from bench.probe.run.gateway.gate import LiveCall
@@ -21,7 +21,7 @@ from bench.wire.postgres import (
     columns_of,
     error_of,
     made,
-    made_row,
+    make_row,
     texts_of,
 )
 
@@ -38,21 +38,26 @@ _AFTER_LAST = b"ZSNA"
 
 @dataclass
 class ServerAnswer:
-    """What the server answers to some statements, up to its next ReadyForQuery."""
+    """The server's messages for some statements, up to its next ReadyForQuery."""
 
     executed: Sequence[ExecutedStatement]
     messages: list[WireMessage] = field(default_factory=list)
     is_whole: bool = True
     _size: int = 0
-    _passed: set[bool] = field(default_factory=set)
+    _forwarded_reads: set[bool] = field(default_factory=set)
     """Whether the statements read whose ends were passed back already."""
 
-    def take(self, message: WireMessage, *, keeps: bool) -> bytes:
-        """Add a message. Return the bytes that are passed back already: those of a long answer before what says that its last
-        statement is done; and all that comes before the agent copies in. An answer that is to be kept may be longer."""
+    def add(self, message: WireMessage, *, keep: bool) -> bytes:
+        """Add a message. Return the bytes that are sent to the agent at once: the beginning of a response that is too long to
+        keep, and everything before the agent copies data in.
+
+        Args:
+            message: A message of the server.
+            keep: Whether the response will be changed, so that a longer one is kept.
+        """
         self.messages.append(message)
         self._size += len(message.raw)
-        if message.kind != COPIES_IN and self.is_whole and self._size <= (LARGEST_STRUCK if keeps else LARGEST):
+        if message.kind != COPIES_IN and self.is_whole and self._size <= (LARGEST_STRUCK if keep else LARGEST):
             return b""
         self.is_whole = False
         at = len(self.messages)
@@ -60,10 +65,12 @@ class ServerAnswer:
             at -= 1
         if at and self.messages[at - 1].kind in b"CE":
             at -= 1
-        passed = self.messages[:at]
-        self._passed.update(_is_read(texts_of(each, 1)[0]) for each in passed if each.kind == b"C")
+        forwarded = self.messages[:at]
+        self._forwarded_reads.update(
+            _is_read(texts_of(message_sent, 1)[0]) for message_sent in forwarded if message_sent.kind == b"C"
+        )
         del self.messages[:at]
-        return b"".join(each.raw for each in passed)
+        return b"".join(message_sent.raw for message_sent in forwarded)
 
     @property
     def is_complete(self) -> bool:
@@ -79,16 +86,16 @@ class ServerAnswer:
 
     @property
     def reads(self) -> bool:
-        """Whether tags say that no row was written."""
-        kept = (_is_read(texts_of(message, 1)[0]) for message in self.messages if message.kind == b"C")
-        return {*self._passed, *kept} == {True}
+        """Whether the command tags say that no row was written."""
+        remaining = (_is_read(texts_of(message, 1)[0]) for message in self.messages if message.kind == b"C")
+        return {*self._forwarded_reads, *remaining} == {True}
 
     @property
     def value(self) -> JsonValue:
-        """The answer as it is recorded."""
+        """The response as it is recorded."""
         if error := self.error:
             return {"error": {"code": whole_text(error.get("C", "")), "text": whole_text(error.get("M", ""))}}
-        results, rows, columns = list[JsonValue](), list[JsonValue](), deque(each.columns for each in self.executed)
+        results, rows, columns = list[JsonValue](), list[JsonValue](), deque(execution.columns for execution in self.executed)
         named = columns.popleft() if columns else []
         for message in self.messages:
             if message.kind == b"T":
@@ -101,41 +108,43 @@ class ServerAnswer:
                 rows, named = [], columns.popleft() if columns else []
         return results
 
-    def strike(self, after: AnswerFate, former: bytes) -> list[WireMessage] | None:
-        """Return the messages of a damaged answer, or with the rows of a former one; None if there is no row to damage."""
+    def damaged_messages(self, action: AnswerAction, earlier_answer: bytes) -> list[WireMessage] | None:
+        """Return the messages of a damaged response, or with the rows of an earlier response; None if there is no row to
+        damage."""
         rows = sum(len(message.raw) for message in self.messages if message.kind == b"D")
-        if after == "stale":
-            held = [message for message in MessageReader().messages(former) if message.kind in b"DC"]
+        if action == "stale":
+            earlier_rows = [message for message in MessageReader().messages(earlier_answer) if message.kind in b"DC"]
             at = next((at for at, message in enumerate(self.messages) if message.kind in b"DC"), len(self.messages))
-            return [*self.messages[:at], *held, *(each for each in self.messages[at:] if each.kind not in b"DC")]
+            return [*self.messages[:at], *earlier_rows, *(rest for rest in self.messages[at:] if rest.kind not in b"DC")]
         if not rows:
             return None
         changed = list[WireMessage]()
         for message in self.messages:
-            if message.kind == b"D" and after == "too_large":
+            if message.kind == b"D" and action == "too_large":
                 changed += [message] * (1 + LARGE // rows)
-            elif message.kind == b"D" and after == "garbled":
-                changed.append(made_row([cell and garble(cell) for cell in cells_of(message)]))
-            elif message.kind == b"C" and after == "empty":
+            elif message.kind == b"D" and action == "garbled":
+                changed.append(make_row([cell and garble(cell) for cell in cells_of(message)]))
+            elif message.kind == b"C" and action == "empty":
                 changed.append(made(b"C", re.sub(rb"\d+\0$", b"0\0", message.body)))
             elif message.kind != b"D":
                 changed.append(message)
         return changed
 
 
-def read(call: LiveCall, answer: ServerAnswer) -> None:
-    """Record how a call was answered. Where no tag says that a row was written, it claims to read."""
+def record_answer(call: LiveCall, answer: ServerAnswer) -> None:
+    """Record the response with the call. The call counts as a read if no command tag says that a row was written."""
     call.answer, call.failed = answer.value, bool(answer.error)
     if answer.reads:
         call.reads = True
 
 
 def is_write(tag: str) -> bool:
-    """Return whether the tag of a statement says that it wrote a row."""
+    """Return whether a command tag says that a row was written."""
     words = tag.split()
     return bool(words) and words[0] in WRITES and words[-1] != "0"
 
 
 def _is_read(tag: str) -> bool:
+    """Return whether a command tag says that no row was written."""
     words = tag.split()
     return len(words) > 1 and (words[0] in ("SELECT", "FETCH") or words[-1] == "0")

@@ -1,4 +1,5 @@
-"""One session of an agent with PostgreSQL, at which its calls are struck: what it says is passed on to the next Sync."""
+"""One session of the agent with PostgreSQL: its messages are forwarded up to each Sync, and faults are injected into its
+calls."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from ssl import SSLContext
 from typing import Any, Protocol
 
 from bench.common.errors import one_line, whole_text
-from bench.probe.points import AnswerFate
-from bench.probe.run.gateway.database_answer import COPIES_IN, LARGEST, ServerAnswer, is_write, read
+from bench.probe.points import AnswerAction
+from bench.probe.run.gateway.database_answer import COPIES_IN, LARGEST, ServerAnswer, is_write, record_answer
 from bench.probe.run.gateway.database_statements import SessionStatements, StatementRecord, record_of
 from bench.probe.run.gateway.database_way import (
     AHEAD,
@@ -24,7 +25,8 @@ from bench.probe.run.gateway.database_way import (
     connect,
     start_packet,
 )
-from bench.probe.run.gateway.gate import CallGate, Desk, HeldAnswers, LiveCall, Undelivered
+from bench.probe.run.gateway.gate import CallGate, DoorContext, LiveCall, Undelivered
+from bench.probe.run.gateway.held_answers import HeldAnswers
 from bench.probe.run.witness.postgres import PostgresStore
 from bench.probe.run.witness.store import DatabaseServer
 from bench.wire.postgres import (
@@ -33,10 +35,10 @@ from bench.wire.postgres import (
     MessageReader,
     StartPacket,
     WireMessage,
+    encode_start,
     made,
-    made_error,
-    made_query,
-    made_start,
+    make_error,
+    make_query,
     reaches_out,
     texts_of,
 )
@@ -44,8 +46,8 @@ from bench.wire.postgres import (
 SECONDS_TO_CLOSE = 1.0
 LOOK_AGAIN = 0.05
 """Seconds between two looks at what waits for a lock."""
-REFUSED = made_error("ERROR", "40001", "could not serialize access due to concurrent update")
-ENDED = made_error("FATAL", "57P01", "terminating connection due to administrator command")
+REFUSED = make_error("ERROR", "40001", "could not serialize access due to concurrent update")
+ENDED = make_error("FATAL", "57P01", "terminating connection due to administrator command")
 NOT_FOR_AGENTS = (
     "an agent may not run COPY ... PROGRAM, or CREATE, ALTER or DROP a DATABASE, ROLE, USER, GROUP, SYSTEM or TABLESPACE: they "
     "act on the whole server, and not on the copy"
@@ -56,45 +58,45 @@ _ANSWERS = {b"P": b"1", b"B": b"2"}
 """Messages of the agent's that are answered each by one of the server's."""
 
 
-class SessionDoor(Protocol):
-    """What sessions need of the door through which they come."""
+class SessionOwner(Protocol):
+    """What a session needs of the door that opened it (`DatabaseDoor`)."""
 
     server: DatabaseServer
     stores: Sequence[PostgresStore]
-    desk: Desk
+    context: DoorContext
     hide: frozenset[str]
-    silent: HeldAnswers
+    held_answers: HeldAnswers
 
     async def tls(self) -> SSLContext | None: ...
 
     async def cancel(self, packet: StartPacket) -> None: ...
 
-    def notice(self, what: str, store: PostgresStore | None = None) -> None: ...
+    def notice(self, message: str, store: PostgresStore | None = None) -> None: ...
 
 
 class DatabaseSession:
-    """One connection of the agent, with the one to the copy's server that was opened for it.
+    """One connection of the agent, and the connection to the copy's server that was opened for it.
 
-    key      the session and its secret, as a cancel request names them
-    calls    the calls that are under way
-    is_held  whether one of them is held, or is to be delivered
+    key      the session's id and secret, as a cancel request contains them
+    calls    the calls that the server has not answered
+    is_held  whether one of them is held, or is still to be delivered
     """
 
-    def __init__(self, door: SessionDoor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, counts: bool) -> None:
+    def __init__(self, door: SessionOwner, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, counts: bool) -> None:
         self._door, self._reader, self._writer = door, reader, writer
-        self._store, self._counts = door.stores[0], counts
+        self._store, self._makes_calls = door.stores[0], counts
         self.key, self.calls, self.is_held = b"", set[LiveCall](), False
         self._status = b""
         """Of the last ReadyForQuery: idle, in a transaction, in a failed one; b"" until the first."""
         self._answer: ServerAnswer | None = None
-        self._drops = False
+        self._drops_answers = False
         """Whether what the server answers is for nobody."""
         self._copies_in = asyncio.Event()
-        self._turn = asyncio.Event()
+        self._may_go_on = asyncio.Event()
         """Set whenever a wait for the server's answer may be over."""
         self._statements, self._transaction = SessionStatements(), StatementRecord()
         self._has_written = False
-        self._unreadable = b"refused_" + token_hex(8).encode()
+        self._refused_statement = b"refused_" + token_hex(8).encode()
         """What is sent in the place of a statement that is refused; the server's error names it."""
         self._server: asyncio.StreamWriter
         self._login: Login
@@ -102,18 +104,18 @@ class DatabaseSession:
         self._answering: asyncio.Task[None]
         self._ready = asyncio.get_running_loop().create_future()
 
-    def _notice(self, what: str) -> None:
-        self._door.notice(what, self._store)
+    def _notice(self, message: str) -> None:
+        self._door.notice(message, self._store)
 
     @property
     def _session(self) -> int:
         return int.from_bytes(self.key[:4])
 
     def leave(self, *, server: bool) -> None:
-        """End the agent's connection, and the one to the server too, where nothing is waited for."""
+        """Close the agent's connection. If `server`, also close the connection to the server."""
         self._writer.transport.abort()
         if hasattr(self, "_inbox"):
-            self._inbox.leave()
+            self._inbox.read_to_end()
         if server and hasattr(self, "_server"):
             self._server.transport.abort()
 
@@ -132,7 +134,8 @@ class DatabaseSession:
         await asyncio.gather(*closing, return_exceptions=True)
 
     async def run(self) -> None:
-        """Relay until either side ends. Raises OSError, EOFError, MalformedMessage, and what a gate raises."""
+        """Forward messages until either side closes its connection. Raises OSError, EOFError, MalformedMessage, and an
+        exception that a gate raised."""
         try:
             async with asyncio.timeout(SECONDS_TO_CONNECT):
                 packet = await start_packet(self._reader, self._writer, self._door.tls, self._notice)
@@ -146,83 +149,85 @@ class DatabaseSession:
             await self._close()
 
     async def _connect(self, packet: StartPacket) -> bool:
-        """Connect with the copy's server. Return whether that could be done."""
-        asked = packet.parameters.get("database") or packet.parameters.get("user", "")
+        """Connect to the copy's server. Return whether this succeeded."""
+        database = packet.parameters.get("database") or packet.parameters.get("user", "")
         names = {name: store for store in self._door.stores for name in store.server_and_names()[1]}
         if packet.parameters.get("replication", "false") not in ("false", "off", "no", "0"):
             return await self._refuse("0A000", "a connection for replication is not passed on")
-        if asked not in names:
-            why = f"database {one_line(whole_text(asked), 100)!r} is not in the box of the probe; name it as a store"
+        if database not in names:
+            why = f"database {one_line(whole_text(database), 100)!r} is not in the box of the probe; name it as a store"
             return await self._refuse("3D000", why)
-        self._store = names[asked]
-        self._counts = self._counts and self._store.is_door
+        self._store = names[database]
+        self._makes_calls = self._makes_calls and self._store.is_door
         packet = replace(packet, parameters={**packet.parameters, "database": self._store.server_and_names()[1][1]})
         try:
             reader, self._server = await connect(self._door.server)
         except (OSError, TimeoutError) as error:
             return await self._refuse("08006", f"the server of the copy cannot be reached ({type(error).__name__})")
         self._login = Login()
-        self._server.write(made_start(packet))
-        self._inbox = Inbox(self._reader, self._turn)
-        self._answering = asyncio.create_task(self._take_answers(reader))
-        self._answering.add_done_callback(lambda _: self._turn.set())
+        self._server.write(encode_start(packet))
+        self._inbox = Inbox(self._reader, self._may_go_on)
+        self._answering = asyncio.create_task(self._read_server(reader))
+        self._answering.add_done_callback(lambda _: self._may_go_on.set())
         return True
 
     async def _refuse(self, code: str, why: str) -> bool:
+        """Refuse the session with an error. Return False."""
         self._notice(f"the agent was refused: {why}")
-        self._writer.write(made_error("FATAL", code, f"bench probe: {why}").raw)
+        self._writer.write(make_error("FATAL", code, f"bench probe: {why}").raw)
         await self._writer.drain()
         return False
 
     async def _relay(self) -> None:
+        """Forward the agent's messages in groups, each up to a Sync."""
         group = list[WireMessage]()
         while message := await self._next(self._answering):
             if message.kind not in b"pX":
-                await self._ready_once()
+                await self._await_login()
             if not self._status and message.kind == b"p" and self._login.refuses(message):
                 await self._refuse("08P01", BINDING)
                 return
             if not self._status or message.kind in b"dcf":  # the server itself asks who the agent is, or ended a copy
-                await self._pass([message])
+                await self._send_to_server([message])
             elif message.kind == b"X":
-                await self._pass([*group, message])
+                await self._send_to_server([*group, message])
                 return
             else:
-                group.append(self._passable(message))
+                group.append(self._message_to_forward(message))
                 if message.kind in (b"Q", b"F", _SYNC):
-                    if not await self._serve(group, self._statements.take()):
+                    if not await self._serve_group(group, self._statements.take_executed()):
                         return
                     group = []
                 elif message.kind == _FLUSH or sum(len(each.raw) for each in group) > AHEAD:
                     if self._statements.executed.ends:
                         self._notice("a COMMIT came before a Sync; it was passed on, and is no call")
-                    await self._pass(group)
+                    await self._send_to_server(group)
                     group = []
 
-    async def _next(self, *unless: asyncio.Future[None]) -> WireMessage | None:
-        """Return the agent's next message; None if it has ended, or if one of these is done before that."""
+    async def _next(self, *futures: asyncio.Future[None]) -> WireMessage | None:
+        """Return the agent's next message; None if the agent has disconnected, or if one of these futures is done first."""
         if message := self._inbox.messages.take():
             return message
-        coming = asyncio.ensure_future(self._inbox.next())
+        reading = asyncio.ensure_future(self._inbox.next())
         try:
-            await asyncio.wait(set[asyncio.Future[Any]]((coming, *unless)), return_when=asyncio.FIRST_COMPLETED)
-            return coming.result() if coming.done() else None
+            await asyncio.wait(set[asyncio.Future[Any]]((reading, *futures)), return_when=asyncio.FIRST_COMPLETED)
+            return reading.result() if reading.done() else None
         finally:
-            coming.cancel()
+            reading.cancel()
 
-    async def _pass(self, messages: Sequence[WireMessage]) -> None:
+    async def _send_to_server(self, messages: Sequence[WireMessage]) -> None:
         self._server.write(b"".join(message.raw for message in messages))
         await self._server.drain()
 
-    async def _ready_once(self) -> None:
-        """Wait until the server has let the agent in: what is sent before that is looked at too."""
+    async def _await_login(self) -> None:
+        """Wait until the server has accepted the agent's login, since messages that arrive before must be examined too."""
         while not (self._status or self._answering.done() or self._inbox.ended.is_set()):
-            self._turn.clear()
-            await self._turn.wait()
+            self._may_go_on.clear()
+            await self._may_go_on.wait()
 
-    def _passable(self, message: WireMessage) -> WireMessage:
-        """Return what is passed on in a message's place: itself, or what the server refuses as it would refuse any statement
-        that it cannot read."""
+    def _message_to_forward(self, message: WireMessage) -> WireMessage:
+        """Return the message to forward: itself, or a statement that the server rejects if an agent may not execute the
+        message."""
         if message.kind not in b"QP":
             self._statements.note(message)
             return message
@@ -232,16 +237,17 @@ class DatabaseSession:
             return message
         self._notice(f"a statement of the agent was refused: {NOT_FOR_AGENTS}")
         for name in names:
-            self._statements.refuse(name)
+            self._statements.note_refused(name)
         named = b"".join(name.encode("utf-8", "surrogateescape") + b"\0" for name in names)
-        return made(message.kind, named + self._unreadable + b"\0" + (b"\0\0" if names else b""))
+        return made(message.kind, named + self._refused_statement + b"\0" + (b"\0\0" if names else b""))
 
-    async def _take_answers(self, reader: asyncio.StreamReader) -> None:
-        """Take what the server sends until it ends. What belongs to no call is passed back as it comes."""
+    async def _read_server(self, reader: asyncio.StreamReader) -> None:
+        """Read the server's messages until it disconnects. Messages that belong to no call are sent to the agent as they
+        arrive."""
         messages = MessageReader()
         try:
             while data := await reader.read(2**16):
-                self._writer.write(b"".join(map(self._take_message, messages.messages(data))))
+                self._writer.write(b"".join(map(self._handle_server_message, messages.messages(data))))
                 with suppress(OSError):  # an agent that has left
                     await self._writer.drain()
         except MalformedMessage as bad:
@@ -249,214 +255,219 @@ class DatabaseSession:
         except OSError:
             pass
 
-    def _take_message(self, message: WireMessage) -> bytes:
-        """Take a message of the server's. Return the bytes that are passed back at once."""
-        kind, message = message.kind, self._instead_of(message)
-        self._statements.see(message)
+    def _handle_server_message(self, message: WireMessage) -> bytes:
+        """Update the session by a message of the server. Return the bytes that are sent to the agent at once."""
+        kind, message = message.kind, self._message_for_agent(message)
+        self._statements.note_answer(message)
         if kind == b"K":
             self.key = message.body
         elif kind == b"C":
             self._has_written = self._has_written or is_write(texts_of(message, 1)[0])
         elif kind == COPIES_IN:
             self._copies_in.set()
-            self._turn.set()
+            self._may_go_on.set()
         elif kind == b"Z":
             self._status = message.body
-            self._turn.set()
+            self._may_go_on.set()
             if not self._ready.done():
                 self._ready.set_result(None)
-        if self._drops:
+        if self._drops_answers:
             return b""
         if self._answer:
-            return self._answer.take(message, keeps=any(call.struck for call in self.calls))
+            return self._answer.add(message, keep=any(call.struck for call in self.calls))
         return message.raw
 
-    def _instead_of(self, message: WireMessage) -> WireMessage:
-        """Return what is passed back for a message of the server's: itself, but for what the gateway refuses, or cannot do."""
-        if message.kind == b"E" and self._unreadable in message.body:
-            return made_error("ERROR", "42501", f"bench probe: {NOT_FOR_AGENTS}")
+    def _message_for_agent(self, message: WireMessage) -> WireMessage:
+        """Return the message that the agent gets for a message of the server: itself, unless the gateway has refused a
+        statement, or cannot support a login."""
+        if message.kind == b"E" and self._refused_statement in message.body:
+            return make_error("ERROR", "42501", f"bench probe: {NOT_FOR_AGENTS}")
         return self._login.without_binding(message)
 
     async def _exchange(self, group: Sequence[WireMessage], executed: StatementRecord) -> ServerAnswer:
-        """Pass a group of messages on, and return the answer, which is not complete if the server ended first."""
+        """Send a group of messages to the server, and return the response, which is incomplete if the server disconnected."""
         self._answer = answer = ServerAnswer(executed.kept)
         try:
-            await self._round(group)
+            await self._run_group(group)
         finally:
             self._answer = None
         return answer
 
-    async def _do(self, group: Sequence[WireMessage]) -> None:
-        """Let the server do something whose answer is for nobody."""
-        self._drops = True
+    async def _execute_silently(self, group: Sequence[WireMessage]) -> None:
+        """Have the server execute messages whose response nobody gets."""
+        self._drops_answers = True
         try:
-            await self._round(group)
+            await self._run_group(group)
         finally:
-            self._drops = False
+            self._drops_answers = False
 
-    async def _round(self, group: Sequence[WireMessage]) -> None:
-        """Pass a group on, and wait until the server is ready for the next one, or has ended. What the agent copies in is
-        passed on meanwhile. An agent that leaves waits no longer than `patience`."""
+    async def _run_group(self, group: Sequence[WireMessage]) -> None:
+        """Send a group to the server, and wait until the server is ready for the next group, or has disconnected. Data that
+        the agent copies in is forwarded meanwhile. An agent that disconnects is waited for no longer than `patience`."""
         ready = self._ready = asyncio.get_running_loop().create_future()
         self._copies_in.clear()
-        await self._pass(group)
+        await self._send_to_server(group)
         while not ready.done() and not self._answering.done():
             if self._copies_in.is_set():
                 self._copies_in.clear()
                 await self._copy_in(ready, simple=group[-1].kind == b"Q")
             elif self._inbox.ended.is_set():
                 await asyncio.wait(
-                    {ready, self._answering}, timeout=self._door.desk.gate().patience, return_when=asyncio.FIRST_COMPLETED
+                    {ready, self._answering}, timeout=self._door.context.gate().patience, return_when=asyncio.FIRST_COMPLETED
                 )
                 if not ready.done():
                     self._server.transport.abort()
                     await asyncio.wait({self._answering})
             else:
-                self._turn.clear()
-                await self._turn.wait()
+                self._may_go_on.clear()
+                await self._may_go_on.wait()
 
     async def _copy_in(self, ready: asyncio.Future[None], *, simple: bool) -> None:
-        """Pass on what the agent copies in, up to the Sync that follows if the statement was `simple`."""
+        """Forward the data that the agent copies in, up to the Sync that follows unless the statement was `simple`."""
         has_ended = False
         while message := await self._next(ready, self._answering):
-            await self._pass([message])
+            await self._send_to_server([message])
             has_ended = has_ended or message.kind in b"cf"
             if has_ended and (simple or message.kind == _SYNC):
                 return
         if not ready.done():  # the agent left in the middle
             self._server.transport.abort()
 
-    async def _serve(self, group: Sequence[WireMessage], executed: StatementRecord) -> bool:
-        """Serve a group of messages to the next Sync. Return whether the connection stays."""
-        if self._counts:
+    async def _serve_group(self, group: Sequence[WireMessage], executed: StatementRecord) -> bool:
+        """Serve a group of messages up to a Sync. Return whether the connection remains open."""
+        if self._makes_calls:
             self._transaction.extend(executed)
-        if self._counts and (call := await self._call_of(executed)):
+        if self._makes_calls and (call := await self._call_of(executed)):
             self.calls.add(call)
             try:
-                stays = await self._pass_call(self._door.desk.gate(), call, group, executed)
+                remains_open = await self._run_call(self._door.context.gate(), call, group, executed)
             finally:
                 self.calls.discard(call)
         else:
-            await self._round(group)
-            stays = not self._answering.done()
+            await self._run_group(group)
+            remains_open = not self._answering.done()
         if self._status == b"I":
             self._transaction, self._has_written = StatementRecord(), False
-        return stays
+        return remains_open
 
     async def _call_of(self, executed: StatementRecord) -> LiveCall | None:
-        """Return the call that a group of messages is; None if it is none: it changes nothing that another session sees."""
-        whole = executed
+        """Return the call for a group of messages; None if the group changes nothing that another session sees."""
+        record = executed
         if self._status == b"I":
             if not executed.acts or (executed.begins and not executed.ends):
                 return None
         elif self._status == b"T" and executed.ends:
-            whole, writes = self._transaction, self._has_written or executed.writes
+            record, writes = self._transaction, self._has_written or executed.writes
             if not writes and not await asyncio.to_thread(self._store.has_written, self._session):
                 return None
         elif self._status != b"T" or not executed.acts or executed.writes:
             return None
-        named_by, further = whole.summary()
-        named = " + ".join(dict.fromkeys(each.statement.name for each in named_by))
-        return self._door.desk.call(
+        statements, further = record.summary()
+        name = " + ".join(dict.fromkeys(execution.statement.name for execution in statements))
+        return self._door.context.call(
             self._store.name,
             "database",
-            whole_text(named[:LONGEST_NAME]),
-            [*(record_of(each, self._door.hide) for each in named_by), *further],
-            reads=None if whole.writes or (executed.ends and self._status == b"T") else True,
+            whole_text(name[:LONGEST_NAME]),
+            [*(record_of(execution, self._door.hide) for execution in statements), *further],
+            reads=None if record.writes or (executed.ends and self._status == b"T") else True,
             wire=str(self._session),
             kept={"ends": executed.ends},
         )
 
-    async def _pass_call(self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage], executed: StatementRecord) -> bool:
-        self._door.silent.end_repeated(call)
-        before = await gate.arrive(call)
-        if before == "drop":
+    async def _run_call(self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage], executed: StatementRecord) -> bool:
+        """Ask the gate about a call, then execute, hold or refuse it. Return whether the connection remains open."""
+        self._door.held_answers.end_repeated(call)
+        action = await gate.arrive(call)
+        if action == "drop":
             return False
-        if before == "answer":
-            return await self._give_again(gate, call, group)
-        if before not in ("pass", "hold"):
-            return await self._give_error(gate, call)
-        if before == "hold" and not await self._hold(gate, call, group, executed):
+        if action == "answer":
+            return await self._send_earlier_answer(gate, call, group)
+        if action not in ("pass", "hold"):
+            return await self._send_error(gate, call)
+        if action == "hold" and not await self._hold_call(gate, call, group, executed):
             return False
         answer = await self._exchange(group, executed)
         if not answer.is_complete:
             await gate.note_end(call)
             self._writer.write(answer.raw)
             return False
-        read(call, answer)
+        record_answer(call, answer)
         raw = answer.raw if answer.is_whole else b""
-        return await self._give(gate, call, answer, await gate.answer(call, raw if len(raw) <= LARGEST else b""))
+        return await self._send_answer(gate, call, answer, await gate.answer(call, raw if len(raw) <= LARGEST else b""))
 
-    async def _give(self, gate: CallGate, call: LiveCall, answer: ServerAnswer, after: AnswerFate) -> bool:
-        """Give an answer, or what stands in its place. Return whether the connection stays."""
-        if after in ("silence", "late") and not await self._wait(gate, call, after):
+    async def _send_answer(self, gate: CallGate, call: LiveCall, answer: ServerAnswer, action: AnswerAction) -> bool:
+        """Send a response, or what replaces it, to the agent. Return whether the connection remains open."""
+        if action in ("silence", "late") and not await self._stay_silent(gate, call, action):
             return False
         messages = answer.messages
-        if after == "drop":
+        if action == "drop":
             return False
-        if after == "error":
+        if action == "error":
             self._writer.write(ENDED.raw)
             await self._writer.drain()
             return False
-        if after in ("stale", "empty", "garbled", "too_large"):
-            if (changed := answer.strike(after, call.instead or b"")) is None:
-                self._notice(f"call {call.number}: its answer has no row that {after} could strike")
+        if action in ("stale", "empty", "garbled", "too_large"):
+            if (changed := answer.damaged_messages(action, call.instead or b"")) is None:
+                self._notice(f"call {call.number}: its answer has no row that {action} could strike")
             messages = changed or messages
-        elif after not in ("give", "silence", "late"):
+        elif action not in ("give", "silence", "late"):
             self._writer.transport.abort()
             return False
         if self._inbox.ended.is_set():
-            gate.went(call, "disconnected")
+            gate.note_wait_end(call, "disconnected")
             return False
         self._writer.write(b"".join(message.raw for message in messages))
         await self._writer.drain()
         await gate.note_given(call)
         return True
 
-    async def _give_error(self, gate: CallGate, call: LiveCall) -> bool:
-        """Refuse a call, as a server does that could not serialize it: a transaction is then over, or has failed."""
+    async def _send_error(self, gate: CallGate, call: LiveCall) -> bool:
+        """Refuse a call with a serialization error: its transaction is then rolled back, or has failed."""
         call.failed = True
         if self._status == b"T":
-            await self._do([made_query("ROLLBACK" if call.kept["ends"] else "SELECT 1 / 0")])
+            await self._execute_silently([make_query("ROLLBACK" if call.kept["ends"] else "SELECT 1 / 0")])
         self._writer.write(REFUSED.raw + made(b"Z", self._status).raw)
         await self._writer.drain()
         await gate.note_given(call)
         return True
 
-    async def _give_again(self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage]) -> bool:
-        """Give the answer of an earlier call, and take back what this one's transaction did. Statements that it prepares are
+    async def _send_earlier_answer(self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage]) -> bool:
+        """Send the response of an earlier call, and roll back this call's transaction. Statements that it prepares are
         prepared all the same."""
-        instead = call.instead or b""
+        earlier_answer = call.instead or b""
         if self._status == b"T":
-            await self._do([made_query("ROLLBACK")])
+            await self._execute_silently([make_query("ROLLBACK")])
         if prepares := [message for message in group if message.kind in b"PC"]:
-            await self._do([*prepares, made(_SYNC)])
-        given = [message.kind for message in MessageReader().messages(instead)]
-        if any(given.count(answer) != sum(each.kind == asked for each in group) for asked, answer in _ANSWERS.items()):
+            await self._execute_silently([*prepares, made(_SYNC)])
+        answer_kinds = [message.kind for message in MessageReader().messages(earlier_answer)]
+        if any(
+            answer_kinds.count(answer_kind) != sum(group_message.kind == request_kind for group_message in group)
+            for request_kind, answer_kind in _ANSWERS.items()
+        ):
             self._notice(f"call {call.number}: its messages are others than those of the call whose answer it would get")
             return False
-        self._writer.write(instead)
+        self._writer.write(earlier_answer)
         await self._writer.drain()
         await gate.note_given(call)
         return True
 
-    async def _hold(self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage], executed: StatementRecord) -> bool:
-        """Keep a call from the server while its agent waits; a COMMIT holds the locks of its transaction meanwhile. Return
-        whether the agent waits longer."""
+    async def _hold_call(self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage], executed: StatementRecord) -> bool:
+        """Keep a call from the server while its agent waits; before a COMMIT the transaction's locks are held meanwhile.
+        Return whether the agent waits longer than `patience`."""
 
         async def deliver() -> bytes:
             answer = await self._exchange(group, executed)
             if not answer.is_complete:
                 raise Undelivered("the server ended the session")
             if not call.over.is_set():
-                read(call, answer)
+                record_answer(call, answer)
             return answer.raw
 
         call.deliver, self.is_held = deliver, True
         watching = asyncio.create_task(self._watch_locks(gate, call))
         try:
-            if await self._wait(gate, call, "silence"):
-                await gate.passes(call)
+            if await self._stay_silent(gate, call, "silence"):
+                await gate.note_passed_on(call)
                 return True
             with suppress(TimeoutError):
                 await asyncio.wait_for(call.over.wait(), 2 * gate.patience)
@@ -466,21 +477,21 @@ class DatabaseSession:
             watching.cancel()
 
     async def _watch_locks(self, gate: CallGate, call: LiveCall) -> None:
-        """Let a held call be done once another session waits for what it has locked."""
-        waits = False
-        while self._status == b"T" and not waits:
+        """Deliver a held call as soon as another session waits for its locks."""
+        has_waiter = False
+        while self._status == b"T" and not has_waiter:
             await asyncio.sleep(LOOK_AGAIN)
-            waits = await asyncio.to_thread(self._store.keeps_waiting, self._session)
-        if waits:
+            has_waiter = await asyncio.to_thread(self._store.blocks_another_session, self._session)
+        if has_waiter:
             self._notice(f"call {call.number} is held no longer: another session waits for what it has locked")
-            self._door.silent.end(call, "waits_longer")
-            gate.blocks(call)
+            self._door.held_answers.end(call, "waits_longer")
+            gate.note_lock_wait(call)
 
-    async def _wait(self, gate: CallGate, call: LiveCall, after: AnswerFate) -> bool:
-        """Be silent until the agent disconnects, cancels, asks again, or `patience` ends. Return whether an answer is given
-        then."""
-        how = await self._door.silent.wait(call, self._inbox.ended.wait())
-        if how == "waits_longer" or (after == "late" and how != "disconnected"):
+    async def _stay_silent(self, gate: CallGate, call: LiveCall, action: AnswerAction) -> bool:
+        """Send nothing until the agent disconnects, cancels, repeats the call, or `patience` ends. Return whether a response
+        is sent then."""
+        how = await self._door.held_answers.wait(call, self._inbox.ended.wait())
+        if how == "waits_longer" or (action == "late" and how != "disconnected"):
             return True
         with suppress(TimeoutError):
             await asyncio.wait_for(self._inbox.ended.wait(), gate.patience)

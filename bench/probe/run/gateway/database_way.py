@@ -1,7 +1,8 @@
-"""The two ways of a session with PostgreSQL: the agent's to the gateway and the gateway's to the server, each with its TLS.
+"""The two connections of a session with PostgreSQL: from the agent to the gateway, and from the gateway to the server, each
+with its own TLS.
 
-The agent's way is encrypted where the agent asks for that and the server itself would do so, by the authority of the probe. No
-channel binding passes, since TLS ends here.
+The agent's connection is encrypted if the agent asks for TLS and the server itself offers TLS; the probe's own authority
+signs its certificate. Channel binding is impossible, since TLS ends here.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from bench.wire.postgres import (
     MessageReader,
     StartPacket,
     WireMessage,
+    encode_start,
     made,
-    made_start,
-    start_of,
+    parse_start,
     start_size,
     texts_of,
 )
@@ -50,15 +51,15 @@ _OFFER = 10
 
 
 async def connect(server: DatabaseServer) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Return a connection with a server, which is encrypted where `sslmode` demands it, and where a server that is not on this
-    machine can do so, unless `sslmode` forbids it. Raises OSError."""
+    """Return a connection to a server. It is encrypted if `sslmode` demands TLS, or if the server is on another machine and
+    offers TLS, unless `sslmode` forbids TLS. Raises OSError."""
     async with asyncio.timeout(SECONDS_TO_CONNECT):
         if server.socket:
             return await asyncio.open_unix_connection(server.socket)
         reader, writer = await asyncio.open_connection(server.address or server.host, server.port)
         if not server.tries_tls:
             return reader, writer
-        writer.write(made_start(StartPacket(TLS, {})))
+        writer.write(encode_start(StartPacket(TLS, {})))
         answer = await reader.read(2)  # bytes behind the answer came in the clear, and must not pass for encrypted ones
         if answer == b"N" and not server.demands_tls:
             return reader, writer
@@ -78,11 +79,11 @@ async def connect(server: DatabaseServer) -> tuple[asyncio.StreamReader, asyncio
 
 
 async def offers_tls(server: DatabaseServer) -> bool:
-    """Return whether a server would encrypt a session. Raises OSError."""
+    """Return whether a server offers TLS. Raises OSError."""
     async with asyncio.timeout(SECONDS_TO_CONNECT):
         reader, writer = await asyncio.open_connection(server.address or server.host, server.port)
         try:
-            writer.write(made_start(StartPacket(TLS, {})))
+            writer.write(encode_start(StartPacket(TLS, {})))
             return await reader.read(1) == b"S"
         finally:
             writer.close()
@@ -94,18 +95,18 @@ async def start_packet(
     context: Callable[[], Awaitable[SSLContext | None]],
     notice: Callable[[str], None],
 ) -> StartPacket | None:
-    """Return what an agent says as it starts, or asks to be cancelled; None if it wants no session.
+    """Return the first packet of an agent: it starts a session, or cancels a statement; None if the agent disconnects first.
 
     Args:
-        reader: Of its connection.
-        writer: Of its connection, which is encrypted if the agent asks for that and there is a context.
-        context: Returns what ends TLS; None if nothing does.
-        notice: Tells why an agent may have left.
+        reader: Reads the agent's connection.
+        writer: Writes to the agent's connection, which is encrypted if the agent asks for TLS and there is a context.
+        context: Returns the TLS context; None if there is none.
+        notice: Records why an agent may have disconnected.
 
     Raises:
         OSError: The connection broke.
-        EOFError: The agent left within a packet.
-        MalformedMessage: What it says is no packet of PostgreSQL's.
+        EOFError: The agent disconnected within a packet.
+        MalformedMessage: The bytes are no packet of PostgreSQL.
     """
     asked_in_vain = False
     while True:
@@ -117,7 +118,7 @@ async def start_packet(
             return None
         if head[:2] == b"\x16\3":
             raise MalformedMessage("it begins with TLS and does not ask before; let it take sslnegotiation=postgres")
-        packet = start_of(head + await reader.readexactly(start_size(head) - 4))
+        packet = parse_start(head + await reader.readexactly(start_size(head) - 4))
         if packet.code not in (TLS, GSS):
             return packet
         tls = await context() if packet.code == TLS and not writer.get_extra_info("sslcontext") else None
@@ -133,32 +134,38 @@ async def start_packet(
 
 
 class Inbox:
-    """The messages of an agent. It reads ahead, so that the end of the connection is seen while no message is asked for."""
+    """The messages of an agent. They are read ahead, so that a closed connection is noticed even if no message is awaited.
 
-    def __init__(self, reader: asyncio.StreamReader, told: asyncio.Event):
-        self._reader, self._told, self.messages = reader, told, MessageReader()
+    Args:
+        reader: Reads the agent's connection.
+        end_event: Set when the connection is closed.
+    """
+
+    def __init__(self, reader: asyncio.StreamReader, end_event: asyncio.Event):
+        self._reader, self._end_event, self.messages = reader, end_event, MessageReader()
         self._more, self._room = asyncio.Event(), asyncio.Event()
-        self.ended, self._is_left = asyncio.Event(), False
+        self.ended, self._reads_to_end = asyncio.Event(), False
         self.reading = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
+        """Read messages until the connection is closed, and pause if too many are not taken."""
         try:
             while data := await self._reader.read(2**16):
                 self.messages.feed(data)
                 self._more.set()
-                if self.messages.size > AHEAD and not self._is_left:
+                if self.messages.size > AHEAD and not self._reads_to_end:
                     self._room.clear()
                     await self._room.wait()
         except OSError:
             pass
         finally:
             self.ended.set()
-            self._told.set()
+            self._end_event.set()
             self._more.set()
 
-    def leave(self) -> None:
-        """Read to the end of a connection that was aborted, also while nobody asks for messages."""
-        self._is_left = True
+    def read_to_end(self) -> None:
+        """Read to the end of an aborted connection, even if nobody takes messages."""
+        self._reads_to_end = True
         self._room.set()
 
     async def next(self) -> WireMessage | None:
@@ -173,28 +180,32 @@ class Inbox:
 
 
 class Login:
-    """Watches how an agent logs in, where no channel binding can pass.
+    """Watches an agent's login, so that no channel binding is offered.
 
-    waits  whether the server has asked for a login by SCRAM, and the agent has said nothing yet
+    waits  whether the server has requested a login by SCRAM, and the agent has not answered yet
     """
 
     def __init__(self) -> None:
         self.waits, self._binds = False, False
 
     def without_binding(self, message: WireMessage) -> WireMessage:
-        """Return a server's offer of ways to log in without those that bind to TLS; another message as it is."""
+        """Return a server's offer of SASL mechanisms without those that bind to TLS; any other message unchanged."""
         if message.kind != b"R" or int.from_bytes(message.body[:4]) != _OFFER:
             return message
-        offer = [way for way in message.body[4:].split(b"\0") if way]
-        ways = [way for way in offer if not way.endswith(b"-PLUS")]
-        self.waits, self._binds = True, ways != offer
-        return made(b"R", message.body[:4] + b"".join(way + b"\0" for way in ways) + b"\0") if self._binds else message
+        offer = [mechanism for mechanism in message.body[4:].split(b"\0") if mechanism]
+        allowed = [mechanism for mechanism in offer if not mechanism.endswith(b"-PLUS")]
+        self.waits, self._binds = True, allowed != offer
+        return (
+            made(b"R", message.body[:4] + b"".join(mechanism + b"\0" for mechanism in allowed) + b"\0")
+            if self._binds
+            else message
+        )
 
     def refuses(self, message: WireMessage) -> bool:
-        """Return whether the server will refuse what an agent says to log in, as it thinks that the server binds nothing to
-        TLS. Raises MalformedMessage."""
-        first, self.waits = self.waits, False
-        if not (first and self._binds):
+        """Return whether the server will refuse this login: its client says that the server supports no channel binding,
+        though the server does. Raises MalformedMessage."""
+        is_first_answer, self.waits = self.waits, False
+        if not (is_first_answer and self._binds):
             return False
-        way = texts_of(message, 1)[0]
-        return message.body[len(way) + 5 :][:1] == b"y"
+        mechanism = texts_of(message, 1)[0]
+        return message.body[len(mechanism) + 5 :][:1] == b"y"

@@ -1,8 +1,8 @@
-"""The kinds of doors, at which an agent's calls pass. A kind is one entry: ours stand beside their classes, and another package
-declares its own in the group `recovery_bench.doors` of its entry points:
+"""The kinds of doors: proxies through which an agent's calls pass. Each kind is one `DoorKind`, next to its class. Another
+package declares more in the entry-point group `recovery_bench.doors`:
 
     [[service]]
-    door = "graphql"       # the kind's name
+    door = "graphql"       # the name of the kind
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from bench.probe.points import DoorAbility
 
 @dataclass(frozen=True)
 class DoorKind(Part):
-    """A kind of door. Its name stands with each call in the record.
+    """A kind of door. The record names it with each call.
 
-    can     what it can do with a call; a point that needs it strikes here
-    opens   makes the door before an HTTP service of the owner's, an `HttpDoor`, from the service's name, its URL, and the
-            `Desk` that all doors share. None for a kind that no service has: the gateway opens it in its own way
+    can     what the door can do with a call; only points that need no more are possible there
+    opens   returns the door before an HTTP service, an `HttpDoor`, from the service's name, its URL, and the `DoorContext`.
+    None for a kind that services do not use: the gateway opens such a door itself
     """
 
     can: frozenset[DoorAbility] = frozenset()

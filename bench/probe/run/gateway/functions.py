@@ -1,9 +1,10 @@
-"""The door of functions: tools in the agent's own process. A loader in that process asks here before and after each call.
+"""The door of functions, for tools in the agent's own process. A loader in that process asks this door before and after each
+call.
 
-The loader (`loader/`) is found by the agent's Python, and by those that it starts, through PYTHONPATH. What it sends is JSON, a
-line each: `arrived` with a tool and its arguments, `answered` with what the function gave, `given` when the agent has that,
-`ended` when the function ended without an answer, `left` when its caller waits no more. Values have the form that
-`loader/agent_door/values` gives them.
+The agent's Python, and each Python that it starts, finds the loader (`loader/`) through PYTHONPATH. The loader sends JSON,
+one message a line: `arrived` with a tool and its arguments, `answered` with the function's result, `given` when the agent
+has the result, `ended` when the function ended without a result, `left` when its caller no longer waits. Values have the
+form of `loader/agent_door/values`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from pydantic import JsonValue
 from bench.probe.run.box.closed_network import ClosedNetwork
 from bench.probe.run.gateway.damaged import damage
 from bench.probe.run.gateway.door_kinds import DoorKind
-from bench.probe.run.gateway.gate import Desk, HeldAnswers, LiveCall
+from bench.probe.run.gateway.gate import DoorContext, LiveCall
+from bench.probe.run.gateway.held_answers import HeldAnswers
 from bench.probe.run.gateway.mcp import REFUSED
 from bench.wire.access_guard import MOST_CONNECTIONS
 
@@ -46,22 +48,25 @@ WHAT_TO_DO = 'write what acts as functions = ["MODULE:FUNCTION"], or give it to 
 
 
 class FunctionDoor:
-    """Listens while its context lasts.
+    """Listens for the loaders of the agent's processes while its context lasts.
 
-    desk        the objects that all doors share
-    functions   `MODULE:FUNCTION` of what the owner names
-    watched     whether the agent's processes tell which MCP servers they start
-    refused     why a function that the owner names cannot be wrapped, a line each
-    seen        what these processes told: its kind (`framework` that is loaded, server that was `served`), and what it was
+    Args:
+        context: What all doors share.
+        functions: `MODULE:FUNCTION` of each tool that the owner names.
+        watched: Whether the agent's processes report which MCP servers they start.
+
+    refused  why a function that the owner names cannot be wrapped, a line each
+    seen     what the processes reported: its kind (a `framework` that is loaded, a server that was `served`), and the thing
+    itself
     """
 
     _failed: Exception | None
 
-    def __init__(self, desk: Desk, functions: tuple[str, ...], *, watched: bool = False):
-        self._desk, self._token, self._watched = desk, token_urlsafe(24), watched
+    def __init__(self, context: DoorContext, functions: tuple[str, ...], *, watched: bool = False):
+        self._context, self._token, self._watched = context, token_urlsafe(24), watched
         self.seen = dict[tuple[str, str], None]()
-        self._tools = tools_of(functions)
-        self._links = dict[asyncio.Task[None], asyncio.StreamWriter]()
+        self._tools = tool_names(functions)
+        self._connections = dict[asyncio.Task[None], asyncio.StreamWriter]()
         self._pythons, self._failed = set[str](), None
         self.refused: list[str] = []
 
@@ -74,18 +79,18 @@ class FunctionDoor:
         self._server.close()
         await self.end()
 
-    async def stand_in(self, network: ClosedNetwork) -> None:
-        """Have an agent in a box find this door there. Raises ConfigError."""
-        await network.lead(LOOPBACK, self._port, self._serve, FUNCTION, LONGEST)
+    async def serve_in_box(self, network: ClosedNetwork) -> None:
+        """Make the door reachable from an agent in a box. Raises ConfigError."""
+        await network.serve_at(LOOPBACK, self._port, self._serve, FUNCTION, LONGEST)
 
     def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return the variables by which the agent's Python finds the door."""
+        """Return the variables by which the agent's Python finds the loader and the door."""
         settings = {"port": self._port, "token": self._token, "functions": self._tools, "watched": self._watched}
         path = os.pathsep.join(filter(None, (str(LOADER), environment.get("PYTHONPATH", ""))))
         return {VARIABLE: json.dumps(settings), "PYTHONPATH": path}
 
-    def why_unentered(self) -> str:
-        """Return what to do if no call came."""
+    def why_no_call(self) -> str:
+        """Return in words why no call may have come, and what the owner can do."""
         if not self._pythons:
             why = "no Python that the agent started opened it: -I, -E and -S keep it out, and so does a PYTHONPATH of its own"
         else:
@@ -93,79 +98,80 @@ class FunctionDoor:
         return f"no function was called through the door of functions: {why}; {WHAT_TO_DO}"
 
     async def end(self) -> None:
-        """End all connections, as they end with the agent. What a gate is at is done first, but for what calls this. Raises
-        what a gate has raised."""
-        links = {task: writer for task, writer in self._links.items() if task is not asyncio.current_task()}
-        for writer in links.values():
+        """Close all connections, since the agent has ended. Calls at the gate are finished first, except the caller's.
+        Raises an exception that a gate has raised."""
+        open_connections = {task: writer for task, writer in self._connections.items() if task is not asyncio.current_task()}
+        for writer in open_connections.values():
             writer.close()
-        if links:
-            await asyncio.wait(links)
+        if open_connections:
+            await asyncio.wait(open_connections)
         if failed := self._failed:
             self._failed = None
             raise failed
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one process of the agent until it disconnects."""
         task = asyncio.current_task()
         assert task
-        if len(self._links) >= MOST_CONNECTIONS:
+        if len(self._connections) >= MOST_CONNECTIONS:
             writer.close()
             return
-        self._links[task] = writer
-        link = AgentLink(self._desk, writer)
+        self._connections[task] = writer
+        connection = AgentConnection(self._context, writer)
         try:
-            given = await _token(reader)
-            if not hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode()):
-                self._desk.gate().notice(FUNCTION, "a process without the door's token connected; it was refused")
+            token = await _token(reader)
+            if not hmac.compare_digest(token.encode("utf-8", "replace"), self._token.encode()):
+                self._context.gate().notice(FUNCTION, "a process without the door's token connected; it was refused")
                 return
             while message := await self._next(reader):
                 if isinstance(message.get("call"), int):
-                    await link.take(message)
+                    await connection.handle(message)
                 else:
-                    self._keep({name: str(told)[:LONGEST_TOLD] for name, told in message.items()})
-            await link.leave()
+                    self._record_report({name: str(text)[:LONGEST_TOLD] for name, text in message.items()})
+            await connection.close()
         except Exception as error:  # what a gate raised
             self._failed = self._failed or error
         finally:
             writer.close()
-            del self._links[task]
+            del self._connections[task]
 
     async def _next(self, reader: asyncio.StreamReader) -> dict[str, Any]:
-        """Return the next message; {} at the end, which a line that is no message is too."""
+        """Return the next message; {} at the end, or after a line that is no message."""
         try:
             return await _message(reader)
         except (ValueError, RecursionError):
-            self._desk.gate().notice(FUNCTION, NO_MESSAGE)
+            self._context.gate().notice(FUNCTION, NO_MESSAGE)
             return {}
 
-    def _keep(self, told: Mapping[str, str]) -> None:
-        """Keep what a process tells of itself."""
-        if "hello" in told and len(self._pythons) < MOST_TOLD:
-            self._pythons.add(told["hello"])
-        if "refused" in told and len(self.refused) < MOST_TOLD:
-            self.refused.append(told["refused"])
-        if "seen" in told and len(self.seen) < MOST_TOLD:
-            self.seen[told["seen"], told.get("what", "")] = None
-        if "notice" in told:
-            self._desk.gate().notice(FUNCTION, told["notice"])
+    def _record_report(self, report: Mapping[str, str]) -> None:
+        """Record what a process reports about itself."""
+        if "hello" in report and len(self._pythons) < MOST_TOLD:
+            self._pythons.add(report["hello"])
+        if "refused" in report and len(self.refused) < MOST_TOLD:
+            self.refused.append(report["refused"])
+        if "seen" in report and len(self.seen) < MOST_TOLD:
+            self.seen[report["seen"], report.get("what", "")] = None
+        if "notice" in report:
+            self._context.gate().notice(FUNCTION, report["notice"])
 
 
-class AgentLink:
+class AgentConnection:
     """The calls of one process of the agent."""
 
-    def __init__(self, desk: Desk, writer: asyncio.StreamWriter):
-        self._desk, self._writer = desk, writer
+    def __init__(self, context: DoorContext, writer: asyncio.StreamWriter):
+        self._context, self._writer = context, writer
         self._calls = dict[int, LiveCall]()
-        self._silent = HeldAnswers(desk.gate)
-        self._left = set[LiveCall]()
+        self._held_answers = HeldAnswers(context.gate)
+        self._abandoned_calls = set[LiveCall]()
         """The calls whose caller waits no more."""
         self._tasks = set[asyncio.Task[None]]()
 
-    async def take(self, message: dict[str, Any]) -> None:
-        """Begin what a message asks for, and do what later messages depend on."""
+    async def handle(self, message: dict[str, Any]) -> None:
+        """Handle one message of the process."""
         number = message["call"]
         if "arrived" in message:
             tool, arguments = str(message["arrived"]), message.get("arguments")
-            self._calls[number] = call = self._desk.call(FUNCTION, "function", tool, arguments, wire=str(number))
+            self._calls[number] = call = self._context.call(FUNCTION, "function", tool, arguments, wire=str(number))
             self._start(self._arrive(call))
         elif number in self._calls:
             if "answered" in message:
@@ -173,18 +179,18 @@ class AgentLink:
             elif "left" in message:
                 self._cancel(self._calls[number])
             elif "given" in message:
-                await self._desk.gate().note_given(self._calls.pop(number))
+                await self._context.gate().note_given(self._calls.pop(number))
             else:
-                await self._desk.gate().note_end(self._calls.pop(number))
+                await self._context.gate().note_end(self._calls.pop(number))
 
-    async def leave(self) -> None:
-        """Note that the process has left, and wait for what a gate is at."""
-        for call in self._silent:
-            self._silent.end(call, "disconnected")
+    async def close(self) -> None:
+        """Note that the process has disconnected, and wait until the gate has handled its calls."""
+        for call in self._held_answers:
+            self._held_answers.end(call, "disconnected")
         await asyncio.gather(*self._tasks)
         for call in self._calls.values():
             if call.kept.get("passed"):
-                await self._desk.gate().note_end(call)
+                await self._context.gate().note_end(call)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -192,54 +198,57 @@ class AgentLink:
         task.add_done_callback(self._tasks.discard)
 
     def _cancel(self, call: LiveCall) -> None:
-        if call in self._silent:
-            self._silent.end(call, "cancelled")
+        """Note that a call's caller no longer waits."""
+        if call in self._held_answers:
+            self._held_answers.end(call, "cancelled")
         else:
-            self._left.add(call)
-            self._desk.gate().went(call, "cancelled")
+            self._abandoned_calls.add(call)
+            self._context.gate().note_wait_end(call, "cancelled")
 
-    def _send(self, call: LiveCall, do: str, **more: JsonValue) -> None:
+    def _send(self, call: LiveCall, action: str, **fields: JsonValue) -> None:
+        """Tell the process what to do with a call."""
         with suppress(OSError):
-            self._writer.write(json.dumps({"call": int(call.wire), "do": do, **more}).encode() + b"\n")
+            self._writer.write(json.dumps({"call": int(call.wire), "do": action, **fields}).encode() + b"\n")
 
     async def _arrive(self, call: LiveCall) -> None:
-        self._silent.end_repeated(call)
-        before = await self._desk.gate().arrive(call)
-        if before == "pass" and call in self._left:
-            await self._desk.gate().note_end(call)
-        elif before == "pass" and call.taped:
+        """Ask the gate about a call, and tell the process what to do."""
+        self._held_answers.end_repeated(call)
+        action = await self._context.gate().arrive(call)
+        if action == "pass" and call in self._abandoned_calls:
+            await self._context.gate().note_end(call)
+        elif action == "pass" and call.taped:
             await self._answer(call, json.loads(call.taped))
-        elif before == "pass":
+        elif action == "pass":
             call.kept["passed"] = True
             self._send(call, "pass")
-        elif before == "answer":
+        elif action == "answer":
             self._give(call, json.loads(call.instead or b"{}"))
-        elif before != "drop":
+        elif action != "drop":
             call.failed = True
             self._send(call, "raise", kind="ConnectionError", text=REFUSED)
 
     async def _answer(self, call: LiveCall, outcome: dict[str, Any]) -> None:
-        """Show the gate what a function gave, and tell the agent's side what to give."""
+        """Show the gate a function's result, and tell the process what to return or raise."""
         call.kept["passed"] = False
         call.answer, call.failed = outcome.get("answered"), bool(outcome.get("failed"))
-        kept = {key: outcome.get(key) for key in ("answered", "failed")}
-        raw = json.dumps(kept).encode() if call.failed or outcome.get("whole", True) else b""
-        after = await self._desk.gate().answer(call, raw if len(raw) <= LARGEST else b"")
-        if call in self._left or after == "drop":
+        recorded = {key: outcome.get(key) for key in ("answered", "failed")}
+        raw = json.dumps(recorded).encode() if call.failed or outcome.get("whole", True) else b""
+        action = await self._context.gate().answer(call, raw if len(raw) <= LARGEST else b"")
+        if call in self._abandoned_calls or action == "drop":
             return
-        if after == "silence" and await self._silent.wait(call) != "waits_longer":
+        if action == "silence" and await self._held_answers.wait(call) != "waits_longer":
             return
-        if after in ("give", "silence"):
+        if action in ("give", "silence"):
             self._give(call, outcome) if call.taped else self._send(call, "give")
-        elif after == "stale":
+        elif action == "stale":
             self._give(call, json.loads(call.instead or b"{}"))
-        elif after in ("break", "error"):
-            self._send(call, "raise", kind="TimeoutError" if after == "break" else "ConnectionError", text=LATE)
+        elif action in ("break", "error"):
+            self._send(call, "raise", kind="TimeoutError" if action == "break" else "ConnectionError", text=LATE)
         else:
-            self._send(call, "value", value=damage(call.answer, after))
+            self._send(call, "value", value=damage(call.answer, action))
 
     def _give(self, call: LiveCall, outcome: Mapping[str, Any]) -> None:
-        """Give an outcome that was recorded."""
+        """Have the process return or raise a recorded result."""
         value = outcome.get("answered")
         if outcome.get("failed") and isinstance(value, dict):
             self._send(call, "raise", kind=str(value.get("error")), text=value.get("text"))
@@ -247,14 +256,15 @@ class AgentLink:
             self._send(call, "value", value=value)
 
 
-def tools_of(functions: tuple[str, ...]) -> dict[str, str]:
-    """Return the name of the tool for each `MODULE:FUNCTION`: the function's, if no other is called so."""
-    names = Counter(function.partition(":")[2] for function in functions)
-    return {each: each if names[each.partition(":")[2]] > 1 else each.partition(":")[2] for each in functions}
+def tool_names(functions: tuple[str, ...]) -> dict[str, str]:
+    """Return the name of the tool for each `MODULE:FUNCTION`: the function's name, or all of it if two functions have the
+    same name."""
+    counts = Counter(name.partition(":")[2] for name in functions)
+    return {path: path if counts[path.partition(":")[2]] > 1 else path.partition(":")[2] for path in functions}
 
 
 async def _token(reader: asyncio.StreamReader) -> str:
-    """Return the token in the first line; "" if there is none, or a line that is too long for it."""
+    """Return the token in the first line; "" if there is none, or if the line is too long."""
     line = bytearray()
     try:
         while not line.endswith(b"\n") and len(line) < LONGEST_TOKEN and (byte := await reader.read(1)):
@@ -266,7 +276,8 @@ async def _token(reader: asyncio.StreamReader) -> str:
 
 
 async def _message(reader: asyncio.StreamReader) -> dict[str, Any]:
-    """Return the next message; {} at the end, also in the midst of a line. Raises ValueError, RecursionError for no message."""
+    """Return the next message; {} at the end, also within a line. Raises ValueError or RecursionError for a line that is no
+    message."""
     try:
         line = await reader.readline()
     except OSError:

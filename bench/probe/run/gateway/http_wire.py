@@ -1,4 +1,4 @@
-"""HTTP/1.1 as it is on the wire. Heads keep their lines unchanged, and bodies come with the bytes that carried them."""
+"""HTTP/1.1 messages as bytes: heads keep their lines unchanged, and the bytes that carried a body are kept with its content."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _NO_BODY = (204, 304)
 
 
 class BadMessage(Exception):
-    """Bytes that are no HTTP/1.1 message. The text says why, in a line that quotes nothing."""
+    """The bytes are no HTTP/1.1 message. The text says why, in a line that quotes none of them."""
 
 
 @dataclass(frozen=True)
 class Head:
-    """The head of a request or an answer.
+    """The head of a request or a response.
 
-    first    its first line, with the line's end
-    fields   (name in lower case, value, the lines as they came), in their order
+    first    its first line, with the end of the line
+    fields   (name in lower case, value, the lines on the wire), in their order
     """
 
     first: bytes
@@ -58,12 +58,12 @@ class Head:
 
     @property
     def stays(self) -> bool:
-        """Whether the connection stays open after this message."""
+        """Whether the connection remains open after this message."""
         words = {word.strip().lower() for word in ",".join(self.values("connection")).split(",")}
         return "keep-alive" in words if b"HTTP/1.0" in self.first else "close" not in words
 
     def values(self, name: str) -> list[str]:
-        return [value for each, value, _ in self.fields if each == name]
+        return [value for field_name, value, _ in self.fields if field_name == name]
 
     def get(self, name: str, default: str = "") -> str:
         return next(iter(self.values(name)), default)
@@ -71,16 +71,16 @@ class Head:
     def without(self, *names: str) -> Head:
         return replace(self, fields=tuple(field for field in self.fields if field[0] not in names))
 
-    def having(self, values: Mapping[str, str]) -> Head:
-        """Return a head with these fields set: a field that the head has gets the new value, any other is added at the end."""
-        fields, left = list(self.fields), dict(values)
+    def with_fields(self, values: Mapping[str, str]) -> Head:
+        """Return a head with these fields: a field that the head has gets the new value, another field is added at the end."""
+        fields, new_values = list(self.fields), dict(values)
         for at, (name, _, line) in enumerate(self.fields):
-            if name in left:
-                fields[at] = _field(line.split(b":", 1)[0].decode(), left.pop(name))
-        return replace(self, fields=(*fields, *(_field(name.title(), value) for name, value in left.items())))
+            if name in new_values:
+                fields[at] = _field(line.split(b":", 1)[0].decode(), new_values.pop(name))
+        return replace(self, fields=(*fields, *(_field(name.title(), value) for name, value in new_values.items())))
 
     def mapping(self) -> Mapping[str, str]:
-        """Return the first value of each name, the name capitalized as `Sec-Fetch-Site`."""
+        """Return the first value of each field, by its capitalized name such as `Sec-Fetch-Site`."""
         return {name.title(): self.get(name) for name, _, _ in self.fields}
 
 
@@ -89,7 +89,7 @@ def _field(name: str, value: str) -> tuple[str, str, bytes]:
 
 
 def head_of(raw: bytes) -> Head:
-    """Read a head with its empty line. Raises BadMessage."""
+    """Parse a head with its empty line. Raises BadMessage."""
     first, *lines = [line + b"\n" for line in raw.split(b"\n")][:-1]
     if lines and not lines[-1].strip(b"\r\n"):
         lines.pop()
@@ -115,10 +115,10 @@ def made_head(first: str, fields: Mapping[str, str]) -> Head:
 
 
 class Framing:
-    """Finds the end of one body in the bytes that follow its head, while they arrive.
+    """Finds the end of a body in the bytes that follow its head, while they arrive.
 
     length    bytes of the body; None if it comes in chunks, or ends with the connection
-    is_whole  whether its last byte has come
+    is_whole  whether its last byte has arrived
     """
 
     def __init__(self, length: int | None = None, *, chunked: bool = False):
@@ -131,10 +131,10 @@ class Framing:
     def ends_with_connection(self) -> bool:
         return self.length is None and not self.is_chunked
 
-    def take(self, piece: bytes) -> tuple[bytes, int]:
-        """Return the body's data in a piece, and how many bytes of the piece belong to this body. Raises BadMessage."""
+    def feed(self, piece: bytes) -> tuple[bytes, int]:
+        """Return the content in a piece of bytes, and how many of the bytes belong to this body. Raises BadMessage."""
         if self.is_chunked:
-            return self._take_chunks(piece)
+            return self._feed_chunks(piece)
         if self._left is None:
             return piece, len(piece)
         data = piece[: self._left]
@@ -142,13 +142,14 @@ class Framing:
         self.is_whole = not self._left
         return data, len(data)
 
-    def end(self) -> None:
-        """Take the end of the connection. Raises BadMessage if the body is not whole."""
+    def note_connection_end(self) -> None:
+        """Note that the connection has closed. Raises BadMessage if the body is incomplete."""
         if not self.is_whole and not self.ends_with_connection:
             raise BadMessage("the connection ended within a body")
         self.is_whole = True
 
-    def _take_chunks(self, piece: bytes) -> tuple[bytes, int]:
+    def _feed_chunks(self, piece: bytes) -> tuple[bytes, int]:
+        """Feed bytes of a chunked body."""
         data, at = list[bytes](), 0
         while at < len(piece) and not self.is_whole:
             if self._left:
@@ -164,10 +165,11 @@ class Framing:
                 raise BadMessage("a line between two chunks is too long")
             if end >= 0:
                 line, self._line = self._line.rstrip(b"\r\n"), b""
-                self._take_line(line)
+                self._feed_line(line)
         return b"".join(data), at
 
-    def _take_line(self, line: bytes) -> None:
+    def _feed_line(self, line: bytes) -> None:
+        """Handle a line between two chunks: a chunk's size, its end, or a trailer. Raises BadMessage."""
         match self._place:
             case "size":
                 if not (sized := _CHUNK_SIZE.fullmatch(line)):
@@ -186,8 +188,8 @@ class Framing:
 
 
 def framing_of(head: Head, method: str = "") -> Framing:
-    """Return how the body after this head is framed. For an answer, `method` is the method of its request. Raises BadMessage if
-    two readers could disagree about the end of the body."""
+    """Return how the body after this head is framed. For a response, `method` is the method of its request. Raises
+    BadMessage if two parsers could disagree about the end of the body."""
     if method and (method == "HEAD" or head.status < 200 or head.status in _NO_BODY):
         return Framing(0)
     codings = [word.strip().lower() for word in ",".join(head.values("transfer-encoding")).split(",") if word.strip()]
@@ -197,15 +199,15 @@ def framing_of(head: Head, method: str = "") -> Framing:
     if codings:
         return Framing(chunked=codings[-1] == "chunked")
     if lengths:
-        [length, *others] = lengths
-        if others or not _LENGTH.fullmatch(length):
+        [length, *further] = lengths
+        if further or not _LENGTH.fullmatch(length):
             raise BadMessage("Content-Length is not one number")
         return Framing(int(length))
     return Framing(None if method else 0)
 
 
 def chunk(data: bytes) -> bytes:
-    """Return data as one chunk; b"" stays b"", since an empty chunk ends a body."""
+    """Return data as one chunk; b"" for b"", since an empty chunk ends a body."""
     return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
 
 
@@ -213,7 +215,7 @@ LAST_CHUNK = b"0\r\n\r\n"
 
 
 class Wire:
-    """One connection: between the agent and the gateway, or between the gateway and a server."""
+    """One HTTP connection, of the agent with the gateway or of the gateway with a server."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
         self._reader, self._writer = reader, writer
@@ -227,22 +229,22 @@ class Wire:
 
     @property
     def is_open(self) -> bool:
-        """Whether the connection can carry a further message: it was not closed, and nothing unexpected was received on it."""
+        """Whether the connection can carry another message: it is not closed, and nothing unexpected was received."""
         return not (self._ahead or self._reader.at_eof() or self._reader.exception() or self._writer.is_closing())
 
     async def head(self) -> Head | None:
-        """Return the next message's head; None if the connection ends before its first byte. Raises BadMessage,
+        """Return the head of the next message; None if the connection closes before its first byte. Raises BadMessage,
         ConnectionError."""
-        looked = 0
+        searched = 0
         while True:
-            self._ahead = self._ahead.lstrip(b"\r\n") if not looked else self._ahead
-            if end := _BLANK_LINE.search(self._ahead, max(0, looked - 3)):
+            self._ahead = self._ahead.lstrip(b"\r\n") if not searched else self._ahead
+            if end := _BLANK_LINE.search(self._ahead, max(0, searched - 3)):
                 raw, self._ahead = self._ahead[: end.end()], self._ahead[end.end() :]
                 if len(raw) > LARGEST_HEAD:
                     raise BadMessage("a head that is too long")
                 return head_of(raw)
-            looked = len(self._ahead)
-            if looked > LARGEST_HEAD:
+            searched = len(self._ahead)
+            if searched > LARGEST_HEAD:
                 raise BadMessage("a head that is too long")
             if not await self._more():
                 if self._ahead:
@@ -250,20 +252,20 @@ class Wire:
                 return None
 
     async def piece(self, framing: Framing) -> tuple[bytes, bytes] | None:
-        """Return the next part of a body: its bytes on the wire, and the data in them; None at the end of the body. Raises
+        """Return the next part of a body: its bytes on the wire, and the content in them; None at its end. Raises
         BadMessage, ConnectionError."""
         if framing.is_whole:
             return None
         if not self._ahead and not await self._more():
-            framing.end()
+            framing.note_connection_end()
             return None
         piece, self._ahead = self._ahead, b""
-        data, used = framing.take(piece)
+        data, used = framing.feed(piece)
         self._ahead = piece[used:]
         return piece[:used], data
 
-    async def gone(self) -> None:
-        """Return once the other side has closed the connection. What it sends until then is kept, up to a bound."""
+    async def until_closed(self) -> None:
+        """Wait until the other side closes the connection. What it sends until then is kept, up to a bound."""
         try:
             while len(self._ahead) <= LARGEST_HEAD:
                 if not await self._more():
@@ -273,12 +275,12 @@ class Wire:
         await asyncio.Event().wait()
 
     async def send(self, data: bytes) -> None:
-        """Send, and return once the kernel has every byte. Raises ConnectionError."""
+        """Send bytes, and return once the kernel has all of them. Raises ConnectionError."""
         self._writer.write(data)
         await self._writer.drain()
 
     def reset(self) -> None:
-        """Break the connection: the other side's next read fails."""
+        """Reset the connection: the other side's next read fails."""
         if sock := self._writer.get_extra_info("socket"):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._writer.transport.abort()

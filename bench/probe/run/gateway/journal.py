@@ -1,4 +1,4 @@
-"""The journal of one course of the agent: each call with its times, and the readings of the stores between calls."""
+"""The journal of one run of the agent: each call with its times, and the readings of the stores between calls."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ LONGEST = 2**20
 """Characters of arguments or of an answer that are kept."""
 MOST_NOTICES = 200
 MOST_PAIRS = 10_000
-"""The most pairs of calls, or of rows, of which the likest are sought. Beyond that they are taken in their order."""
+"""The most pairs of calls, or of rows, whose similarity is compared. Beyond that they are paired in their order."""
 Item = TypeVar("Item")
 RowPlace = tuple[str, str, str]
 """A row's store, table and key."""
 
 
-class Readable(Protocol):
-    """All stores together (`bench.probe.run.witness.stores.Stores`). Two readings that are `settle` seconds apart must be
-    equal."""
+class ReadableStores(Protocol):
+    """What the journal needs of the stores (`bench.probe.run.witness.stores.Stores`). Two readings `settle` seconds apart
+    must be equal."""
 
     settle: float
 
     async def snapshot(self) -> Callable[[], Awaitable[StoreReading]]:
-        """Begin a reading, and return the function that ends it."""
+        """Begin a reading, and return the function that completes it."""
 
     async def read(self) -> StoreReading:
         """Return one reading."""
 
     async def change(self, name: str, sql: str) -> None:
-        """Change the copy of a store by a statement. Raises ConfigError."""
+        """Execute a statement on the copy of a store. Raises ConfigError."""
 
     async def reading(self) -> StoreReading:
-        """Return a reading that is equal to the one before it."""
+        """Read until two readings `settle` apart are equal, and return the last."""
 
 
 @dataclass(eq=False)
 class JournaledCall:
     """A call, its arguments as text, its identity, and the times of its events.
 
-    identity  the same for calls of one tool with the same arguments, apart from what is volatile; `nth` counts them, from 1
-    raw       the answer's bytes, b"" if they are too many
+    identity  equal for calls of one tool with the same arguments, apart from values that vary; `nth` counts them, from 1
+    raw       the bytes of the response; b"" if they are too many
     """
 
     call: LiveCall
@@ -75,29 +75,29 @@ class JournaledCall:
 
 
 class Journal:
-    """The calls of one course, in the order of their arrival, and the readings of the stores. Seconds count from `start`.
+    """The calls of one run, in the order of their arrival, and the readings of the stores. Times are seconds since `start`.
 
     Args:
-        tidy: Returns arguments or an answer as they may be kept: without what is hidden or secret.
-        identify: Returns which call this is, of its door, its tool and its tidy arguments.
-        stores: What is read.
+        redact: Removes hidden and secret values from arguments or a response.
+        identify: Returns the identity of a call from its door, its tool and its redacted arguments.
+        stores: The stores that are read.
     """
 
     def __init__(
         self,
-        tidy: Callable[[JsonValue], JsonValue],
+        redact: Callable[[JsonValue], JsonValue],
         identify: Callable[[str, str, JsonValue], str],
-        stores: Readable,
+        stores: ReadableStores,
     ):
         self.calls: list[JournaledCall] = []
         self.readings: list[StoresRead] = []
         self.notices: list[GatewayNoticed] = []
         self.start = monotonic()
-        self._tidy, self._identify, self._stores = tidy, identify, stores
+        self._redact, self._identify, self._stores = redact, identify, stores
         self._last = StoreReading("", ())
-        self._times = Counter[str]()
-        self._since = set[int]()
-        self._owed: tuple[int, ...] = ()
+        self._identity_counts = Counter[str]()
+        self._calls_since_reading = set[int]()
+        self._unsettled_calls: tuple[int, ...] = ()
         """The calls that landed last, until it is known that nothing changes any more."""
         self._watching: asyncio.Task[None] | None = None
         self._is_read: asyncio.Future[None]
@@ -108,6 +108,7 @@ class Journal:
         return self._stores.settle
 
     def now(self) -> float:
+        """Return the seconds since the start."""
         return monotonic() - self.start
 
     def begin(self, first: StoreReading) -> None:
@@ -115,57 +116,61 @@ class Journal:
         self.start, self._last = monotonic(), first
 
     def arrive(self, call: LiveCall) -> JournaledCall:
-        arguments = self._tidy(call.arguments)
+        """Add a call that has arrived."""
+        arguments = self._redact(call.arguments)
         identity = self._identify(call.door, call.tool, arguments)
-        self._times[identity] += call.continues is None
-        entry = JournaledCall(call, text_of(arguments), identity, self._times[identity], self.now())
+        self._identity_counts[identity] += call.continues is None
+        entry = JournaledCall(call, text_of(arguments), identity, self._identity_counts[identity], self.now())
         self.calls.append(entry)
         return entry
 
     def answer(self, entry: JournaledCall) -> None:
-        entry.answered, entry.answer = self.now(), text_of(self._tidy(entry.call.answer))
+        """Record the response of a call."""
+        entry.answered, entry.answer = self.now(), text_of(self._redact(entry.call.answer))
 
-    def notice(self, door: str, what: str) -> None:
+    def notice(self, door: str, message: str) -> None:
+        """Record something that belongs to no call, up to a bound."""
         if len(self.notices) < MOST_NOTICES:
-            self.notices.append(GatewayNoticed(door, str(self._tidy(what)), self.now()))
+            self.notices.append(GatewayNoticed(door, str(self._redact(message)), self.now()))
 
-    def flies(self, call: LiveCall) -> None:
-        """Note that a call is in flight: it may have caused what the next reading shows."""
-        self._since.add(call.number)
+    def note_in_flight(self, call: LiveCall) -> None:
+        """Note that a call is in flight: the changes in the next reading may be its effect."""
+        self._calls_since_reading.add(call.number)
 
-    async def land(self) -> None:
-        """Take a snapshot of the stores after a call, whose answer need not wait until the snapshot is read. The stores are
-        watched from then on until they have settled. Until then changes are attributed to this call, too."""
-        await self.rest(until_settled=False)
-        calls, loop = tuple(sorted(self._since)), asyncio.get_running_loop()
-        self._since.clear()
-        taken, self._is_read, self._owed = loop.create_future(), loop.create_future(), calls
-        self._watching = watching = asyncio.create_task(self._watch(calls, taken, self._is_read))
-        await asyncio.wait({taken})
+    async def note_landed(self) -> None:
+        """Take a snapshot of the stores after a call; its response need not wait until the snapshot is read. The stores are
+        then read until two readings are equal, and changes until then are attributed to this call too."""
+        await self.stop_watching(until_settled=False)
+        calls, loop = tuple(sorted(self._calls_since_reading)), asyncio.get_running_loop()
+        self._calls_since_reading.clear()
+        snapshot_taken, self._is_read, self._unsettled_calls = loop.create_future(), loop.create_future(), calls
+        self._watching = watching = asyncio.create_task(self._watch(calls, snapshot_taken, self._is_read))
+        await asyncio.wait({snapshot_taken})
         if watching.done() and not watching.cancelled():
             watching.result()
 
-    async def _watch(self, calls: tuple[int, ...], taken: asyncio.Future[None], is_read: asyncio.Future[None]) -> None:
+    async def _watch(self, calls: tuple[int, ...], snapshot_taken: asyncio.Future[None], is_read: asyncio.Future[None]) -> None:
+        """Complete a snapshot, then read the stores until two readings are equal."""
         started = self.now()
         try:
             reading = await self._stores.snapshot()
-            taken.set_result(None)
-            self._note(started, calls, await reading())
+            snapshot_taken.set_result(None)
+            self._record_reading(started, calls, await reading())
         finally:
-            for future in (taken, is_read):
+            for future in (snapshot_taken, is_read):
                 if not future.done():
                     future.set_result(None)
         last = ""
         while last != self._last.digest:
             last = self._last.digest
             await asyncio.sleep(self.settle)
-            started, later = self.now(), await self._stores.read()
-            if later.digest != last:
-                self._note(started, calls, later)
-        self._owed = ()
+            started, reading_after = self.now(), await self._stores.read()
+            if reading_after.digest != last:
+                self._record_reading(started, calls, reading_after)
+        self._unsettled_calls = ()
 
-    async def rest(self, *, until_settled: bool) -> None:
-        """Wait until the last snapshot is read, or until the stores have settled, and then watch them no longer."""
+    async def stop_watching(self, *, until_settled: bool) -> None:
+        """Wait until the last snapshot is read, or until the stores have settled, and then stop reading them."""
         if watching := self._watching:
             await asyncio.wait({watching if until_settled else self._is_read})
             watching.cancel()
@@ -174,44 +179,47 @@ class Journal:
             if not watching.cancelled():
                 watching.result()
 
-    async def look(self, *, until_settled: bool = False) -> None:
-        """Read the stores before a call is passed on, if no other call is in flight. An unchanged state leaves no entry."""
-        await self.rest(until_settled=until_settled)
+    async def read_before_call(self, *, until_settled: bool = False) -> None:
+        """Read the stores before a call is forwarded, if no other call is in flight. An unchanged state is not recorded."""
+        await self.stop_watching(until_settled=until_settled)
         started, reading = self.now(), await self._stores.read()
         if reading.digest != self._last.digest:
-            self._note(started, tuple(sorted(self._since)) or self._owed, reading)
-        self._since.clear()
-        self._owed = ()
+            self._record_reading(started, tuple(sorted(self._calls_since_reading)) or self._unsettled_calls, reading)
+        self._calls_since_reading.clear()
+        self._unsettled_calls = ()
 
     async def read(self) -> None:
-        """Read the stores until they have settled. Changes since the last reading are attributed to the calls that were in
-        flight since then, or landed last and may not have settled."""
-        await self.rest(until_settled=False)
-        started, calls = self.now(), tuple(sorted(self._since))
-        self._since.clear()
+        """Read the stores until they have settled. Changes since the last reading are attributed to the calls in flight
+        since then, or to the last calls if the stores had not settled after them."""
+        await self.stop_watching(until_settled=False)
+        started, calls = self.now(), tuple(sorted(self._calls_since_reading))
+        self._calls_since_reading.clear()
         reading = await self._stores.reading()
         changed = reading.digest != self._last.digest
-        self._note(started, calls or (self._owed if changed else ()), reading)
-        self._owed = ()
+        self._record_reading(started, calls or (self._unsettled_calls if changed else ()), reading)
+        self._unsettled_calls = ()
 
-    async def step_in(self, store: str, sql: str) -> bool:
-        """Change a store as another writer does. Return whether that changed a row. Raises ConfigError."""
+    async def run_others_statement(self, store: str, sql: str) -> bool:
+        """Execute another writer's statement. Return whether it changed a row. Raises ConfigError."""
         await self._stores.change(store, sql)
         started, reading = self.now(), await self._stores.read()
-        stepped = reading.digest != self._last.digest
-        self._note(started, (), reading, other=True)
-        return stepped
+        has_changed = reading.digest != self._last.digest
+        self._record_reading(started, (), reading, by_other_writer=True)
+        return has_changed
 
-    def _note(self, started: float, calls: tuple[int, ...], reading: StoreReading, *, other: bool = False) -> None:
+    def _record_reading(
+        self, started: float, calls: tuple[int, ...], reading: StoreReading, *, by_other_writer: bool = False
+    ) -> None:
+        """Record a reading if it differs from the last one, or belongs to a call."""
         changed = tuple(changes(self._last, reading))
         if changed or calls or reading.digest != self._last.digest or not self.readings:
-            self.readings.append(StoresRead(started, reading.digest, changed, calls, reading.more, other))
+            self.readings.append(StoresRead(started, reading.digest, changed, calls, reading.more, by_other_writer))
         self._last = reading
 
 
-def changes(former: StoreReading, later: StoreReading) -> Iterator[RowDifference]:
-    """Yield the rows that differ between two readings, with the former and the present content."""
-    old, new = _by_place(former), _by_place(later)
+def changes(earlier: StoreReading, later: StoreReading) -> Iterator[RowDifference]:
+    """Yield the rows that differ between two readings, with their contents in both."""
+    old, new = _by_place(earlier), _by_place(later)
     for place in {**old, **new}:
         before = old[place].after if place in old else new[place].before
         after = new[place].after if place in new else old[place].before
@@ -220,21 +228,21 @@ def changes(former: StoreReading, later: StoreReading) -> Iterator[RowDifference
 
 
 def _by_place(reading: StoreReading) -> Mapping[RowPlace, RowDifference]:
-    """Return the rows of a reading by their places. Rows may be named by their content: a row that went and a row that came
-    then count as one changed row, if they are alike or as many rows went as came."""
+    """Return the rows of a reading by their places. If rows are named by their content, a removed row and an added row count
+    as one changed row, if they are alike or as many rows were removed as added."""
     rows, nameless = dict[RowPlace, RowDifference](), defaultdict[RowPlace, list[RowDifference]](list)
     for row in reading.differences:
         named = replace(row, key=_key_of(row))
         rows[_place_of(named)] = named
-        if (row.before is None or row.after is None) and (where := _content_of(row.key)) is not None:
-            nameless[row.store, row.table, where].append(named)
+        if (row.before is None or row.after is None) and (list_name := _list_of_nameless_row(row.key)) is not None:
+            nameless[row.store, row.table, list_name].append(named)
     for alike in nameless.values():
-        went, came = [row for row in alike if row.after is None], [row for row in alike if row.before is None]
-        for former, later in likest(went, came, _unlikeness):
-            columns = len(former.before or ())
-            if len(went) == len(came) or 2 * _unlikeness(former, later) <= columns:
-                del rows[_place_of(later)]
-                rows[_place_of(former)] = replace(former, after=later.after)
+        removed, added = [row for row in alike if row.after is None], [row for row in alike if row.before is None]
+        for removed_row, added_row in most_similar_pairs(removed, added, _count_differing_columns):
+            columns = len(removed_row.before or ())
+            if len(removed) == len(added) or 2 * _count_differing_columns(removed_row, added_row) <= columns:
+                del rows[_place_of(added_row)]
+                rows[_place_of(removed_row)] = replace(removed_row, after=added_row.after)
     return rows
 
 
@@ -242,44 +250,47 @@ def _place_of(row: RowDifference) -> RowPlace:
     return row.store, row.table, row.key
 
 
-def _content_of(key: str) -> str | None:
-    """Return the list that holds a row which is named by its content, "" for a table; None for a row with a name."""
+def _list_of_nameless_row(key: str) -> str | None:
+    """Return the list that contains a row which is named by its content, "" for a table; None for a row with a name."""
     match = IN_LIST.fullmatch(key)
     return match[1] if match else "" if BY_CONTENT.fullmatch(key) else None
 
 
-def _unlikeness(former: RowDifference, later: RowDifference) -> int:
-    before, after = former.before or {}, later.after or {}
+def _count_differing_columns(earlier: RowDifference, later: RowDifference) -> int:
+    """Return the number of columns in which two rows differ."""
+    before, after = earlier.before or {}, later.after or {}
     return sum(before.get(name) != after.get(name) for name in {**before, **after})
 
 
-def likest(some: Sequence[Item], others: Sequence[Item], distance: Callable[[Item, Item], int]) -> Iterator[tuple[Item, Item]]:
-    """Pair the values of two lists, the most similar pairs first."""
-    if len(some) * len(others) > MOST_PAIRS:
-        yield from zip(some, others, strict=False)
+def most_similar_pairs(
+    firsts: Sequence[Item], seconds: Sequence[Item], distance: Callable[[Item, Item], int]
+) -> Iterator[tuple[Item, Item]]:
+    """Pair the values of two lists, the most similar pair first."""
+    if len(firsts) * len(seconds) > MOST_PAIRS:
+        yield from zip(firsts, seconds, strict=False)
         return
     near = sorted(
-        (distance(former, latter), abs(at - place), at, place)
-        for at, former in enumerate(some)
-        for place, latter in enumerate(others)
+        (distance(first, second), abs(first_index - second_index), first_index, second_index)
+        for first_index, first in enumerate(firsts)
+        for second_index, second in enumerate(seconds)
     )
-    taken, given = set[int](), set[int]()
-    for _, _, at, place in near:
-        if at not in taken and place not in given:
-            taken.add(at)
-            given.add(place)
-            yield some[at], others[place]
+    paired_firsts, paired_seconds = set[int](), set[int]()
+    for _, _, first_index, second_index in near:
+        if first_index not in paired_firsts and second_index not in paired_seconds:
+            paired_firsts.add(first_index)
+            paired_seconds.add(second_index)
+            yield firsts[first_index], seconds[second_index]
 
 
 def _key_of(row: RowDifference) -> str:
-    """Return the name of a row. In a table without a key this is the row's content at the reset, since the present content can
-    change."""
+    """Return the name of a row. In a table without a key the name is the row's content at the reset, since its current
+    content can change."""
     if row.before is None or not (match := BY_CONTENT.fullmatch(row.key)):
         return row.key
     return f"{digest_of(text_of(row.before))} {match[1]}"
 
 
 def text_of(value: Any) -> str:
-    """Return a JSON value as text, the same for equal values. A text that is too long ends with its digest."""
+    """Return a JSON value as text; equal values have equal texts. A text that is too long is cut, and ends with its digest."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}… {len(text)} characters, {digest_of(text)}"

@@ -1,4 +1,4 @@
-"""The gateway's port on loopback. Each proxy has an address at this port, with a token of its own in its path that only the
+"""The gateway's port on loopback. Each HTTP door has an address at this port, whose path begins with a token that only the
 agent knows."""
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from bench.common.errors import ConfigError
 from bench.probe.run.box.authority import Authority
 from bench.probe.run.box.closed_network import ClosedNetwork
 from bench.probe.run.gateway.door_kinds import DOOR_KINDS
-from bench.probe.run.gateway.gate import Desk
-from bench.probe.run.gateway.http import AgentWire, HttpDoor
+from bench.probe.run.gateway.gate import DoorContext
+from bench.probe.run.gateway.http import HttpDoor
+from bench.probe.run.gateway.http_exchange import AgentWire
 from bench.probe.run.gateway.http_wire import BadMessage, Head, made_head
 from bench.probe.run.gateway.mcp_http import McpDoor
 from bench.probe.run.gateway.model import ModelDoor
@@ -32,16 +33,16 @@ MODEL = "model"
 
 
 class AgentListener:
-    """Listens while its context lasts, and ends every connection with it.
+    """Listens for connections of the agent while its context lasts, and closes all of them at its end.
 
-    desk     the objects that all doors share
+    context  what all doors share
     token    the first part of every door's path; by default each door has its own
     """
 
-    def __init__(self, desk: Desk, token: str = ""):
-        self._desk, self._token = desk, token
+    def __init__(self, context: DoorContext, token: str = ""):
+        self._context, self._token = context, token
         self._doors = dict[str, tuple[str, HttpDoor]]()
-        self._started = list[HttpDoor]()
+        self._doors_of_started_servers = list[HttpDoor]()
         """Before servers that the probe starts."""
         self._addresses = dict[str, HttpDoor]()
         self._connections = set[asyncio.Task[None]]()
@@ -64,44 +65,59 @@ class AgentListener:
         await asyncio.gather(*connections, return_exceptions=True)
 
     def add_service(self, service: Service) -> str:
-        """Return the address at which the agent finds this service. Raises ConfigError."""
+        """Add the door of a service, and return the address at which the agent reaches it. Raises ConfigError."""
         opens = DOOR_KINDS[service.door].opens
         assert opens
-        door = opens(service.name, service.url, self._desk)
+        door = opens(service.name, service.url, self._context)
         door.kind = service.door
         return self._add(door, bool(service.command))
 
     def add_mcp(self, server: McpServer) -> str:
-        """Return the address at which the agent finds this MCP server. Raises ConfigError."""
-        return self._add(McpDoor(server.name, server.url, self._desk))
+        """Add the door of an MCP server with a URL, and return the address at which the agent reaches it. Raises
+        ConfigError."""
+        return self._add(McpDoor(server.name, server.url, self._context))
 
     def add_model(self, source: ModelSource) -> str:
-        """Return the address at which the agent finds its model, with the source's suffix. Raises ConfigError."""
-        return self._add(ModelDoor(MODEL, source, self._desk), bool(source.script))
+        """Add the door of the model, and return the address at which the agent reaches it, with the source's suffix. Raises
+        ConfigError."""
+        return self._add(ModelDoor(MODEL, source, self._context), bool(source.script))
 
     def add_webhook(self, door: WebhookDoor) -> None:
-        """Add the door of a webhook, which the agent finds in a box at its own address. Raises ConfigError."""
+        """Add the door of a webhook, which an agent in a box reaches at the webhook's own address. Raises ConfigError."""
         self._add(door)
 
-    async def stand_in(self, agents: ClosedNetwork, servers: ClosedNetwork, authority: Authority | None) -> Mapping[str, str]:
-        """Have the agent, in a box, find each server at its own host and port: those with TLS if there is an authority.
-        Servers that the probe starts are called in their network. Return the addresses that the `add` methods gave -> the
-        servers' own. Raises ConfigError."""
-        await agents.lead(LOOPBACK, self.port, self.serve, "http")
-        for door in self._started:
-            door.origin.reach = servers.connect
-        places, instead = dict[tuple[str, int], tuple[str, bool, list[HttpDoor]]](), dict[str, str]()
+    async def serve_in_box(
+        self, agents: ClosedNetwork, servers: ClosedNetwork, authority: Authority | None
+    ) -> Mapping[str, str]:
+        """Serve an agent in a box at each server's own host and port, with TLS where the server has TLS and there is an
+        authority.
+
+        Args:
+            agents: The network of the agent.
+            servers: The network of the servers that the probe starts.
+            authority: Ends TLS; None if nothing can.
+
+        Returns:
+            The addresses that the `add` methods returned -> the servers' own addresses.
+
+        Raises:
+            ConfigError: A host and port cannot be served.
+        """
+        await agents.serve_at(LOOPBACK, self.port, self.serve, "http")
+        for door in self._doors_of_started_servers:
+            door.origin.connector = servers.connect
+        places, own_addresses = dict[tuple[str, int], tuple[str, bool, list[HttpDoor]]](), dict[str, str]()
         for address, door in self._addresses.items():
             for host, port, has_tls in door.places:
-                beside = places.setdefault((agents.addresses_of(host)[0], port), (host, has_tls, []))[2]
-                if (authority or not has_tls) and all(other.origin.path != door.origin.path for other in beside):
-                    beside.append(door)
-                    instead[address] = door.stands_in()
+                same_place_doors = places.setdefault((agents.addresses_of(host)[0], port), (host, has_tls, []))[2]
+                if (authority or not has_tls) and all(other.origin.path != door.origin.path for other in same_place_doors):
+                    same_place_doors.append(door)
+                    own_addresses[address] = door.use_origin_address()
         for (_, port), (host, has_tls, doors) in places.items():
             if doors:
                 tls = authority.context(host) if authority and has_tls else None
-                await agents.lead(host, port, partial(self.serve, doors=doors), "https" if tls else "http", tls=tls)
-        return instead
+                await agents.serve_at(host, port, partial(self.serve, doors=doors), "https" if tls else "http", tls=tls)
+        return own_addresses
 
     @property
     def has_tls(self) -> bool:
@@ -115,20 +131,22 @@ class AgentListener:
         return port
 
     def _add(self, door: HttpDoor, is_started: bool = False) -> str:
+        """Give a door its address, and return that."""
         name = quote(door.name, safe="")
         if not self.address or name in self._doors:
             raise ConfigError(f"{door.name}: two doors have this name; give each server, service and model its own")
         token = self._token or secrets.token_urlsafe(24)
         self._doors[name] = token, door
-        self._started += [door] * is_started
-        address = door.listens(self.address, f"/{token}/{name}")
+        self._doors_of_started_servers += [door] * is_started
+        address = door.set_address(self.address, f"/{token}/{name}")
         self._addresses[address] = door
         return address
 
     def serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, doors: Sequence[HttpDoor] | None = None
     ) -> None:
-        """Serve a connection, and end it with this listener. `doors`: those that stand in for a server there."""
+        """Serve a connection, and close it with this listener. `doors`: the doors that replace a server there; None at the
+        gateway's port."""
         if len(self._connections) >= MOST_CONNECTIONS:
             writer.close()
             return
@@ -137,13 +155,14 @@ class AgentListener:
         task.add_done_callback(self._connections.discard)
 
     async def _serve(self, client: AgentWire, doors: Sequence[HttpDoor] | None) -> None:
+        """Answer the requests on a connection until it closes."""
         try:
             async with asyncio.timeout(SECONDS):
                 head = await client.head()
             while head and await (self._answer(client, head) if doors is None else _door_of(head, doors).serve(client, head)):
                 head = await client.head()
         except BadMessage as bad:
-            self._desk.gate().notice("", f"a request is no HTTP/1.1: {bad}")
+            self._context.gate().notice("", f"a request is no HTTP/1.1: {bad}")
             await _refuse(client, 400, str(bad))
         except (OSError, TimeoutError):
             pass
@@ -151,24 +170,26 @@ class AgentListener:
             client.close()
 
     async def _answer(self, client: AgentWire, head: Head) -> bool:
+        """Answer a request at the gateway's own port. Return whether the connection remains open."""
         if refused := stranger(head.mapping()):
-            return await self._turn_away(client, refused.status, refused.message)
+            return await self._reject(client, refused.status, refused.message)
         token, _, rest = head.target.decode("latin-1")[1:].partition("/")
         expected, door = self._doors.get(rest.partition("?")[0].partition("/")[0], ("", None))
         if door is None or not hmac.compare_digest(token.encode("latin-1"), expected.encode()):
-            return await self._turn_away(client, 401, "ask at the whole address that was given: its path holds a key")
+            return await self._reject(client, 401, "ask at the whole address that was given: its path holds a key")
         if head.method == "CONNECT":
-            return await self._turn_away(client, 404, "no server has this address; ask at the one that was given")
+            return await self._reject(client, 404, "no server has this address; ask at the one that was given")
         return await door.serve(client, head)
 
-    async def _turn_away(self, client: AgentWire, status: int, why: str) -> bool:
-        self._desk.gate().notice("", f"a request was refused: {why}")
+    async def _reject(self, client: AgentWire, status: int, why: str) -> bool:
+        """Reject a request, and return that the connection is not kept."""
+        self._context.gate().notice("", f"a request was refused: {why}")
         await _refuse(client, status, why)
         return False
 
 
 def _door_of(head: Head, doors: Sequence[HttpDoor]) -> HttpDoor:
-    """Return the door for a request to a server's own address: where several are at one place, the one whose path it has."""
+    """Return the door for a request to a server's own address: of several at one host and port, the one whose path matches."""
     path = head.target.partition(b"?")[0].decode("latin-1")
 
     def fits(door: HttpDoor) -> int:

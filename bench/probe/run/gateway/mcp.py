@@ -1,5 +1,5 @@
-"""What a call is in the JSON-RPC of MCP, and what a fault makes of its answer. Both transports, stdio and Streamable HTTP, use
-this module."""
+"""Calls in the JSON-RPC messages of MCP, and how a fault changes their responses. Both transports, stdio and Streamable
+HTTP, use this module."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bench.probe.points import JSON_RPC, AnswerFate
+from bench.probe.points import JSON_RPC, AnswerAction
 from bench.probe.run.gateway.damaged import GARBAGE
-from bench.probe.run.gateway.gate import Desk, LiveCall
+from bench.probe.run.gateway.gate import DoorContext, LiveCall
 from bench.record.probe_events import GatewayCall
-from bench.wire.json_rpc import Object, RpcMessage, key_of, messages_of, object_in, text_of
+from bench.wire.json_rpc import Object, RpcMessage, as_object, key_of, messages_of, text_of
 
 MOST_KEPT = 10_000
 """The most tasks, and the most tools, that are remembered of a server."""
@@ -28,8 +28,8 @@ _NO_TOOL = "", None, False
 
 
 class KnownServer:
-    """What is known about one server: its tools, and the call to which each task or request for input belongs. It survives a
-    connection. `was_asked`: whether anybody has asked the server for its tools."""
+    """What the gateway knows about one MCP server: its tools, and the call to which each task or request for input belongs.
+    It outlives a connection. `was_asked`: whether the server was asked for its tools."""
 
     def __init__(self, door: str, kind: str):
         self.door, self.kind, self.was_asked = door, kind, False
@@ -38,9 +38,9 @@ class KnownServer:
         """The last answer to each method that is no call, which a tape keeps."""
         self._continued: dict[str, int] = {}
 
-    def call_of(self, message: RpcMessage, desk: Desk) -> LiveCall | None:
-        """Return the call that a request is, or None. A request that polls a task, or that brings the input that a server asked
-        for, continues an earlier call."""
+    def call_of(self, message: RpcMessage, context: DoorContext) -> LiveCall | None:
+        """Return the call that a message requests; None if it requests none. A request that polls a task, or that sends the
+        input for which a server asked, continues an earlier call."""
         if not is_call(message):
             return None
         params = message.params
@@ -48,12 +48,12 @@ class KnownServer:
             tool, arguments = params.get("name"), params.get("arguments", {})
             tool = tool if isinstance(tool, str) else ""
             reads = self._tools.get(tool, _NO_TOOL)[1]
-            answers = "inputResponses" in params or "requestState" in params
-            continues = self._continued.get(_asked_input(params)) if answers else None
+            sends_input = "inputResponses" in params or "requestState" in params
+            continues = self._continued.get(_input_key(params)) if sends_input else None
         else:
             tool, arguments, reads = message.method, params, message.method != "tasks/cancel"
-            continues = self._continued.get(_task(params))
-        return desk.call(
+            continues = self._continued.get(_task_key(params))
+        return context.call(
             self.door,
             self.kind,
             tool,
@@ -66,23 +66,23 @@ class KnownServer:
         )
 
     def with_claims(self, call: GatewayCall) -> GatewayCall:
-        """Return a call with what its tool claims."""
+        """Return a recorded call with what its tool says of itself: whether it only reads, and whether it is idempotent."""
         _, reads, idempotent = self._tools.get(call.tool, _NO_TOOL)
         return replace(call, reads=reads, idempotent=idempotent)
 
     def answer(self, call: LiveCall, message: RpcMessage) -> None:
-        """Record the server's answer with the call, and what will continue the call."""
+        """Record the server's response with the call, and which later requests will continue the call."""
         result, belongs = message.result, call.continues or call.number
         call.answer = message.body.get("result", message.body.get("error"))
         call.failed = "error" in message.body or result.get("isError") is True
         if isinstance(result.get("task"), dict):
-            _remember(self._continued, _task(result["task"]), belongs)
+            _remember(self._continued, _task_key(result["task"]), belongs)
         if result.get("resultType") == "input_required":
             params: Object = call.kept["request"].params
-            _remember(self._continued, _asked_input({**params, "requestState": result.get("requestState")}), belongs)
+            _remember(self._continued, _input_key({**params, "requestState": result.get("requestState")}), belongs)
 
     def learn(self, request: RpcMessage, message: RpcMessage) -> list[str]:
-        """Learn the server's tools from an answer that belongs to no call. Return the differences from an earlier answer, a
+        """Record the server's tools from a response that belongs to no call. Return how they differ from an earlier list, a
         line each."""
         _remember(self.handshake, request.method, message.body)
         if request.method != "tools/list":
@@ -110,14 +110,13 @@ class KnownServer:
 
 
 def is_call(message: RpcMessage) -> bool:
-    """Return whether a message is a call of a tool, or polls the task that a call began."""
+    """Return whether a message requests a call of a tool, or polls the task that a call began."""
     polls = message.method.startswith("tasks/") and "taskId" in message.params
     return message.kind == "request" and (message.method == "tools/call" or polls)
 
 
 def error_answer(call: LiveCall) -> bytes:
-    """Return the answer to a call that is not passed on: a prepared answer, or an error in the wire form that `call.form`
-    names."""
+    """Return the response to a call that is not forwarded: a prepared response, or an error in the wire form `call.form`."""
     request: RpcMessage = call.kept["request"]
     for earlier in messages_of(call.instead or b""):
         return text_of({**earlier.body, "id": request.body["id"]})
@@ -125,40 +124,40 @@ def error_answer(call: LiveCall) -> bytes:
         outcome: Object = {"error": {"code": INTERNAL_ERROR, "message": REFUSED}}
     else:
         outcome = {"result": {"content": [{"type": "text", "text": REFUSED}], "isError": True}}
-        if _META_VERSION in object_in(request.params.get("_meta")):
+        if _META_VERSION in as_object(request.params.get("_meta")):
             outcome["result"]["resultType"] = "complete"
     return text_of({"jsonrpc": "2.0", "id": request.body["id"], **outcome})
 
 
-def changed_answer(call: LiveCall, message: RpcMessage, after: AnswerFate) -> bytes:
-    """Return what is answered instead: an `error`, or for a read `stale`, `empty`, `garbled` or `too_large`."""
-    if after == "error":
+def changed_answer(call: LiveCall, message: RpcMessage, action: AnswerAction) -> bytes:
+    """Return the response that replaces the server's: an `error`, or for a read `stale`, `empty`, `garbled` or `too_large`."""
+    if action == "error":
         return error_answer(call)
-    if after == "stale" and call.instead is not None:
+    if action == "stale" and call.instead is not None:
         for earlier in messages_of(call.instead):
             return text_of({**earlier.body, "id": message.body["id"]})
-    makes, result = _CHANGES.get(after), message.result
-    if not makes or not result:
+    new_change, result = _CHANGES.get(action), message.result
+    if not new_change or not result:
         return text_of(message.body)
-    change = makes()
-    content = [_with_text(part, change) for part in _list(result.get("content"))] if after != "empty" else []
+    change = new_change()
+    content = [_with_text(part, change) for part in _list(result.get("content"))] if action != "empty" else []
     result = {**result, "content": content}
     if "structuredContent" in result:
-        result["structuredContent"] = _with_texts(result["structuredContent"], makes(), after == "empty")
+        result["structuredContent"] = _with_texts(result["structuredContent"], new_change(), action == "empty")
     return text_of({**message.body, "result": result})
 
 
 def second_delivery(call: LiveCall, key: str) -> bytes:
-    """Return the request of a call for a second delivery, with another id and another progress token."""
+    """Return the request that delivers a call a second time, with another id and another progress token."""
     body: Object = call.kept["request"].body
-    params = object_in(body.get("params"))
-    if "progressToken" in object_in(params.get("_meta")):
+    params = as_object(body.get("params"))
+    if "progressToken" in as_object(params.get("_meta")):
         params = {**params, "_meta": {**params["_meta"], "progressToken": key}}
     return text_of({**body, "id": key, "params": params})
 
 
 def join_messages(bodies: Sequence[bytes], batch: bool) -> bytes:
-    """Return messages as one text again."""
+    """Return messages as one line, as a JSON list if they came in a batch."""
     return b"[" + b",".join(bodies) + b"]" if batch else b"".join(bodies)
 
 
@@ -167,20 +166,24 @@ def _list(value: Any) -> list[Any]:
 
 
 def _claim(tool: Object, hint: str) -> bool | None:
-    claim = object_in(tool.get("annotations")).get(hint)
+    """Return what a tool's annotation says; None if the tool has no such annotation."""
+    claim = as_object(tool.get("annotations")).get(hint)
     return claim if isinstance(claim, bool) else None
 
 
-def _task(params: Object) -> str:
+def _task_key(params: Object) -> str:
+    """Return the name under which a task is remembered."""
     return f"task {key_of(params.get('taskId'))}"
 
 
-def _asked_input(params: Object) -> str:
+def _input_key(params: Object) -> str:
+    """Return the name under which a request for input is remembered."""
     state = params.get("requestState")
     return f"state {key_of(state)}" if state is not None else f"call {key_of([params.get('name'), params.get('arguments')])}"
 
 
 def _remember(table: dict[str, Any], key: str, value: Any) -> None:
+    """Add an entry to a table, and remove the oldest beyond a bound."""
     table[key] = value
     if len(table) > MOST_KEPT:
         del table[next(iter(table))]
@@ -190,12 +193,13 @@ TextChange = Callable[[str], str]
 
 
 def _too_large() -> TextChange:
-    """Return a change that makes the first text that it is given too large, and no other: their number is not bounded."""
+    """Return a change that makes the first text it gets too large, and no later text, since the number of texts is not
+    bounded."""
     large = iter([LARGE])
     return lambda text: (text or " ") * (next(large, 0) // len((text or " ").encode()) + 1)
 
 
-_CHANGES: dict[AnswerFate, Callable[[], TextChange]] = {
+_CHANGES: dict[AnswerAction, Callable[[], TextChange]] = {
     "empty": lambda: lambda _: "",
     "garbled": lambda: lambda text: text[: len(text) // 2] + GARBAGE,
     "too_large": _too_large,
@@ -203,13 +207,14 @@ _CHANGES: dict[AnswerFate, Callable[[], TextChange]] = {
 
 
 def _with_text(part: Any, change: TextChange) -> Any:
+    """Return a part of a result with its text changed."""
     if isinstance(part, dict) and isinstance(part.get("text"), str):
         return {**part, "text": change(part["text"])}
     return part
 
 
 def _with_texts(value: Any, change: TextChange, empties: bool) -> Any:
-    """Return a value with its texts changed; its depth is bounded. If it `empties`, lists get empty too."""
+    """Return a value with all its texts changed; its depth is bounded. If it `empties`, lists become empty too."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):

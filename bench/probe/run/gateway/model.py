@@ -1,9 +1,9 @@
-"""The proxy before the model: before a provider, or before a script in the provider's place.
+"""The door of the model: a proxy before a provider, or before a script that the owner runs in place of a provider.
 
-It speaks Chat Completions, Responses and Anthropic's Messages. The key is the one that the agent sends; a request without any
-gets the owner's from `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`. A value of the owner's environment goes as a key to no address
-that only the probe's file names. The key is blotted out of all that is kept.
-Tokens are counted by `bench.common.tokens`: `LiveCall.kept` has `tokens_in` and `tokens_out`.
+It reads the APIs Chat Completions, Responses and Anthropic's Messages. A request keeps the API key that the agent sent. A
+request without a key gets the owner's from `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`. No value of the owner's environment is
+sent as a key to an address that only the probe's file names. The key is removed from everything that is recorded. Tokens are
+counted by `bench.common.tokens`: `LiveCall.kept` has `tokens_in` and `tokens_out`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from dataclasses import replace
 
 from bench.common.errors import ConfigError
 from bench.common.tokens import count_tokens
-from bench.probe.points import AnswerFate, CallFate
+from bench.probe.points import AnswerAction, CallAction
 from bench.probe.run.gateway.bodies import Body, json_of
 from bench.probe.run.gateway.door_kinds import DoorKind
-from bench.probe.run.gateway.gate import CallGate, Desk, LiveCall
-from bench.probe.run.gateway.http import HttpDoor, ServiceAnswer, ServiceRequest, as_json
+from bench.probe.run.gateway.gate import CallGate, DoorContext, LiveCall
+from bench.probe.run.gateway.http import HttpDoor, as_json
+from bench.probe.run.gateway.http_exchange import ServiceAnswer, ServiceRequest
 from bench.probe.run.gateway.http_wire import made_head
 from bench.probe.run.gateway.replies import ModelApi, ModelReply, api_of, cut_stream, fields_in, texts_in
 from bench.probe.run.gateway.server_sent import events_of, with_data
@@ -34,32 +35,33 @@ LONGEST_MARK = 64
 
 
 class ModelDoor(HttpDoor):
-    """A proxy before the model. A request for something other than a reply, such as the list of models, is passed on and is no
-    call."""
+    """A proxy before the model. A request for something other than a reply, such as the list of models, is forwarded and is
+    no call."""
 
     kind = "model"
     longest = LARGEST_REPLY
 
-    def __init__(self, name: str, source: ModelSource, desk: Desk):
+    def __init__(self, name: str, source: ModelSource, context: DoorContext):
         if not source.url:
             raise ConfigError(f"{name}: no address is known; write the provider's as url, or a script that serves one")
-        super().__init__(name, source.url, desk)
+        super().__init__(name, source.url, context)
         self._suffix, self._path = source.suffix.rstrip("/").encode(), self.origin.path.rstrip("/").encode()
         self._family = "ANTHROPIC" if source.dialect == "anthropic" else "OPENAI"
         if source.stands_for:
-            self.places += HttpDoor(name, source.stands_for, desk).places
+            self.places += HttpDoor(name, source.stands_for, context).places
         self._trusted, self._is_script = source.trusted, bool(source.script)
 
-    def listens(self, root: str, prefix: str) -> str:
-        super().listens(root, prefix)
+    def set_address(self, root: str, prefix: str) -> str:
+        super().set_address(root, prefix)
         return f"{root}{prefix}{self._suffix.decode()}"
 
-    def _target(self, asked: bytes) -> bytes:
-        if not self.prefix or (self._suffix and not asked.startswith(self._suffix)):
-            return super()._target(asked)
-        return super()._target(self._path + asked[len(self._suffix) :])
+    def _target_at_server(self, target: bytes) -> bytes:
+        if not self.prefix or (self._suffix and not target.startswith(self._suffix)):
+            return super()._target_at_server(target)
+        return super()._target_at_server(self._path + target[len(self._suffix) :])
 
     async def _serve(self, request: ServiceRequest) -> bool:
+        """Forward a request with its key; a request for a reply is a call."""
         request = self._with_key(request)
         if request.head.method == "POST" and api_of(request.path):
             return await super()._serve(request)
@@ -70,7 +72,7 @@ class ModelDoor(HttpDoor):
             body.close()
 
     def _with_key(self, request: ServiceRequest) -> ServiceRequest:
-        """Return the request with the owner's key if it has none. To an untrusted address no key of the owner's goes."""
+        """Return the request with the owner's key if it has none. The owner's keys are not sent to an untrusted address."""
         sent = [word for name in ("authorization", *KEYS) for value in request.head.values(name) for word in value.split()]
         key = os.environ.get(f"{self._family}_API_KEY", "")
         values = {value for value in os.environ.values() if len(value) >= SHORTEST}
@@ -83,38 +85,40 @@ class ModelDoor(HttpDoor):
             )
             return replace(request, head=request.head.without("authorization", *KEYS))
         fields = {"x-api-key": key} if self._family == "ANTHROPIC" else {"authorization": f"Bearer {key}"}
-        return replace(request, head=request.head.having(fields))
+        return replace(request, head=request.head.with_fields(fields))
 
     def call_of(self, request: ServiceRequest) -> LiveCall:
         text = request.body.plain(request.head.get("content-encoding"))
-        asked = json_of(blot(text.decode(errors="replace"), _key(request))) if text else None
-        arguments = request.body.digest if asked is None else asked
-        return self._desk.call(self.name, self.kind, request.path, arguments, reads=True)
+        body = json_of(blot(text.decode(errors="replace"), _key(request))) if text else None
+        arguments = request.body.digest if body is None else body
+        return self._context.call(self.name, self.kind, request.path, arguments, reads=True)
 
-    def _is_end(self, call: LiveCall, body: Body, data: bytes) -> bool:
+    def _is_end_of_stream(self, call: LiveCall, body: Body, data: bytes) -> bool:
         api = api_of(call.tool)
         return bool(api and api.end.search(body.last(len(data) + LONGEST_MARK)))
 
-    def _read(self, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer) -> None:
-        super()._read(call, request, answer)
+    def _record_answer(self, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer) -> None:
+        super()._record_answer(call, request, answer)
         if not (api := api_of(call.tool)) or not answer.body.length or (plain := answer.plain) is None:
             return
         text = blot(plain.decode(errors="replace"), _key(request)).encode()
-        whole = api.joined(fields_in(events_of(text))) if answer.is_stream else json_of(text)
+        whole = api.join(fields_in(events_of(text))) if answer.is_stream else json_of(text)
         reply = api.read(whole) if isinstance(whole, dict) and not call.failed else ModelReply()
         call.answer = {"status": answer.head.status, "body": json_of(text)} if call.failed else reply.value
-        asked = call.arguments if isinstance(call.arguments, dict) else {}
-        call.kept["tokens_in"] = sum(count_tokens(part) for name in api.asked for part in texts_in(asked.get(name)))
+        request_body = call.arguments if isinstance(call.arguments, dict) else {}
+        call.kept["tokens_in"] = sum(
+            count_tokens(part) for name in api.prompt_fields for part in texts_in(request_body.get(name))
+        )
         call.kept["tokens_out"] = sum(map(count_tokens, reply.texts))
 
-    def _refusal(self, call: LiveCall, before: CallFate) -> bytes:
+    def _error_answer(self, call: LiveCall, action: CallAction) -> bytes:
         api, fields = _api(call), {"Content-Type": "application/json"}
         streams = isinstance(call.arguments, dict) and call.arguments.get("stream") is True
-        if before == "malformed":
+        if action == "malformed":
             text, first = b'{"id": "reply-1", "object": "chat.completion", "choi', "HTTP/1.1 200 OK"
             if streams:
                 text, fields["Content-Type"] = b"data: " + text + b"\n\n", "text/event-stream"
-        elif before == "rate_limit":
+        elif action == "rate_limit":
             text, first = as_json(api.error("rate_limit_error", "Rate limit reached.")), "HTTP/1.1 429 Too Many Requests"
             fields["Retry-After"] = str(RETRY_AFTER)
         else:
@@ -122,9 +126,11 @@ class ModelDoor(HttpDoor):
             first = "HTTP/1.1 503 Service Unavailable"
         return made_head(first, {**fields, "Content-Length": str(len(text))}).raw + text
 
-    def _damage(self, after: AnswerFate, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer) -> bytes | None:
-        if after != "cut_off" or answer.head.status != 200 or (plain := answer.plain) is None:
-            return super()._damage(after, call, request, answer)
+    def _damaged_answer(
+        self, action: AnswerAction, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer
+    ) -> bytes | None:
+        if action != "cut_off" or answer.head.status != 200 or (plain := answer.plain) is None:
+            return super()._damaged_answer(action, call, request, answer)
         api = _api(call)
         if answer.is_stream:
             cut = cut_stream(api, events_of(plain))
@@ -139,6 +145,7 @@ OPEN = CallGate()
 
 
 def _api(call: LiveCall) -> ModelApi:
+    """Return the API of a call to the model."""
     api = api_of(call.tool)
     assert api
     return api

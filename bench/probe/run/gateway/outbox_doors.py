@@ -1,7 +1,8 @@
-"""The doors of what an agent sends: a mail server, and webhooks. Behind them is no real server: the message is kept as a row.
+"""The doors for messages that an agent sends: a mail server, and webhooks. No real server is behind them: each message is kept
+as a row.
 
-A mail is a call from the last byte of its text (`DATA`) to the server's answer. TLS is ended by the probe's own authority, and
-any login is taken: no password is compared, kept or passed on. https://www.rfc-editor.org/rfc/rfc5321#section-4.1
+A mail is one call, from the last byte of its text (`DATA`) to the server's reply. TLS is ended by the probe's own authority,
+and every login is accepted: no password is compared, kept or forwarded. https://www.rfc-editor.org/rfc/rfc5321#section-4.1
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from bench.common.digests import digest_of
 from bench.probe.run.gateway.bodies import LARGEST_PARSED, Body, BodyTooLarge, value_of
 from bench.probe.run.gateway.door_kinds import DoorKind
-from bench.probe.run.gateway.gate import Desk, HeldAnswers, LiveCall
-from bench.probe.run.gateway.http import HttpDoor, Origin, ServiceRequest
+from bench.probe.run.gateway.gate import DoorContext, LiveCall
+from bench.probe.run.gateway.held_answers import HeldAnswers
+from bench.probe.run.gateway.http import HttpDoor
+from bench.probe.run.gateway.http_exchange import Origin, ServiceRequest
 from bench.probe.run.gateway.http_wire import BadMessage, Head, Wire, framing_of, made_head
 from bench.probe.run.witness.outbox import OutboxMessage, OutboxStore, mail_of, message_of
 
@@ -28,37 +31,39 @@ NO_MORE = "more messages were sent than the probe keeps; those that came later w
 
 
 class WebhookDoor(HttpDoor):
-    """Stands where a webhook is. What arrives is kept in a store, and answered with 200."""
+    """Stands in for a webhook: it keeps each message in a store, and answers with 200."""
 
-    def __init__(self, store: OutboxStore, desk: Desk):
-        super().__init__(store.name, store.place.url, desk)
+    def __init__(self, store: OutboxStore, context: DoorContext):
+        super().__init__(store.name, store.place.url, context)
         self._store = store
-        self._taking = set[asyncio.Task[None]]()
-        self.origin.reach = self._reach
+        self._tasks = set[asyncio.Task[None]]()
+        self.origin.connector = self._connect_to_store
 
     def call_of(self, request: ServiceRequest) -> LiveCall:
+        """Return the call for a message; its path and query are shown by digests."""
         call = super().call_of(request)
         path, query = shown_target(request.head.target.decode("latin-1"), self.origin)
         call.tool = f"{request.head.method} {path}" if path else request.head.method
         call.arguments = {"query": query or {}, "body": request.value}
         return call
 
-    def _reach(
+    def _connect_to_store(
         self, host: str, port: int, *, ssl: SSLContext | None
     ) -> Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+        """Return a connection whose other end keeps the messages in the store."""
         del host, port, ssl
         ours, theirs = socket.socketpair()
 
-        async def take() -> None:
-            await self.take(*await asyncio.open_connection(sock=theirs))
+        async def keep_messages() -> None:
+            await self.keep_messages(*await asyncio.open_connection(sock=theirs))
 
-        task = asyncio.get_running_loop().create_task(take())
-        self._taking.add(task)
-        task.add_done_callback(self._taking.discard)
+        task = asyncio.get_running_loop().create_task(keep_messages())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         return asyncio.open_connection(sock=ours)
 
-    async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Keep what comes on a connection, and answer each message."""
+    async def keep_messages(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Keep each message that arrives on a connection, and answer it."""
         wire = Wire(reader, writer)
         with suppress(BadMessage, OSError, BodyTooLarge):
             while head := await wire.head():
@@ -72,6 +77,7 @@ class WebhookDoor(HttpDoor):
 
 
 async def _message_in(wire: Wire, head: Head, webhook: Origin) -> OutboxMessage:
+    """Return a message to a webhook."""
     body, framing = Body(LARGEST_PARSED), framing_of(head)
     try:
         while piece := await wire.piece(framing):
@@ -95,25 +101,25 @@ def shown_target(target: str, webhook: Origin) -> tuple[str, str]:
     """
     path, _, query = target.partition("?")
     own_query = parse_qsl(urlsplit(webhook.url).query, keep_blank_values=True)
-    more = urlencode([pair for pair in parse_qsl(query, keep_blank_values=True) if pair not in own_query])
-    return "" if path == (webhook.path or "/") else f"/{digest_of(path)}", digest_of(more) if more else ""
+    other_query = urlencode([pair for pair in parse_qsl(query, keep_blank_values=True) if pair not in own_query])
+    return "" if path == (webhook.path or "/") else f"/{digest_of(path)}", digest_of(other_query) if other_query else ""
 
 
 class MailDoor:
-    """Stands where a mail server is.
+    """Stands in for a mail server.
 
     Args:
-        store: Where mails are kept.
-        desk: The objects that all doors share.
-        tls: What ends TLS there; without it none is offered.
+        store: The store that keeps the mails.
+        context: What all doors share.
+        tls: Ends TLS; None if no TLS is offered.
     """
 
     kind = "mail"
 
-    def __init__(self, store: OutboxStore, desk: Desk, tls: SSLContext | None) -> None:
-        self.store, self._desk, self._tls = store, desk, tls
+    def __init__(self, store: OutboxStore, context: DoorContext, tls: SSLContext | None) -> None:
+        self.store, self._context, self._tls = store, context, tls
         self._sessions = dict[asyncio.Task[None], asyncio.StreamWriter]()
-        self._silent = HeldAnswers(desk.gate)
+        self._held_answers = HeldAnswers(context.gate)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, has_tls: bool = False) -> None:
         """Serve a connection to its end."""
@@ -128,8 +134,8 @@ class MailDoor:
             writer.close()
 
     async def end(self, seconds: float) -> None:
-        """End all sessions but the one that calls this. A session that lasts longer than `seconds` is cut off; what its gate is
-        at is done first."""
+        """Wait until all other sessions have ended. A session that takes longer than `seconds` is cut off, after its call at
+        the gate is done."""
         sessions = self._sessions.keys() - {asyncio.current_task()}
         if sessions:
             _, longer = await asyncio.wait(sessions, timeout=seconds)
@@ -139,15 +145,15 @@ class MailDoor:
                 await asyncio.wait(longer)
 
     async def deliver(self, wire: MailSession, message: bytes) -> bool:
-        """Show a mail to the gate, keep it, and answer. Return whether the session goes on."""
-        gate, resets, columns = self._desk.gate(), self.store.resets, mail_of(wire.sender, wire.recipients, message)
-        call = self._desk.call(self.store.name, self.kind, "send", dict(columns))
-        before = await gate.arrive(call)
-        if before == "drop":
+        """Show a mail to the gate, keep it, and answer. Return whether the session continues."""
+        gate, resets, columns = self._context.gate(), self.store.resets, mail_of(wire.sender, wire.recipients, message)
+        call = self._context.call(self.store.name, self.kind, "send", dict(columns))
+        action = await gate.arrive(call)
+        if action == "drop":
             return False
         answer = call.instead or call.taped or OK
-        if before != "pass":
-            call.failed = before != "answer"
+        if action != "pass":
+            call.failed = action != "answer"
             await wire.send(FAILED if call.failed else answer)
             await gate.note_given(call)
             return True
@@ -162,7 +168,7 @@ class MailDoor:
                 return False
             case "error":
                 answer = FAILED
-            case "silence" if await self._silent.wait(call, wire.gone()) != "waits_longer":
+            case "silence" if await self._held_answers.wait(call, wire.until_closed()) != "waits_longer":
                 return False
         await wire.send(answer)
         await gate.note_given(call)
@@ -170,9 +176,9 @@ class MailDoor:
 
 
 class MailSession:
-    """One session of a client with a mail server.
+    """One SMTP session of a client.
 
-    sender, recipients   of the mail that is being sent, as the client's envelope has them
+    sender, recipients   of the mail that is being sent, from the client's envelope
     """
 
     def __init__(
@@ -203,6 +209,7 @@ class MailSession:
                     return
 
     async def _answer(self, verb: str, rest: str) -> bytes:
+        """Return the reply to a command other than DATA, STARTTLS."""
         match verb:
             case "EHLO":
                 starts = b"250-STARTTLS\r\n" if self._tls else b""
@@ -246,7 +253,7 @@ class MailSession:
         self._writer.write(text)
         await self._writer.drain()
 
-    async def gone(self) -> None:
+    async def until_closed(self) -> None:
         """Return once the client has closed the connection."""
         with suppress(OSError, ValueError):
             while await self._reader.read(LONGEST_LINE):

@@ -1,4 +1,5 @@
-"""Requests to a model and its replies in the three APIs that agents speak, and a reply that is cut off in each of them."""
+"""Requests to a model and its replies in the three APIs that agents use: how they are parsed, joined from a stream, and
+truncated."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ TEXTS = frozenset(("content", "text", "delta", "arguments", "partial_json"))
 
 @dataclass
 class ModelReply:
-    """A reply: its text, the tools that it calls with their arguments, and why it ended."""
+    """A model's reply: its text, its tool calls with their arguments, and why it ended."""
 
     text: str = ""
     calls: tuple[tuple[str, str], ...] = ()
@@ -35,11 +36,13 @@ class ModelReply:
 
     @property
     def value(self) -> JsonValue:
+        """The reply as it is recorded."""
         calls: list[JsonValue] = [{"name": name, "arguments": _read(arguments)} for name, arguments in self.calls]
         return {"text": self.text, "calls": calls, "finish": self.finish}
 
     @property
     def texts(self) -> Iterator[str]:
+        """The texts whose tokens are counted."""
         yield self.text
         for call in self.calls:
             yield from call
@@ -50,20 +53,20 @@ class ModelApi:
     """An API of models.
 
     path      the end of its path
-    asked     the parts of a request that hold messages
-    read      reads a reply
-    joined    joins the data of a stream's events to the reply that they make up
-    end       what stands in a stream where its reply has ended; a text of the model cannot hold the end of a line
+    prompt_fields  the fields of a request that hold messages
+    read      parses a reply
+    join      joins the data of a stream's events to the reply that they form
+    end       matches a stream at the end of its reply; text of the model cannot match, since it holds no end of a line
     is_piece  whether an event holds a piece of a reply
-    cut       cuts a reply off: half of its text, and the reason that its length was at its limit
-    cut_event   (event, those before it) -> the event as it stands after the cut; None if it has no place there
+    cut       truncates a reply: half of its text, and the reason that its length reached the limit
+    cut_event   (event, earlier events) -> the event as sent after the truncation; None if it is not sent
     error     (kind, text) -> the body of an error
     """
 
     path: str
-    asked: tuple[str, ...]
+    prompt_fields: tuple[str, ...]
     read: Callable[[Fields], ModelReply]
-    joined: Callable[[Iterable[Fields]], Fields]
+    join: Callable[[Iterable[Fields]], Fields]
     end: re.Pattern[bytes]
     is_piece: Callable[[Fields], bool]
     cut: Callable[[Fields], Fields]
@@ -72,12 +75,12 @@ class ModelApi:
 
 
 def api_of(path: str) -> ModelApi | None:
-    """Return the API that is asked for a reply at this path; None if it asks for something else."""
+    """Return the API whose replies are requested at this path; None if the path requests something else."""
     return next((api for api in APIS if path.endswith(api.path)), None)
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Yield the texts of messages. A value from outside is nested within bounds."""
+    """Yield the texts in messages. The caller bounds how deeply a value is nested."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
@@ -90,29 +93,29 @@ def texts_in(value: Any) -> Iterator[str]:
 
 
 def fields_in(events: Iterable[bytes]) -> list[Fields]:
-    """Return the data of a stream's events that are JSON objects."""
+    """Return the JSON objects in the data of a stream's events."""
     return [value for value in map(json_of, map(data_of, events)) if isinstance(value, dict)]
 
 
 def cut_stream(api: ModelApi, events: Sequence[bytes]) -> list[tuple[bytes, Fields | None]]:
-    """Return the events of a reply that is cut off after half of its pieces, each with its new data if that differs."""
-    datas = [value if isinstance(value := json_of(data_of(event)), dict) else None for event in events]
-    pieces = [at for at, data in enumerate(datas) if data is not None and api.is_piece(data)]
-    middle, later = (pieces[len(pieces) // 2], set(pieces)) if pieces else (0, set[int]())
+    """Return the events of a stream that is truncated after half of its pieces, each with its new data if the data differs."""
+    contents = [value if isinstance(value := json_of(data_of(event)), dict) else None for event in events]
+    pieces = [at for at, data in enumerate(contents) if data is not None and api.is_piece(data)]
+    middle, later_pieces = (pieces[len(pieces) // 2], set(pieces)) if pieces else (0, set[int]())
     cut, before = list[tuple[bytes, Fields | None]](), list[Fields]()
-    for at, (event, data) in enumerate(zip(events, datas, strict=True)):
+    for at, (event, data) in enumerate(zip(events, contents, strict=True)):
         if data is None or at < middle:
             cut.append((event, None))
             before += [data] if data else []
         elif at == middle and pieces:
             cut.append((event, _halve(data)))
-        elif at not in later and (changed := api.cut_event(data, before)) is not None:
+        elif at not in later_pieces and (changed := api.cut_event(data, before)) is not None:
             cut.append((event, changed))
     return cut
 
 
 def _halve(value: Any) -> Any:
-    """Return a piece of a reply with half of its text."""
+    """Return a piece of a reply with half of each text."""
     if isinstance(value, list):
         return [_halve(item) for item in value]
     if not isinstance(value, dict):
@@ -122,6 +125,7 @@ def _halve(value: Any) -> Any:
 
 
 def _read(arguments: str) -> JsonValue:
+    """Return the parsed arguments of a tool call; the text itself if it is no JSON."""
     value = json_of(arguments)
     return arguments if value is None else value
 
@@ -157,7 +161,7 @@ def _read_chat(reply: Fields) -> ModelReply:
     )
 
 
-def _joined_chat(events: Iterable[Fields]) -> Fields:
+def _join_chat(events: Iterable[Fields]) -> Fields:
     choices = dict[Any, Fields]()
     for event in events:
         for choice in _list(event.get("choices")):
@@ -169,10 +173,10 @@ def _joined_chat(events: Iterable[Fields]) -> Fields:
                 name, arguments = whole["calls"].setdefault(str(call.get("index")), ([], []))
                 name.append(_text(_object(call.get("function")).get("name")))
                 arguments.append(_text(_object(call.get("function")).get("arguments")))
-    return {"choices": [_joined_choice(choice) for choice in choices.values()]}
+    return {"choices": [_join_choice(choice) for choice in choices.values()]}
 
 
-def _joined_choice(choice: Fields) -> Fields:
+def _join_choice(choice: Fields) -> Fields:
     calls = [{"function": {"name": "".join(name), "arguments": "".join(text)}} for name, text in choice["calls"].values()]
     return {"message": {"content": "".join(choice["texts"]), "tool_calls": calls}, "finish_reason": choice["finish"]}
 
@@ -208,7 +212,7 @@ def _read_response(reply: Fields) -> ModelReply:
     )
 
 
-def _joined_response(events: Iterable[Fields]) -> Fields:
+def _join_response(events: Iterable[Fields]) -> Fields:
     pieces, last = list[str](), dict[str, Any]()
     for event in events:
         if event.get("type") == "response.output_text.delta":
@@ -251,11 +255,11 @@ def _read_message(reply: Fields) -> ModelReply:
 
 
 def _arguments(block: Fields) -> str:
-    given = block.get("input")
-    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+    arguments = block.get("input")
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
 
 
-def _joined_message(events: Iterable[Fields]) -> Fields:
+def _join_message(events: Iterable[Fields]) -> Fields:
     message, blocks = dict[str, Any](), dict[Any, tuple[Fields, list[str]]]()
     for event in events:
         match event.get("type"):
@@ -268,10 +272,10 @@ def _joined_message(events: Iterable[Fields]) -> Fields:
                 pieces.append(_text(delta.get("text")) + _text(delta.get("partial_json")))
             case "message_delta":
                 message |= _object(event.get("delta"))
-    return {**message, "content": [_joined_block(block, "".join(pieces)) for block, pieces in blocks.values()]}
+    return {**message, "content": [_join_block(block, "".join(pieces)) for block, pieces in blocks.values()]}
 
 
-def _joined_block(block: Fields, text: str) -> Fields:
+def _join_block(block: Fields, text: str) -> Fields:
     return {**block, "input": text} if block.get("type") == "tool_use" else {**block, "text": text}
 
 
@@ -293,7 +297,7 @@ APIS: tuple[ModelApi, ...] = (
         "/chat/completions",
         ("messages",),
         _read_chat,
-        _joined_chat,
+        _join_chat,
         re.compile(rb"^data: ?\[DONE\]", re.MULTILINE),
         _is_chat_piece,
         _cut_chat,
@@ -304,7 +308,7 @@ APIS: tuple[ModelApi, ...] = (
         "/responses",
         ("instructions", "input"),
         _read_response,
-        _joined_response,
+        _join_response,
         re.compile(rb"^event: ?response\.(?:completed|incomplete|failed)", re.MULTILINE),
         _is_response_piece,
         _cut_response,
@@ -315,7 +319,7 @@ APIS: tuple[ModelApi, ...] = (
         "/messages",
         ("system", "messages"),
         _read_message,
-        _joined_message,
+        _join_message,
         re.compile(rb"^event: ?message_stop", re.MULTILINE),
         lambda event: event.get("type") == "content_block_delta",
         _cut_message,

@@ -1,4 +1,4 @@
-"""What an MCP server writes to its standard error: it is passed on to the agent's, and its end is kept."""
+"""The standard error of an MCP server: it is forwarded to the agent's standard error, and its end is kept."""
 
 from __future__ import annotations
 
@@ -23,24 +23,29 @@ class ServerErrors:
     """
 
     def __init__(self, target: int):
-        """`target` is the agent's standard error, which stays the caller's."""
+        """Start to forward.
+
+        Args:
+            target: The agent's standard error, which the caller closes.
+        """
         self._source, self.input = os.pipe()
         self._target, self._tail = os.dup(target), Tail()
-        self._thread = Thread(target=self._pass_on, daemon=True)
+        self._thread = Thread(target=self._forward, daemon=True)
         self._thread.start()
 
     async def last_line(self) -> str:
-        """Return the last line of a server that has ended; "" if it wrote none."""
+        """Return the last line that the server printed; "" if it printed none."""
         await asyncio.to_thread(self._thread.join, LAST)
         return self._tail.last_line
 
-    def _pass_on(self) -> None:
+    def _forward(self) -> None:
+        """Forward the bytes until all writers have closed the pipe."""
         with suppress(OSError):  # nobody reads the agent's standard error any more
-            while more := os.read(self._source, AT_A_TIME):
-                self._tail.add(more)
-                while more:
+            while data := os.read(self._source, AT_A_TIME):
+                self._tail.add(data)
+                while data:
                     try:
-                        more = more[os.write(self._target, more) :]
+                        data = data[os.write(self._target, data) :]
                     except BlockingIOError:
                         select.select([], [self._target], [])
         os.close(self._source)

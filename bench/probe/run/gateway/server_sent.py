@@ -1,4 +1,4 @@
-"""Split a stream into server-sent events while it arrives."""
+"""Server-sent events: a stream is split into events while it arrives."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ _EVENT_END = re.compile(rb"(?>\r\n|\r|\n)(?>\r\n|\r(?!\Z)|\n)")
 """The end of a line and an empty line. A carriage return at the end of what has come can be half of a line's end."""
 
 
-class EventCutter:
+class EventSplitter:
     """Splits a stream into events without changing a byte."""
 
     def __init__(self) -> None:
-        self._held, self._looked = bytearray(), 0
+        self._buffer, self._searched = bytearray(), 0
 
-    def add(self, more: bytes) -> Iterator[bytes]:
-        """Yield each event that is complete, with the empty line that ends it. A longer one than `LONGEST_EVENT` comes in
-        pieces."""
-        self._held += more
+    def add(self, data: bytes) -> Iterator[bytes]:
+        """Add data, and yield each complete event with the empty line that ends it. An event longer than `LONGEST_EVENT` is
+        yielded in pieces."""
+        self._buffer += data
         at = 0
-        while end := _EVENT_END.search(self._held, max(at, self._looked)):
-            yield bytes(self._held[at : end.end()])
+        while end := _EVENT_END.search(self._buffer, max(at, self._searched)):
+            yield bytes(self._buffer[at : end.end()])
             at = end.end()
-            self._looked = 0
-        del self._held[:at]
-        if len(self._held) > LONGEST_EVENT:
+            self._searched = 0
+        del self._buffer[:at]
+        if len(self._buffer) > LONGEST_EVENT:
             yield self.rest()
-        self._looked = max(0, len(self._held) - 3)
+        self._searched = max(0, len(self._buffer) - 3)
 
     def rest(self) -> bytes:
-        """Return the bytes after the last event, and forget them."""
-        held = bytes(self._held)
-        self._held.clear()
-        self._looked = 0
-        return held
+        """Return the bytes after the last event, and remove them."""
+        remaining = bytes(self._buffer)
+        self._buffer.clear()
+        self._searched = 0
+        return remaining
 
 
 def events_of(stream: bytes) -> list[bytes]:
-    """Return a stream's events, and what stands after the last of them."""
-    events = EventCutter()
+    """Return the events of a whole stream, and the bytes after the last event."""
+    events = EventSplitter()
     return [event for event in (*events.add(stream), events.rest()) if event]
 
 
@@ -53,6 +53,6 @@ def data_of(event: bytes) -> bytes:
 
 
 def with_data(event: bytes, data: bytes) -> bytes:
-    """Return an event with other data, in one line."""
+    """Return an event with other data, on one line."""
     lines = [line for line in _LINE_END.split(event) if line and line.partition(b":")[0] != b"data"]
     return b"\n".join([*lines, b"data: " + data, b"", b""])

@@ -1,11 +1,11 @@
-"""The program that stands in an agent's config in place of an MCP server:
+"""The program that an agent's config starts in place of an MCP server:
 
     shim.py FOLDER SERVER PROGRAM WORD...
 
-It hands its stdin, stdout and stderr over to the gateway, with the words that start the server, its folder and its variables.
-The gateway's socket lies in FOLDER, which only this user can enter. It then waits for the exit code of the server, which
-becomes its own. No message passes through this program. It imports only from the standard library, and little: it starts once
-for each server in each life of an agent.
+It passes its stdin, stdout and stderr to the gateway, with the server's command, working folder and variables. The gateway's
+socket is in FOLDER, which only this user can enter. Then it waits for the server's exit code, and exits with it. It forwards
+no messages itself. It imports only a few modules of the standard library, since it starts once for each server in each
+process of the agent.
 """
 
 import json
@@ -19,6 +19,7 @@ LOST = 1
 
 
 def main() -> int:
+    """Pass the standard streams to the gateway, and return the server's exit code."""
     folder, server, *words = sys.argv[1:]
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
@@ -41,7 +42,7 @@ def main() -> int:
 
 
 def _environment() -> dict[str, str]:
-    """Return the variables as they were given: Python adds LC_CTYPE to its own where no locale is set."""
+    """Return the variables as the process got them: Python adds LC_CTYPE where no locale is set."""
     if sys.platform != "linux":
         return dict(os.environ)
     with open("/proc/self/environ", "rb") as file:  # noqa: PTH123  as above

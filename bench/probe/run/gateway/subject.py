@@ -1,4 +1,4 @@
-"""The subject of a probe, as its owner describes it: the agent, the servers through which it acts, and the time limits."""
+"""What is probed, as its owner describes it: the agent, the servers that it calls, and the time limits."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ CommandWords = tuple[str, ...]
 class ProbedAgent:
     """The agent as its owner starts it.
 
-    start, resume   the commands that begin a task, and that go on with it after a death
-    folder          where it is started; `environment` is added to the owner's own variables
-    done            a command that exits with 0 if the task is done; None: exit code 0 of the agent, and at least one effect
-    said_done       a command, or a pattern in what it printed, by which it said that it was done; None: its exit code is 0
-    answers         what it reads on its standard input, in each life
-    limit           seconds that all its lives together may take
+    start, resume   the commands that start a task, and that continue it after the agent was killed
+    folder          the working folder; `environment` is added to the owner's own variables
+    done            a command that exits with 0 if the task is done; None: the agent's exit code is 0 and it had at least one
+    effect
+    said_done       a command, or a pattern in the agent's output, by which the agent says that the task is done; None: its
+    exit code is 0
+    answers         the standard input of each of its processes
+    limit           seconds that all its processes together may take
     """
 
     start: CommandWords
@@ -34,7 +36,7 @@ class ProbedAgent:
 
 @dataclass(frozen=True)
 class McpServer:
-    """An MCP server as the agent's config has it: a command over stdio, or the URL of Streamable HTTP."""
+    """An MCP server in the agent's config: a command for stdio, or the URL of Streamable HTTP."""
 
     name: str
     command: CommandWords = ()
@@ -45,8 +47,8 @@ class McpServer:
 
 @dataclass(frozen=True)
 class McpConfig:
-    """A file in which the agent finds its MCP servers. The agent gets a rewritten copy. If `path` is empty, the agent's command
-    holds the commands of the servers instead, and they are replaced there.
+    """A file that lists the agent's MCP servers. The agent gets a rewritten copy. If `path` is empty, the agent's command
+    contains the commands of the servers, and they are replaced there.
 
     variable   the variable that hands the copy over; "" if its path in the command is replaced
     """
@@ -97,8 +99,8 @@ class ModelSource:
 
 @dataclass(frozen=True)
 class OwnersCheck:
-    """What the owner asks at the end of a run: a query of a store, or a command. Where all answers are those of clean runs,
-    rows that differ are no damage.
+    """A question that the owner has asked at the end of each run: a query of a store, or a command. If all answers equal
+    those of the clean runs, differing rows are no damage.
 
     store, sql   a store's name and the query
     command      a command; its exit code and what it prints are its answer
@@ -110,11 +112,11 @@ class OwnersCheck:
 
 
 @dataclass(frozen=True)
-class OthersStep:
-    """What another writer does right before a call.
+class OthersStatement:
+    """A statement that another writer executes right before a call.
 
-    store, sql   the store's name, and one statement
-    call         the pattern of `DOOR.TOOL` for which the owner wants it
+    store, sql   the store's name, and the statement
+    call         the pattern of `DOOR.TOOL`: the calls before which the owner wants it
     """
 
     store: str
@@ -127,19 +129,20 @@ class Subject:
     """Everything that is probed except the stores (`bench.probe.run.witness`).
 
     settle     seconds between two readings of a store that must be equal
-    patience   seconds of silence after which it is said of a call that its client waits longer
-    hide       names of columns and arguments whose values are in no output
-    reads      patterns of `DOOR.TOOL` for what only reads, as the owner says
-    meant      patterns of `DOOR.TOOL` for calls that the task makes more than once with the same arguments
-    checks     what the owner asks at the end of each run
-    meanwhile  what another writer does right before calls, as the owner says
+    patience   seconds without a response after which a client is said to wait longer
+    hide       names of columns and arguments whose values appear in no output
+    reads      patterns of `DOOR.TOOL`: the owner says that these calls only read
+    meant      patterns of `DOOR.TOOL`: calls that the task makes more than once with the same arguments
+    checks     the owner's questions at the end of each run
+    meanwhile  the owner's statements of another writer
     takes_sql  the names of the stores that take SQL
-    stand_ins  the names of the stores that keep what is sent to others: how these take a message twice, nobody knows
+    stand_ins  the names of the stores that keep sent messages: how the real receiver treats a repeated message is not known
     remembers  whether one of its stores is the agent's memory
-    hosts      further hosts of the web that the owner allows: in a box what the agent calls there is seen, and struck
-    passes     hosts and ports to which bytes are passed on from the box's network, and no call is seen
-    functions  `MODULE:FUNCTION` of tools in the agent's own process, besides those of frameworks; None: none are sought
-    watched    whether the agent's Pythons tell which MCP servers they start
+    hosts      further web hosts that the owner allows: calls there are seen, and faults injected, if the agent runs in a box
+    passes     hosts and ports to which a box forwards bytes without looking for calls
+    functions  `MODULE:FUNCTION` of tools in the agent's own process, besides the tools of frameworks; None: no tools are
+    looked for
+    watched    whether the agent's Python processes report which MCP servers they start
     """
 
     name: str
@@ -153,7 +156,7 @@ class Subject:
     reads: tuple[str, ...] = ()
     meant: tuple[str, ...] = ()
     checks: tuple[OwnersCheck, ...] = ()
-    meanwhile: tuple[OthersStep, ...] = ()
+    meanwhile: tuple[OthersStatement, ...] = ()
     takes_sql: frozenset[str] = frozenset()
     stand_ins: frozenset[str] = frozenset()
     remembers: bool = False
@@ -163,6 +166,6 @@ class Subject:
     watched: bool = False
 
     @property
-    def goes_on(self) -> bool:
-        """Whether the agent can go on with a task after a death: it has a command for that, or a memory."""
+    def can_resume(self) -> bool:
+        """Whether the agent can continue a task after it was killed: it has a command for that, or a memory."""
         return self.remembers or self.agent.resume != self.agent.start

@@ -1,7 +1,7 @@
-"""A cell that is played from a tape: calls get the recorded answers, and rows change as they did when the tape was recorded.
+"""A cell that is played from a tape: calls get the recorded responses, and rows change as they did in the recording.
 
-A call is known by its identity and by how often it was made. A call that the tape lacks, and a row that it cannot follow, have
-*left the tape*: such a cell has no verdict.
+A call on the tape is found by its identity and by how often that call was made before. If a call is not on the tape, or a
+recorded change does not fit a row, the run has *left the tape*: its cell has no verdict.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ OTHER = "another writer"
 class TapedCall:
     """A call on a tape.
 
-    answer  the bytes of its answer, each byte a character; "" if there are none
-    rows    the rows that changed when it was done
+    answer  the bytes of its response, each byte as one character; "" if there are none
+    rows    the rows that the call changed
     """
 
     identity: str
@@ -37,7 +37,7 @@ class TapedCall:
 
 @dataclass
 class PlayedTape:
-    """One playing of a tape. `left` says in words which call was not on the tape; "" if every call was."""
+    """The state while a tape is played. `left` says which call was not on the tape; "" if all calls were."""
 
     calls: Iterable[TapedCall]
     left: str = ""
@@ -59,51 +59,53 @@ class PlayedTape:
             return b""
         return call.answer.encode("latin-1")
 
-    def do(self, entry: JournaledCall) -> None:
+    def apply_rows(self, entry: JournaledCall) -> None:
         """Change the rows as the recorded call did."""
         self._change(self._calls.get((entry.identity, entry.nth)))
 
     def _change(self, call: TapedCall | None) -> None:
         for row in call.rows if call else ():
             place = (row.store, row.table, row.key)
-            first, now = self._rows[place]
-            self._rows[place] = (first, self._move(now, row))
+            first, current = self._rows[place]
+            self._rows[place] = (first, self._changed_row(current, row))
 
-    def step_in(self) -> None:
-        """Change the rows as another writer did."""
+    def apply_others_rows(self) -> None:
+        """Change the rows as the other writer did in the recording."""
         self._change(self._calls.get((OTHER, 1)))
 
     def reading(self) -> StoreReading:
-        rows = [RowDifference(*place, first, now) for place, (first, now) in self._rows.items() if first != now]
+        """Return the rows that differ from the state at the reset."""
+        rows = [RowDifference(*place, first, current) for place, (first, current) in self._rows.items() if first != current]
         return StoreReading(digest_of(text_of([[row.store, row.table, row.key, row.after] for row in rows])), tuple(rows))
 
-    def _move(self, now: Columns, row: RowDifference) -> Columns:
-        """Return a row after a recorded change. If earlier calls were left out, a number changes by the recorded amount."""
+    def _changed_row(self, current: Columns, row: RowDifference) -> Columns:
+        """Return a row after a recorded change. If earlier calls were not made, a number changes by the recorded amount."""
         before, after = row.before, row.after
-        if before is None or after is None or now == before or (now is None and row.table == SEQUENCES):
+        if before is None or after is None or current == before or (current is None and row.table == SEQUENCES):
             return None if after is None else dict(after)
-        if now is None:
+        if current is None:
             self._leave(f"a row of {row.store} {row.table} is not there, which a call changed when the tape was recorded")
             return None
-        moved = dict(now)
+        changed = dict(current)
         for name, value in after.items():
-            held, old = now.get(name), before.get(name)
+            current_value, old = current.get(name), before.get(name)
             if value == old:
                 continue
-            if held == old:
-                moved[name] = value
-            elif isinstance(held, int | float) and isinstance(old, int | float) and isinstance(value, int | float):
-                moved[name] = held + value - old
+            if current_value == old:
+                changed[name] = value
+            elif isinstance(current_value, int | float) and isinstance(old, int | float) and isinstance(value, int | float):
+                changed[name] = current_value + value - old
             else:
                 self._leave(f"{name} of a row of {row.store} {row.table} has another value than when the tape was recorded")
-        return moved
+        return changed
 
     def _leave(self, why: str) -> None:
+        """Note why the run has left the tape."""
         self.left = self.left or why
 
 
 class TapedStores(Stores):
-    """The rows of a tape in place of real stores. The agent's memory is a real store and is reset as usual."""
+    """The rows of a tape in place of real stores. The agent's memory is a real store, and is reset as usual."""
 
     tape = PlayedTape(())
     absent: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
@@ -118,10 +120,10 @@ class TapedStores(Stores):
         return {**super().environment, **self.absent[1]}
 
     async def snapshot(self) -> Callable[[], Awaitable[StoreReading]]:
-        now = self.tape.reading()
+        current = self.tape.reading()
 
         async def reading() -> StoreReading:
-            return now
+            return current
 
         return reading
 
@@ -130,7 +132,7 @@ class TapedStores(Stores):
 
     async def change(self, name: str, sql: str) -> None:
         del name, sql
-        self.tape.step_in()
+        self.tape.apply_others_rows()
 
     async def reading(self) -> StoreReading:
         return self.tape.reading()

@@ -1,9 +1,9 @@
-"""What stands for an MCP server over stdio while a cell is played from a tape: it answers what is no call, as the server did.
+"""The program that replaces an MCP server over stdio while a cell is played from a tape: it answers requests that are no calls.
 
     tape_server.py ANSWERS
 
-ANSWERS is JSON: method -> the message that the server answered. The gateway answers the calls from the tape. It imports nothing
-but the standard library, since it starts with each life of the agent.
+ANSWERS is JSON: method -> the message with which the server answered in the recording. The gateway answers the calls from
+the tape. The program imports only the standard library, since it starts with each process of the agent.
 """
 
 import json
@@ -11,6 +11,7 @@ import sys
 
 
 def main() -> None:
+    """Answer each request on stdin."""
     answers = json.loads(sys.argv[1])
     for line in sys.stdin:
         try:

@@ -1,4 +1,4 @@
-"""The tools of an MCP server over stdio whose agent calls them without a list: the server is started once more, and asked."""
+"""Lists the tools of an MCP server over stdio whose agent calls them without listing them: the server is started once more."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ GREETED: Object = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 async def list_tools(start: Callable[[tuple[int, int, int]], AgentProcess], known: KnownServer) -> None:
-    """Start a server, have `known` learn its tools, and end it. From a server that does not answer in time nothing is learnt.
+    """Start a server, record the tools that it lists, and end it. Nothing is recorded if it does not answer in time.
 
     Args:
-        start: Starts the server, with its stdin, stdout and stderr. Raises OSError if it cannot.
-        known: What is known about the server.
+        start: Starts the server with its stdin, stdout and stderr. Raises OSError if it cannot.
+        known: Records the tools.
     """
     their_input, our_output = os.pipe()
     our_input, their_output = os.pipe()
@@ -35,7 +35,7 @@ async def list_tools(start: Callable[[tuple[int, int, int]], AgentProcess], know
             for file in (their_input, their_output):
                 os.close(file)
         async with asyncio.timeout(LONGEST):
-            await _ask(to_server, from_server, known)
+            await _request_tools(to_server, from_server, known)
     except (OSError, PipeClosed):
         pass  # TimeoutError is an OSError
     finally:
@@ -45,13 +45,13 @@ async def list_tools(start: Callable[[tuple[int, int, int]], AgentProcess], know
             await process.close()
 
 
-async def _ask(to_server: Pipe, from_server: Pipe, known: KnownServer) -> None:
-    """Greet a server, and ask for each page of its tools. Raises PipeClosed if it ends."""
-    answers = (message async for line, is_whole in from_server.lines() if is_whole for message in messages_of(line))
+async def _request_tools(to_server: Pipe, from_server: Pipe, known: KnownServer) -> None:
+    """Initialize a session, and request each page of the tools. Raises PipeClosed if the server ends."""
+    messages = (message async for line, is_whole in from_server.lines() if is_whole for message in messages_of(line))
 
     async def answer_to(request: RpcMessage) -> RpcMessage:
         await to_server.write(text_of(request.body) + b"\n")
-        async for message in answers:
+        async for message in messages:
             if message.kind == "answer" and message.key == request.key:
                 return message
         raise PipeClosed
@@ -62,8 +62,8 @@ async def _ask(to_server: Pipe, from_server: Pipe, known: KnownServer) -> None:
     params: Object = {}
     for page in range(MOST_PAGES):
         [request] = messages_of(text_of({"jsonrpc": "2.0", "id": page + 2, "method": "tools/list", "params": params}))
-        answer = await answer_to(request)
-        known.learn(request, answer)
-        if not isinstance(cursor := answer.result.get("nextCursor"), str):
+        listing = await answer_to(request)
+        known.learn(request, listing)
+        if not isinstance(cursor := listing.result.get("nextCursor"), str):
             return
         params = {"cursor": cursor}

@@ -1,4 +1,4 @@
-"""A file of JSON, or of JSON in each line, as rows: the objects that it holds, each named by where it stands."""
+"""The objects in a JSON file, or in a file with a JSON value on each line, as rows. Each object is named by its position."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ Objects: TypeAlias = Mapping[str, Mapping[str, object]]
 def objects_in(name: str, content: bytes) -> Objects | None:
     """Return the objects in a file.
 
-    A list's item that holds no object is named by its content and not by its place: another that is put before it does not
-    rename it. An empty list is nothing.
+    An item of a list that contains no object is named by its content, not by its position: inserting another item before it
+    does not rename it. An empty list is no row.
 
     Args:
-        name: The file's name, which says what it holds.
+        name: The file's name, which tells its format.
         content: All of its bytes.
 
     Returns:
-        The objects by their places, or None if the file is no JSON.
+        The objects by their positions; None if the file is no JSON.
     """
     if not name.endswith(SUFFIXES) or len(content) > LARGEST:
         return None
@@ -46,11 +46,12 @@ def objects_in(name: str, content: bytes) -> Objects | None:
 
 
 def without(objects: Objects, ignores: Callable[[str], bool]) -> Objects:
-    """Return the objects that stand at no place that is ignored."""
+    """Return the objects whose position is not ignored."""
     return {place: members for place, members in objects.items() if not ignores(place)}
 
 
 def _objects(document: JsonValue) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Yield the objects in a document with their positions."""
     waiting: list[tuple[str, JsonValue]] = [("", document)]
     while waiting:
         place, value = waiting.pop()
@@ -83,11 +84,12 @@ def _objects(document: JsonValue) -> Iterator[tuple[str, Mapping[str, object]]]:
 
 
 def _is_plain(value: JsonValue) -> bool:
-    """Return whether a value holds no object."""
+    """Return whether a value contains no object."""
     return not isinstance(value, dict | list) or (
-        isinstance(value, list) and not any(isinstance(v, dict | list) for v in value)
+        isinstance(value, list) and not any(isinstance(item, dict | list) for item in value)
     )
 
 
 def _plain(value: JsonValue) -> object:
+    """Return a value as a cell: a list as JSON."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value

@@ -1,6 +1,6 @@
-"""A folder as a store: each file, link and folder in it is a row, named by its path, and so is each object in a file of JSON.
+"""A folder as a store: each file, link and folder in it is a row, named by its path, and so is each object in a JSON file.
 
-A file that stands for itself is a folder that holds this file.
+A single file is stored as a folder that contains only this file.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _FRESH = 50_000_000
 
 
 @dataclass(frozen=True)
-class _Entry:
-    """The content at a path: for a link the path to which it leads, for a file its digest."""
+class _PathEntry:
+    """The content at a path: the target of a link, or the digest of a file."""
 
     kind: Literal["file", "folder", "link"]
     mode: int
@@ -49,10 +49,10 @@ class _Entry:
 class FolderStore(PathStore):
     """A folder, or a file, that the owner named.
 
-    A link that leads into the folder leads into the copy there; no link may lead out, to what can be written. Pipes, sockets
-    and devices are left out, and so are times and owners of files.
+    A link that points into the folder points into the copy there; no link may point out of it to something writable. Pipes,
+    sockets and devices are left out, and so are times and owners of files.
 
-    `encoding` shows its texts. `ignores`: whether a path, or a place in a file of JSON, is not read.
+    `encoding` encodes its texts. `ignores`: whether a path, or a position in a JSON file, is not read.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class FolderStore(PathStore):
     ) -> None:
         super().__init__(name, path, folder, variables)
         self._encoding, self._ignores = encoding, ignores
-        self._first_entries: dict[str, _Entry] = {}
+        self._first_entries: dict[str, _PathEntry] = {}
         self._contents_by_stamp: dict[tuple[int, ...], tuple[int, str]] = {}
         self._objects: dict[str, Objects] = {}
         self._digests_in_part = set[str]()
@@ -74,7 +74,7 @@ class FolderStore(PathStore):
         self._is_file = path.is_file()
         self.kind = "file" if self._is_file else "folder"
         self._watch: FolderWatch | None = None
-        self._present_entries, self._differing_paths = dict[str, _Entry](), set[str]()
+        self._present_entries, self._differing_paths = dict[str, _PathEntry](), set[str]()
         """The entries of the copy at the last reading, and the paths at which they differ from the first entries."""
         self._touched_paths, self._times_touched = set[str](), 0
         """The paths that changed since the last reading, and how many calls of `stamp` saw a change."""
@@ -88,7 +88,7 @@ class FolderStore(PathStore):
             )
         check_links(self.name, path)
 
-    def _begin(self, path: Path) -> None:
+    def _copy_first_state(self, path: Path) -> None:
         if path.is_file():
             self._first.mkdir()
             shutil.copy2(path, self._first)
@@ -100,26 +100,26 @@ class FolderStore(PathStore):
             self.reset()
 
     def reset(self) -> None:
-        """Bring the copy back to its first state. Only what differs is written."""
-        with self._one_line("cannot be reset"):
-            if self._alone:
+        """Reset the copy to its first state. Only differing files are written."""
+        with self._errors_in_one_line("cannot be reset"):
+            if self._single_name:
                 restore_file(self._first / self._copy.name, self._copy)
             else:
                 restore(self._first, self._root, self._path if self._box else self._path.resolve(), self._root)
 
     def read(self, most: int) -> StoreReading:
-        """Return the digest of its content, and the paths that differ from the first state, at most `most`."""
-        with self._one_line("cannot be read"):
-            now, paths = self._present(), sorted(self._differing_paths)
+        """Return the digest of the content, and the paths that differ from the first state, at most `most`."""
+        with self._errors_in_one_line("cannot be read"):
+            current, paths = self._current_entries(), sorted(self._differing_paths)
             differences = [
-                row for path in paths for row in self._differences(path, self._first_entries.get(path), now.get(path))
+                row for path in paths for row in self._differences(path, self._first_entries.get(path), current.get(path))
             ]
-            differing = repr([(path, now.get(path)) for path in paths]).encode("utf-8", "surrogatepass")
+            differing = repr([(path, current.get(path)) for path in paths]).encode("utf-8", "surrogatepass")
             return StoreReading(self._encoding.digest(differing), tuple(differences[:most]), max(0, len(differences) - most))
 
     def stamp(self) -> int | None:
-        """Return how often the kernel said that something changed; None if nobody watches."""
-        with self._one_line("cannot be read"):
+        """Return how often the kernel has reported a change; None if the folder is not watched."""
+        with self._errors_in_one_line("cannot be read"):
             if self._watch:
                 touched = self._watch.changed_paths()
                 if touched is None:
@@ -130,7 +130,7 @@ class FolderStore(PathStore):
             return self._times_touched if self._watch else None
 
     def remove(self) -> None:
-        """Remove the copy. This can be called again."""
+        """Remove the copy. This may be called again."""
         self._end_watch()
         super().remove()
 
@@ -140,35 +140,37 @@ class FolderStore(PathStore):
             self._watch = None
 
     def recheck(self) -> None:
-        """Walk through all at the next reading: the kernel says nothing of what is written through a mapping."""
+        """Walk the whole folder at the next reading, since the kernel does not report writes through a memory mapping."""
         self._end_watch()
 
-    def _present(self) -> dict[str, _Entry]:
-        """Return what stands in the copy now. If the kernel says which paths were touched, only these are looked at."""
+    def _current_entries(self) -> dict[str, _PathEntry]:
+        """Return the entries of the copy. If the kernel reports the changed paths, only these are read again."""
         if self.stamp() is None:
-            if not self._alone:
+            if not self._single_name:
                 with suppress(OSError):  # then every reading walks through all
                     self._watch = FolderWatch(self._root)
-            self._present_entries = self._entries(self._root, self._root, self._alone or None)
-            self._differing_paths, seen = set[str](), {*self._first_entries, *self._present_entries}
-            shown = {entry.content for entries in (self._first_entries, self._present_entries) for entry in entries.values()}
-            self._objects = {content: objects for content, objects in self._objects.items() if content in shown}
+            self._present_entries = self._entries(self._root, self._root, self._single_name or None)
+            self._differing_paths, checked = set[str](), {*self._first_entries, *self._present_entries}
+            used_contents = {
+                entry.content for entries in (self._first_entries, self._present_entries) for entry in entries.values()
+            }
+            self._objects = {content: objects for content, objects in self._objects.items() if content in used_contents}
             self._contents_by_stamp = {
-                stamp: content for stamp, content in self._contents_by_stamp.items() if content[1] in shown
+                stamp: content for stamp, content in self._contents_by_stamp.items() if content[1] in used_contents
             }
         else:
-            seen = set(self._touched_paths)
+            checked = set(self._touched_paths)
             for path in self._touched_paths:
                 if (entry := self._present_entries.get(path)) and entry.kind == "folder":
-                    seen.update(place for place in self._present_entries if place.startswith(f"{path}/"))
-            for path in seen:
+                    checked.update(place for place in self._present_entries if place.startswith(f"{path}/"))
+            for path in checked:
                 self._present_entries.pop(path, None)
             entries = self._entries(self._root, self._root, self._touched_paths)
             self._present_entries |= entries
-            seen |= entries.keys()
+            checked |= entries.keys()
         self._touched_paths = set()
-        self._differing_paths -= seen
-        self._differing_paths |= {path for path in seen if self._first_entries.get(path) != self._present_entries.get(path)}
+        self._differing_paths -= checked
+        self._differing_paths |= {path for path in checked if self._first_entries.get(path) != self._present_entries.get(path)}
         return self._present_entries
 
     @property
@@ -177,12 +179,12 @@ class FolderStore(PathStore):
         return self._copy.parent if self._is_file else self._copy
 
     @property
-    def _alone(self) -> tuple[str, ...]:
-        """The name of a file that stands among others, in a box."""
+    def _single_name(self) -> tuple[str, ...]:
+        """In a box, the name of a store that is one file among others; otherwise ()."""
         return (self._copy.name,) if self._box and self._is_file else ()
 
-    def _entries(self, folder: Path, root: Path, paths: Iterable[str] | None = None) -> dict[str, _Entry]:
-        """Return what stands in a folder, or at these paths in it, by path. Its links refer to `root`."""
+    def _entries(self, folder: Path, root: Path, paths: Iterable[str] | None = None) -> dict[str, _PathEntry]:
+        """Return the entries of a folder, or at these paths in it, by path. Links refer to `root`."""
         entries = {}
         for path, item in items_in(folder, paths=paths):
             if self._ignores(path):
@@ -190,16 +192,17 @@ class FolderStore(PathStore):
             mode = stat.S_IMODE(item.st_mode)
             with suppress(FileNotFoundError):  # it was removed meanwhile: the next reading shows it
                 if stat.S_ISLNK(item.st_mode):
-                    entries[path] = _Entry("link", 0, 0, _where(_leads(folder / path), path, root))
+                    entries[path] = _PathEntry("link", 0, 0, _comparable_target(_target_of_link(folder / path), path, root))
                 elif stat.S_ISDIR(item.st_mode):
-                    entries[path] = _Entry("folder", mode)
+                    entries[path] = _PathEntry("folder", mode)
                 else:
                     known = self._contents_by_stamp.get(_stamp_of(item))
-                    entries[path] = _Entry("file", mode, *(known or self._content_of(folder / path)))
+                    entries[path] = _PathEntry("file", mode, *(known or self._content_of(folder / path)))
         return entries
 
     def _content_of(self, path: Path) -> tuple[int, str]:
-        """Return size and digest of a file: of its objects, if it holds JSON. A file that has not changed is not read again."""
+        """Return the size and digest of a file; of a JSON file, the digest of its objects. An unchanged file is not read
+        again."""
         begun = time.time_ns()
         with _open(path) as file:
             item = os.fstat(file)
@@ -212,6 +215,7 @@ class FolderStore(PathStore):
         return content
 
     def _content_of_bytes(self, file: int) -> tuple[int, str]:
+        """Return the size and digest of a file's bytes."""
         size, digest = 0, self._encoding.new_hash()
         while piece := os.read(file, _PIECE):
             size += len(piece)
@@ -219,7 +223,8 @@ class FolderStore(PathStore):
         return size, digest.hexdigest()
 
     def _content_of_objects(self, path: Path, file: int, size: int) -> tuple[int, str] | None:
-        """Return what stands for the content of a file of JSON, and keep its objects. None, at its begin, for another file."""
+        """Return the digest of a JSON file's objects, and keep the objects; None for another file, which is then at its
+        beginning."""
         if not path.name.endswith(SUFFIXES) or size > LARGEST:
             return None
         content = os.read(file, LARGEST + 1)
@@ -234,7 +239,8 @@ class FolderStore(PathStore):
             self._digests_in_part.add(digest)
         return _AS_OBJECTS, digest
 
-    def _differences(self, path: str, old: _Entry | None, new: _Entry | None) -> Iterator[RowDifference]:
+    def _differences(self, path: str, old: _PathEntry | None, new: _PathEntry | None) -> Iterator[RowDifference]:
+        """Yield the differing rows at a path."""
         before, after = (self._objects.get(entry.content) if entry else None for entry in (old, new))
         if old is None and new and new.content not in self._digests_in_part:  # its name can be another in each run
             after = None
@@ -253,14 +259,16 @@ class FolderStore(PathStore):
     def _row_of(self, members: Mapping[str, object]) -> dict[str, Cell]:
         return self._encoding.row(list(members), list(members.values()))
 
-    def _difference(self, path: str, old: _Entry | None, new: _Entry | None) -> RowDifference:
+    def _difference(self, path: str, old: _PathEntry | None, new: _PathEntry | None) -> RowDifference:
+        """Return a file, link or folder as a differing row."""
         before = self._row(self._first / path, old)
         after = self._row(self._root / path, new)
         if old and new and before and after and old.kind == new.kind == "file" and new.size > old.size >= 0:
             after |= self._appended_cell(self._root / path, old)
         return RowDifference(self.name, "", printable(path), before, after)
 
-    def _row(self, path: Path, entry: _Entry | None) -> dict[str, Cell] | None:
+    def _row(self, path: Path, entry: _PathEntry | None) -> dict[str, Cell] | None:
+        """Return an entry as a row."""
         if entry is None:
             return None
         if entry.kind == "link":
@@ -275,13 +283,13 @@ class FolderStore(PathStore):
                     row["text"] = self._text(os.read(file, LONGEST))
         return row
 
-    def _appended_cell(self, path: Path, old: _Entry) -> dict[str, Cell]:
-        """Return what follows the former content, if the file still begins with that."""
-        digest, left = self._encoding.new_hash(), old.size
+    def _appended_cell(self, path: Path, old: _PathEntry) -> dict[str, Cell]:
+        """Return the appended content as a cell, if the file still begins with its former content."""
+        digest, remaining = self._encoding.new_hash(), old.size
         with _open(path) as file:
-            while left and (piece := os.read(file, min(left, _PIECE))):
+            while remaining and (piece := os.read(file, min(remaining, _PIECE))):
                 digest.update(piece)
-                left -= len(piece)
+                remaining -= len(piece)
             if digest.hexdigest() != old.content:
                 return {}
             tail = os.read(file, LONGEST + 1)
@@ -300,29 +308,29 @@ class FolderStore(PathStore):
             return self._encoding.cell("text", content)
 
 
-def restore(source: Path, folder: Path, root: Path, stands_for: Path) -> None:
-    """Make a folder equal to another. Only what differs is removed or written. A call that was killed can be repeated.
+def restore(source: Path, folder: Path, root: Path, link_target: Path) -> None:
+    """Make a folder equal to another. Only differing files are removed or written. If a call is killed, it can be repeated.
 
     Args:
-        source: What it is to be equal to.
-        folder: What is made equal.
-        root: Where the source's content lay first, to which its links refer.
-        stands_for: The folder to which links that lead into `root` are to lead.
+        source: The folder with the wanted content.
+        folder: The folder that is changed.
+        root: Where the source's content was originally, to which its links refer.
+        link_target: The folder to which links into `root` are changed to point.
     """
     if folder.is_symlink() or not folder.is_dir():
         remove_tree(folder)
         folder.mkdir(parents=True)
     folder.chmod(0o700)
-    wanted, there = dict(items_in(source)), dict(items_in(folder, entering=True))
-    for path, item in sorted(there.items(), reverse=True):
+    wanted, existing = dict(items_in(source)), dict(items_in(folder, entering=True))
+    for path, item in sorted(existing.items(), reverse=True):
         if path not in wanted or stat.S_IFMT(wanted[path].st_mode) != stat.S_IFMT(item.st_mode):
             remove_tree(folder / path)
     for path, item in sorted(wanted.items()):
         if stat.S_ISDIR(item.st_mode):
             (folder / path).mkdir(mode=0o700, exist_ok=True)
         elif stat.S_ISLNK(item.st_mode):
-            _link(source / path, folder / path, path, root, stands_for)
-        elif not _same(source / path, folder / path):
+            _link(source / path, folder / path, path, root, link_target)
+        elif not _has_equal_content(source / path, folder / path):
             _write(source / path, folder / path, item)
     modes = {".": source.stat(), **{path: item for path, item in wanted.items() if not stat.S_ISLNK(item.st_mode)}}
     for path, item in sorted(modes.items(), reverse=True):
@@ -331,20 +339,20 @@ def restore(source: Path, folder: Path, root: Path, stands_for: Path) -> None:
 
 
 def restore_file(source: Path, target: Path) -> None:
-    """Make a file equal to another, whatever stands in its place."""
+    """Make a file equal to another, whatever is at its path."""
     if target.is_symlink() or not target.is_file():
         remove_tree(target)
-    if not _same(source, target):
+    if not _has_equal_content(source, target):
         _write(source, target, source.stat())
     target.chmod(stat.S_IMODE(source.stat().st_mode))
 
 
 def check_links(name: str, root: Path) -> None:
-    """Raise ConfigError for a link in a store that leads out of it, to a folder or to a file that its user can write: who
-    writes through a copy of the link writes there."""
+    """Raise ConfigError for a link that points out of a store to a folder, or to a file that its user can write: a write
+    through a copy of the link would change the original."""
     for path, item in items_in(root) if root.is_dir() else ():
         if stat.S_ISLNK(item.st_mode):
-            place = Path(os.path.normpath((root / path).parent / _leads(root / path)))
+            place = Path(os.path.normpath((root / path).parent / _target_of_link(root / path)))
             if not place.is_relative_to(root) and (not place.is_file() or os.access(place, os.W_OK)):
                 raise ConfigError(
                     f"store {name!r}: the link {printable(str(root / path))} leads out of it, to {printable(str(place))}, "
@@ -352,22 +360,23 @@ def check_links(name: str, root: Path) -> None:
                 )
 
 
-def _link(source: Path, target: Path, path: str, root: Path, stands_for: Path) -> None:
-    leads = _leads(source)
-    wanted = _where(leads, path, root)
+def _link(source: Path, target: Path, path: str, root: Path, link_target: Path) -> None:
+    """Make a link equal to another."""
+    leads = _target_of_link(source)
+    wanted = _comparable_target(leads, path, root)
     if target.is_symlink():
-        if _where(_leads(target), path, stands_for) == wanted:
+        if _comparable_target(_target_of_link(target), path, link_target) == wanted:
             return
         target.unlink()
-    target.symlink_to(leads if root == stands_for else wanted.replace(_INSIDE, f"{stands_for}/", 1))
+    target.symlink_to(leads if root == link_target else wanted.replace(_INSIDE, f"{link_target}/", 1))
 
 
-def _leads(link: Path) -> str:
+def _target_of_link(link: Path) -> str:
     return os.readlink(link)  # noqa: PTH115  `Path.readlink` writes it in another form
 
 
-def _where(leads: str, path: str, root: Path) -> str:
-    """Return where a link at a path below a root leads, in words that are the same below another root."""
+def _comparable_target(leads: str, path: str, root: Path) -> str:
+    """Return the target of a link in a form that is equal below another root."""
     place = os.path.normpath(root / Path(path).parent / leads)
     is_inside = Path(place).is_relative_to(root)
     if is_inside and not Path(leads).is_absolute():
@@ -376,6 +385,7 @@ def _where(leads: str, path: str, root: Path) -> str:
 
 
 def _write(source: Path, target: Path, item: os.stat_result) -> None:
+    """Write a copy of a file in one step."""
     half = target.with_name(f"{PREFIX}{digest_of(target.name)}.half")
     shutil.copyfile(source, half)
     os.utime(half, ns=(item.st_atime_ns, item.st_mtime_ns))
@@ -383,13 +393,14 @@ def _write(source: Path, target: Path, item: os.stat_result) -> None:
     half.replace(target)
 
 
-def _same(source: Path, target: Path) -> bool:
+def _has_equal_content(source: Path, target: Path) -> bool:
+    """Return whether two files have the same content."""
     try:
-        with _open(source) as file, _open(target) as other:
-            if os.fstat(file).st_size != os.fstat(other).st_size:
+        with _open(source) as file, _open(target) as target_file:
+            if os.fstat(file).st_size != os.fstat(target_file).st_size:
                 return False
             while piece := os.read(file, _PIECE):
-                if piece != os.read(other, len(piece)):
+                if piece != os.read(target_file, len(piece)):
                     return False
     except FileNotFoundError:
         return False
@@ -397,15 +408,17 @@ def _same(source: Path, target: Path) -> bool:
 
 
 def _stamp_of(item: os.stat_result) -> tuple[int, ...]:
+    """Return a value that changes with each write to a file."""
     return item.st_dev, item.st_ino, item.st_size, item.st_mtime_ns, item.st_ctime_ns
 
 
 def items_in(
     folder: Path, *, entering: bool = False, paths: Iterable[str] | None = None
 ) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the files, links and folders in a folder by their relative paths. Files that disappear meanwhile are left out.
+    """Yield the files, links and folders in a folder by their relative paths, without files that disappear meanwhile.
 
-    `entering`: a folder that does not let its owner in is opened. `paths`: only these, and what is below them.
+    `entering`: whether folders without permission are made readable first. `paths`: only these paths, and what is below
+    them.
     """
     parents = [""] if paths is None else []
     for path in paths or ():
@@ -432,7 +445,7 @@ def items_in(
 
 @contextmanager
 def _open(path: Path) -> Iterator[int]:
-    """Open a file for reading, but no link, pipe or device."""
+    """Open a regular file for reading."""
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):
@@ -442,12 +455,12 @@ def _open(path: Path) -> Iterator[int]:
         os.close(file)
 
 
-def _of(store: StoreSettings, folder: Path, encoding: Encoding) -> FolderStore:
-    where, ignores = expanded_path(store.where), Ignored(store.ignore)
-    return FolderStore(store.name, where, folder, encoding, store.variables, ignores)
+def _make_store(store: StoreSettings, folder: Path, encoding: Encoding) -> FolderStore:
+    path, ignores = expanded_path(store.where), Ignored(store.ignore)
+    return FolderStore(store.name, path, folder, encoding, store.variables, ignores)
 
 
 KINDS = (
-    StoreKind("folder", _of, frozenset(("ignore",)), must_be="folder"),
-    StoreKind("file", _of, frozenset(("ignore",)), must_be="file"),
+    StoreKind("folder", _make_store, frozenset(("ignore",)), must_be="folder"),
+    StoreKind("file", _make_store, frozenset(("ignore",)), must_be="file"),
 )

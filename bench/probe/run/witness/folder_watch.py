@@ -1,4 +1,5 @@
-"""The paths in a folder that changed, as Linux tells them (inotify): a folder of many files need not be walked each time."""
+"""The paths in a folder that changed, as Linux reports them (inotify), so that a folder of many files is not walked at each
+reading."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ _AT_A_TIME = 2**20
 
 
 class FolderWatch:
-    """Watches a folder and the folders in it, from its making on.
+    """Watches a folder and its subfolders from its creation on.
 
     Raises:
         OSError: This system cannot watch so many folders, or none.
@@ -36,8 +37,7 @@ class FolderWatch:
             raise
 
     def changed_paths(self) -> set[str] | None:
-        """Return the relative paths at which something changed since the last time; None if they are not known, and the watch
-        is at its end."""
+        """Return the relative paths that changed since the last call; None if they are not known, and the watch has ended."""
         paths = set[str]()
         while events := self._read():
             while events:
@@ -54,19 +54,21 @@ class FolderWatch:
         return paths
 
     def close(self) -> None:
-        """End the watch. This can be called again."""
+        """End the watch. This may be called again."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
 
     def _read(self) -> bytes:
+        """Return the events that have arrived; b"" if there are none."""
         try:
             return os.read(self._file, _AT_A_TIME)
         except BlockingIOError:
             return b""
 
     def _add(self, folder: str) -> None:
-        """Watch a folder and all below it. What is made in it meanwhile is found by whoever looks at it afterwards."""
+        """Watch a folder and its subfolders. Files that are made in it meanwhile are found by the caller, who walks it
+        afterwards."""
         parents = [folder]
         while parents:
             parent = parents.pop()
@@ -81,6 +83,7 @@ class FolderWatch:
 
     @staticmethod
     def _check(number: int) -> int:
+        """Return the result of a system call. Raises OSError if it failed."""
         if number < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         return number

@@ -1,4 +1,4 @@
-"""What of a store no witness reads, as its owner says."""
+"""The parts of a store that are not read, as its owner says."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from fnmatch import translate
 
 
 class Ignored:
-    """Patterns of what is copied and reset, but never read: tables, columns, files.
+    """Patterns of tables, columns and files that are copied and reset, but never read.
 
     Args:
-        patterns: `TABLE`, `TABLE.COLUMN`, a file's path, or a file's name with a place in its JSON behind it. `*` stands for
-            any text, also with slashes.
+        patterns: `TABLE`, `TABLE.COLUMN`, a file's path, or a file's name followed by a position in its JSON. `*` is any
+            text,
+            also with slashes.
     """
 
     def __init__(self, patterns: Iterable[str] = ()) -> None:
         self._patterns = [re.compile(translate(pattern)) for pattern in patterns]
 
     def __call__(self, name: str) -> bool:
-        """Return whether this is ignored."""
+        """Return whether a name is ignored."""
         return any(pattern.match(name) for pattern in self._patterns)
 
 

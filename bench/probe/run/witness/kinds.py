@@ -1,8 +1,8 @@
-"""The kinds of stores. A kind is one entry: ours stand beside their classes, and another package declares its own in the group
-`recovery_bench.stores` of its entry points:
+"""The kinds of stores. Each kind is one `StoreKind`, next to its class. Another package declares more in the entry-point group
+`recovery_bench.stores`:
 
     [[store]]
-    redis = "$REDIS_URL"       # the kind's name is the key of its place
+    redis = "$REDIS_URL"       # the kind's name is the key of its address
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class StoreSettings:
     """A store as its owner named it.
 
     where      a path, or an address such as the DSN of a PostgreSQL database
-    variables  variables that hand the copy over; `{store}` in a value is the copy's path or address
-    ignore     what no witness reads (`bench.probe.run.witness.ignored`)
-    is_door    whether the agent's own transactions are calls, which pass the gateway
+    variables  variables that name the copy; `{store}` in a value is the copy's path or address
+    ignore     the parts that are not read (`bench.probe.run.witness.ignored`)
+    is_door    whether the agent's own transactions are calls, so that they pass the gateway
     """
 
     name: str
@@ -37,15 +37,17 @@ class StoreSettings:
 
 
 def _host_in(address: str, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the host of a URL."""
     del environment
     return (host_of(address),)
 
 
 @dataclass(frozen=True)
 class Leftovers:
-    """How what a killed probe left on a server is found and dropped.
+    """The copies that a killed probe left on a server: how they are found and dropped.
 
-    names   takes the address, and yields what nobody holds: its name there, and the name that was noted of it
+    names   takes the server's address, and yields the copies that no process uses: the name there, and the name that was
+    noted
     drop    takes the address and a name there
     """
 
@@ -55,17 +57,17 @@ class Leftovers:
 
 @dataclass(frozen=True)
 class StoreKind(Part):
-    """A kind of store; its name is the key that gives the place of such a store.
+    """A kind of store. Its name is the key that gives the path or address of a store in `probe.toml`.
 
-    make       returns the copy of a store, of which nothing is made yet; its folder is for copies that are files
-    takes      what an owner can say of it besides its place: `door`, `ignore`
-    is_address whether its place is an address. The secrets in an address are blotted, it is in no output, `$NAME` stands in it
-               for a variable, and its host has to be this machine or be allowed
-    must_be    what has to be at its path before a probe
-    hosts      returns the hosts to which an address leads, with the owner's variables
-    needs_box  whether there is such a store in a box alone. Its address can be a secret, and its name is then its kind's
+    make       returns the copy of a store, which is not made yet; the folder is for copies that are files
+    takes      the further settings that it has: `door`, `ignore`
+    is_address whether it has an address. Then secrets in it are removed, no output contains it, `$NAME` in it is a variable,
+    and its host must be this machine or be allowed
+    must_be    what must exist at its path before a probe
+    hosts      returns the hosts of an address, given the owner's variables
+    needs_box  whether such a store exists only in a box. Its address may be a secret, so its name is the kind's by default
     takes_sql  whether its copy takes SQL (`TakesQueries`)
-    leftovers  how copies on a server are cleaned; None if they end with the probe
+    leftovers  how copies on a server are cleaned up; None if they end with the probe
     """
 
     make: Callable[[StoreSettings, Path, Encoding], StoreCopy]
@@ -85,5 +87,5 @@ STORE_KINDS = Registry("kind of store", StoreKind, plural="stores")
 
 
 def is_address(store: StoreSettings) -> bool:
-    """Return whether an address says where a store is, and no path."""
+    """Return whether a store has an address, and no path."""
     return STORE_KINDS[store.kind].is_address

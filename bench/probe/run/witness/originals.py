@@ -1,4 +1,5 @@
-"""Whether what an owner named as a store has changed: stamps of its files are compared, and its content where these differ."""
+"""Finds out whether the owner's own store has changed: the stamps of its files are compared, and the content if these
+differ."""
 
 from __future__ import annotations
 
@@ -23,9 +24,9 @@ _Stamp = tuple[int, ...]
 
 
 class OwnersStore:
-    """A file, a folder or a database that an owner named, as it was when this was made.
+    """A file, a folder or a database of the owner's, as it was when this object was made.
 
-    content  the digest of all that it holds
+    content  the digest of its content
 
     Raises:
         OSError: A file cannot be read.
@@ -38,7 +39,7 @@ class OwnersStore:
         self.content = content_of(kind, path)
 
     def has_changed(self) -> bool:
-        """Return whether it holds something else now, or cannot be read any more."""
+        """Return whether it has other content now, or cannot be read any more."""
         try:
             stamps = dict(_stamps_of(self._kind, self._path))
             if stamps == self._stamps:
@@ -52,8 +53,8 @@ class OwnersStore:
 
 
 def content_of(kind: str, path: Path) -> str:
-    """Return the digest of all that a store holds: each file with its mode, each link with where it leads, or the pages of a
-    database. What is ignored, or hidden from output, counts too."""
+    """Return the digest of a store's content: each file with its mode, each link with its target, or the pages of a
+    database. Ignored and hidden parts count too."""
     digest = hashlib.sha256()
     for name, item in _items(kind, path):
         target = path.parent / name
@@ -66,6 +67,7 @@ def content_of(kind: str, path: Path) -> str:
 
 
 def _content_of_file(path: Path, *, may_be_database: bool) -> str:
+    """Return the digest of a file, or of a database in one transaction."""
     with opened(path) as file:
         if not may_be_database or file.read(len(MAGIC)) != MAGIC:
             file.seek(0)
@@ -91,8 +93,8 @@ def _stamps_of(kind: str, path: Path) -> Iterator[tuple[str, _Stamp]]:
 
 
 def _items(kind: str, path: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield what belongs to a store, by its path from the store's parent; nothing for a memory that is absent, and nothing that
-    the probe itself writes."""
+    """Yield the files of a store by their path from the store's parent, without those that the probe itself writes; nothing
+    for a memory that does not exist."""
     try:
         item = path.lstat()
     except FileNotFoundError:

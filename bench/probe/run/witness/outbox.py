@@ -1,5 +1,5 @@
-"""What an agent sends, as a store: mails, and messages to webhooks. A stand-in takes them at the host that the owner named, in
-the agent's box, and nothing is sent on. Each message is a row.
+"""The messages that an agent sends, as a store: mails, and messages to webhooks. A stand-in accepts them at the host that the
+owner named, in the agent's box, and sends none on. Each message is a row.
 
     [[store]]
     mail = "smtp.example.com:587"     # without a port: 25, 465 and 587
@@ -22,7 +22,7 @@ from pydantic import JsonValue
 
 from bench.common.digests import digest_of
 from bench.common.errors import ConfigError
-from bench.probe.run.addresses import place_of
+from bench.probe.run.addresses import host_and_port
 from bench.probe.run.witness.kinds import StoreKind, StoreSettings
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import StoreWithoutOriginal
@@ -44,7 +44,7 @@ OutboxMessage = Mapping[str, JsonValue]
 
 @dataclass(frozen=True)
 class OutboxPlace:
-    """Where messages are taken: a host with its ports, and the URL of a webhook."""
+    """The address at which messages are accepted: a host with its ports, and the URL of a webhook."""
 
     host: str
     ports: tuple[int, ...]
@@ -55,8 +55,8 @@ class OutboxStore(StoreWithoutOriginal):
     """The messages that an agent has sent since the last reset. It has no original.
 
     kind   mail or webhook
-    place  where they are taken
-    resets how often it was reset
+    place  the address at which they are accepted
+    resets how often the store was reset
     """
 
     def __init__(self, name: str, kind: str, place: OutboxPlace, encoding: Encoding, variables: Mapping[str, str]) -> None:
@@ -78,7 +78,7 @@ class OutboxStore(StoreWithoutOriginal):
         return {name: text.replace("{store}", self.place.url or self.place.host) for name, text in self._variables.items()}
 
     def reset(self) -> None:
-        """Forget what was sent."""
+        """Forget all messages."""
         self._sent, self._size, self.resets = [], 0, self.resets + 1
 
     def read(self, most: int) -> StoreReading:
@@ -94,17 +94,17 @@ class OutboxStore(StoreWithoutOriginal):
         return StoreReading(digest, tuple(rows[:most]), max(0, len(rows) - most))
 
     def stamp(self) -> tuple[int, int]:
-        """Return how often it was reset, and how many messages it has."""
+        """Return the number of resets, and the number of messages."""
         return self.resets, len(self._sent)
 
     def remove(self) -> None:
-        """Forget what was sent."""
+        """Forget all messages."""
         self.reset()
 
 
 def mail_of(sender: str, recipients: list[str], raw: bytes) -> OutboxMessage:
-    """Return a mail in columns: the addresses to which it goes, its headers, its text, and digests of what is attached. A mail
-    that is no MIME, or has longer headers than `LONGEST_HEADER`, is one text."""
+    """Return a mail as columns: its envelope, its headers, its text, and digests of its attachments. A mail that is no MIME,
+    or has headers longer than `LONGEST_HEADER`, is one text."""
     columns: dict[str, JsonValue] = {"sender": sender, "recipients": _as_json(sorted(recipients))}
     lengths = (len(header[0]) for header in HEADER.finditer(raw))
     if sum(length**2 for length in lengths) > LONGEST_HEADER**2:  # a header's reader takes a time that grows with the square
@@ -122,8 +122,8 @@ def mail_of(sender: str, recipients: list[str], raw: bytes) -> OutboxMessage:
 
 
 def message_of(method: str, path: str, body: JsonValue) -> OutboxMessage:
-    """Return a message to a webhook in columns: the members of an object in JSON, or the body as a text. `path` is "" for that
-    of the webhook."""
+    """Return a message to a webhook as columns: the members of a JSON object, or the body as text. `path` is "" for the
+    webhook's own."""
     columns: dict[str, JsonValue] = {"path": path} if path else {}
     columns |= {} if method == "POST" else {"method": method}
     return columns | body if isinstance(body, dict) else columns | {"body": body}
@@ -138,9 +138,10 @@ def _cell(value: JsonValue) -> object:
 
 
 def _mail(store: StoreSettings, folder: Path, encoding: Encoding) -> OutboxStore:
+    """Return the store for a mail server."""
     del folder
     try:
-        host, port = place_of(f"smtp://{store.where.rpartition('@')[2]}")
+        host, port = host_and_port(f"smtp://{store.where.rpartition('@')[2]}")
     except ValueError:
         host, port = "", 0
     if not host or "/" in store.where:
@@ -149,9 +150,10 @@ def _mail(store: StoreSettings, folder: Path, encoding: Encoding) -> OutboxStore
 
 
 def _webhook(store: StoreSettings, folder: Path, encoding: Encoding) -> OutboxStore:
+    """Return the store for a webhook."""
     del folder
     try:
-        host, port = place_of(store.where)
+        host, port = host_and_port(store.where)
     except ValueError:
         host, port = "", 0
     if not (host and port and store.where.startswith(("http://", "https://"))):
@@ -159,13 +161,13 @@ def _webhook(store: StoreSettings, folder: Path, encoding: Encoding) -> OutboxSt
     return OutboxStore(store.name, "webhook", OutboxPlace(host, (port,), store.where), encoding, store.variables)
 
 
-def _nowhere(address: str, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return no host: nothing is sent there."""
+def _no_hosts(address: str, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return no host, since nothing is sent there."""
     del address, environment
     return ()
 
 
 KINDS = tuple(
-    StoreKind(name, make, is_address=True, hosts=_nowhere, needs_box=True)
+    StoreKind(name, make, is_address=True, hosts=_no_hosts, needs_box=True)
     for name, make in (("mail", _mail), ("webhook", _webhook))
 )

@@ -1,5 +1,4 @@
-"""The common part of stores that are files or folders: the place of the copy, and how the copy is made, handed over and
-removed."""
+"""The common part of stores that are files or folders: where the copy is, and how it is made, moved into a box and removed."""
 
 from __future__ import annotations
 
@@ -18,19 +17,19 @@ from bench.probe.run.witness.store import StoreCopy
 
 
 class StoresBox(Protocol):
-    """A box in which copies of stores stand (`bench.probe.run.box`)."""
+    """What stores need of a box (`bench.probe.run.box`)."""
 
-    def adopt(self, store: PathStore) -> None:
-        """Have all that is done with the copy of a store done in the box. Its first state is made."""
+    def take_store(self, store: PathStore) -> None:
+        """Move a store into the box: its methods then run there. The store's first state has been made."""
 
-    def method(self, store: int, name: str) -> Callable[..., Any]:
-        """Return the function that calls a method of a store in the box."""
+    def store_method(self, store: int, name: str) -> Callable[..., Any]:
+        """Return a function that calls a method of a store in the box."""
 
-    def renew(self) -> None:
-        """Have all as it was at first, but for the stores."""
+    def reset_files(self) -> None:
+        """Reset all files in the box except the stores."""
 
-    def forget(self) -> None:
-        """Have the files in which an agent keeps what it knows as they were at first."""
+    def reset_memory(self) -> None:
+        """Reset the files in which frameworks keep the agent's memory."""
 
 
 class PathStore(StoreCopy):
@@ -38,9 +37,9 @@ class PathStore(StoreCopy):
 
     Args:
         name: The owner's name for it.
-        path: Where it is, as the owner wrote it.
-        folder: Where the copy is made.
-        variables: Variables that hand the copy over; `{store}` in a value is its path.
+        path: Its path, as the owner wrote it.
+        folder: The folder for the copy.
+        variables: Variables that name the copy; `{store}` in a value is its path.
     """
 
     kind: str
@@ -54,7 +53,7 @@ class PathStore(StoreCopy):
         self._box: Literal["", "outside", "inside"] = ""
 
     def use_box(self) -> None:
-        """Have the copy stand at the owner's path, in a box. Call it before `make`."""
+        """Put the copy at the owner's path in a box. Call this before `make`."""
         self._box = "outside"
         self._path = self._path.resolve()
 
@@ -64,21 +63,21 @@ class PathStore(StoreCopy):
             raise RuntimeError("the store is for no box")
         self._box = "inside"
 
-    def leave_to(self, box: StoresBox, number: int) -> None:
-        """Have all that is done with the copy done in a box, which knows the store by this number."""
+    def run_in_box(self, box: StoresBox, number: int) -> None:
+        """Run the methods of the copy in a box from now on, which knows the store by this number."""
         for method in ("reset", "read", "snapshot", "stamp", "recheck", "query", "change"):
             if hasattr(self, method):
-                setattr(self, method, box.method(number, method))
+                setattr(self, method, box.store_method(number, method))
 
     @property
     def place(self) -> Path:
-        """Where the agent finds it."""
+        """The path at which the agent finds the copy."""
         return self._path if self._box else self._copy
 
     @property
     def first_folder(self) -> Path:
-        """The folder with its first state."""
-        return self._own_place.folder
+        """The folder with the first state."""
+        return self._private_folder.folder
 
     @property
     def replaces(self) -> Mapping[str, str]:
@@ -91,8 +90,8 @@ class PathStore(StoreCopy):
         return {variable: text.replace("{store}", str(self.place)) for variable, text in self._variables.items()}
 
     def make(self) -> None:
-        """Make the copy, and the state to which it is reset."""
-        with self._one_line("cannot be copied"):
+        """Make the copy, and save the state to which it is reset."""
+        with self._errors_in_one_line("cannot be copied"):
             path = self._path.resolve()
             self._check(path)
             self._original = OwnersStore(self.kind, path)
@@ -103,7 +102,7 @@ class PathStore(StoreCopy):
                 )
             self._place = Place(self._parent, self.name, PlaceNote(self.kind, str(path)))
             try:
-                self._begin(path)
+                self._copy_first_state(path)
                 if self._original.has_changed():
                     raise ConfigError(f"store {self.name!r}: {self._path} changed while it was copied; end what writes to it")
                 self._place.note_backup(self._original.content)
@@ -113,35 +112,35 @@ class PathStore(StoreCopy):
                 raise
 
     def remove(self) -> None:
-        """Remove the copy. This can be called again."""
+        """Remove the copy. This may be called again."""
         if self._place is None:
             return
         if self._is_kept:
-            remove_tree(self._own_place.folder / "copy")
-            self._place.leave()
+            remove_tree(self._private_folder.folder / "copy")
+            self._place.unlock()
         else:
             self._place.remove()
         self._place = None
 
     def has_changed(self, *, surely: bool = False) -> bool:
-        """Return whether the owner's file or folder is not as it was when it was copied."""
+        """Return whether the owner's file or folder differs from when it was copied."""
         del surely  # the stamps of files are exact
         if self._place is None or self._original is None:
             return False
         return self._original.has_changed()
 
     def keep_backup(self) -> str:
-        """Leave the first state where it is when the copy is removed. Return where that is, and how it is restored."""
+        """Keep the first state when the copy is removed. Return where it is, and how to restore it."""
         self._is_kept = True
         return f"{printable(str(self._first))}; bench probe --clean restores it after a question"
 
     @abstractmethod
     def _check(self, path: Path) -> None:
-        """Raise ConfigError if it cannot be copied from here."""
+        """Raise ConfigError if the store cannot be copied from here."""
 
     @abstractmethod
-    def _begin(self, path: Path) -> None:
-        """Make the first state, and the copy."""
+    def _copy_first_state(self, path: Path) -> None:
+        """Save the first state, and make the copy."""
 
     @property
     def _copy(self) -> Path:
@@ -150,23 +149,24 @@ class PathStore(StoreCopy):
             raise RuntimeError("the copy is in the box")
         if self._box:
             return self._path
-        return self._own_place.folder / "copy" / self._path.resolve().name
+        return self._private_folder.folder / "copy" / self._path.resolve().name
 
     @property
     def _first(self) -> Path:
-        return self._own_place.folder / "first"
+        return self._private_folder.folder / "first"
 
     @property
-    def _own_place(self) -> Place:
+    def _private_folder(self) -> Place:
         if self._place is None:
             raise RuntimeError("the store has no copy: make() comes first")
         return self._place
 
     @contextmanager
-    def _one_line(self, what: str) -> Iterator[None]:
+    def _errors_in_one_line(self, problem: str) -> Iterator[None]:
+        """Raise a ConfigError in one line for an error of the block."""
         try:
             yield
         except (OSError, sqlite3.Error) as error:
             raise ConfigError(
-                f"store {self.name!r}: {printable(str(self._path))} {what}: {one_line(str(error), 300)}"
+                f"store {self.name!r}: {printable(str(self._path))} {problem}: {one_line(str(error), 300)}"
             ) from error

@@ -1,7 +1,7 @@
-"""Folders that the probe makes for copies and backups. Their names say so, and a process holds its folders while it lives.
+"""The folders that the probe makes for copies and backups. Their names say so, and a process locks its folders while it runs.
 
-Each is noted in the user's state folder before it is made. Nothing is removed or restored that is not noted there: anybody can
-make a folder of such a name.
+Each folder is noted in the user's state folder before it is made. Only noted folders are removed or restored from, since
+anybody can make a folder with such a name.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ MOST_NOTE = 2**16
 
 @dataclass(frozen=True)
 class PlaceNote:
-    """What the state folder says of something that a probe made.
+    """A note in the state folder about a folder or a database that a probe made.
 
-    kind, store  the kind and the path of the owner's store of which it holds a copy; "" without one
-    content      the digest of what the store held, once there is a backup from which it can be restored
-    place        the folder, or the name of a database
+    kind, store  the kind and the path of the owner's store that was copied; "" for another folder
+    content      the digest of the store's content, once there is a backup from which it can be restored
+    place        the folder, or the name of the database
     """
 
     kind: str = ""
@@ -44,8 +44,8 @@ class PlaceNote:
     place: str = ""
 
 
-def remember(note: PlaceNote) -> None:
-    """Note what is about to be made, or what is known of it now. Raises ConfigError if that cannot be noted."""
+def save_note(note: PlaceNote) -> None:
+    """Note what is about to be made, or what is now known about it. Raises ConfigError if the note cannot be written."""
     try:
         folder = state_folder() / "probe"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -56,13 +56,13 @@ def remember(note: PlaceNote) -> None:
         ) from error
 
 
-def forget(place: str) -> None:
-    """Remove the note of something that is there no more."""
+def remove_note(place: str) -> None:
+    """Remove the note about something that no longer exists."""
     (state_folder() / "probe" / Path(place).name).unlink(missing_ok=True)
 
 
 def notes() -> Iterator[PlaceNote]:
-    """Yield what this user's probes noted. A note that others can write counts for nothing."""
+    """Yield the notes of this user's probes. A note that other users can write is ignored."""
     with suppress(OSError, RuntimeError):
         for path in sorted((state_folder() / "probe").iterdir()):
             item = path.lstat()
@@ -74,20 +74,20 @@ def notes() -> Iterator[PlaceNote]:
 
 
 def new_name(store: str) -> str:
-    """Return a name for something that the probe makes: it has the store's name, this process's id, and a random part.
+    """Return a name for something that the probe makes, with the store's name, this process's id, and a random part.
 
-    PostgreSQL cuts names off after 63 bytes.
+    The name is short, since PostgreSQL truncates names after 63 bytes.
     """
     return f"{PREFIX}{re.sub(r'[^a-zA-Z0-9_]+', '-', store)[:10].strip('-') or 'store'}-{os.getpid()}-{secrets.token_hex(6)}"
 
 
 def maker_of(name: str) -> int | None:
-    """Return the id of the process that made something of this name; None if the probe did not make it."""
+    """Return the id of the process that made something with this name; None if no probe made it."""
     match = _NAME.fullmatch(name)
     return int(match[1]) if match else None
 
 
-def lives(process: int) -> bool:
+def is_running(process: int) -> bool:
     """Return whether a process with this id is running."""
     try:
         os.kill(process, 0)
@@ -99,54 +99,54 @@ def lives(process: int) -> bool:
 
 
 class Place:
-    """A folder for the copies of one store, which this process holds until it is removed.
+    """A folder for the copies of one store, which this process locks until it is removed.
 
     Args:
-        parent: Where it is made.
+        parent: The folder in which it is made.
         store: The store's name.
-        note: What is noted of it.
+        note: The note about it.
 
     Raises:
-        ConfigError: It cannot be noted.
-        OSError: It cannot be made.
+        ConfigError: The note cannot be written.
+        OSError: The folder cannot be made.
     """
 
     def __init__(self, parent: Path, store: str, note: PlaceNote = PlaceNote()) -> None:
         parent.mkdir(parents=True, exist_ok=True)
         self.folder = parent / new_name(store)
         self._note = replace(note, place=str(self.folder.absolute()))
-        remember(self._note)
+        save_note(self._note)
         self.folder.mkdir(mode=0o700)
-        self._held: int | None = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._lock_file: int | None = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def note_backup(self, content: str) -> None:
-        """Note that the owner's store, which holds content of this digest, can be restored from here."""
+        """Note that the owner's store, with content of this digest, can be restored from here."""
         self._note = replace(self._note, content=content)
-        remember(self._note)
+        save_note(self._note)
 
     def remove(self) -> None:
-        """Remove the folder and all in it. This can be called again."""
-        if self._held is not None:
+        """Remove the folder. This may be called again."""
+        if self._lock_file is not None:
             remove_noted(self._note)
-            self.leave()
+            self.unlock()
 
-    def leave(self) -> None:
-        """Hold the folder no more, and leave it where it is."""
-        if self._held is not None:
-            os.close(self._held)
-            self._held = None
+    def unlock(self) -> None:
+        """Unlock the folder, and keep it."""
+        if self._lock_file is not None:
+            os.close(self._lock_file)
+            self._lock_file = None
 
 
 def remove_noted(note: PlaceNote) -> None:
-    """Remove a folder that was noted. No store is restored from it any more: whoever is killed now leaves half a backup."""
-    remember(replace(note, content=""))
+    """Remove a noted folder. From now on no store is restored from it, since a killed removal leaves half a backup."""
+    save_note(replace(note, content=""))
     remove_tree(Path(note.place))
-    forget(note.place)
+    remove_note(note.place)
 
 
 def backup_left(store: str, content: str) -> str:
-    """Return the folder that a probe left, with a backup of a store that held something else then; "" if there is none."""
+    """Return a folder that a probe left with a backup of a store whose content has changed since; "" if there is none."""
     for note in notes():
         differs = note.store == store and note.content not in ("", content)
         if differs and is_orphan(Path(note.place)) and Path(note.place, "first").exists():
@@ -162,7 +162,7 @@ def is_orphan(folder: Path) -> bool:
     try:
         file = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:
-        return not lives(process)
+        return not is_running(process)
     except OSError:
         return False  # another user's
     try:
@@ -175,7 +175,7 @@ def is_orphan(folder: Path) -> bool:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder, also where its owner may not write in a folder of it. No link is followed."""
+    """Remove a folder, even if its owner has no write permission in it. Links are not followed."""
     if folder.is_symlink() or not folder.is_dir():
         folder.unlink(missing_ok=True)
         return

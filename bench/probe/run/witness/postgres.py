@@ -1,6 +1,7 @@
-"""A PostgreSQL database as a store: copied as a template, compared with its first state by hashes of its rows.
+"""A PostgreSQL database as a store: it is copied as a template, and compared with its first state by hashes of its rows.
 
-The server copies a database only while nobody is connected to it. The owner's sessions are waited for and never closed.
+The server copies a database only while no session is connected to it. The probe waits for the owner's sessions, and never
+closes them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from urllib.parse import quote, urlsplit
 from bench.common.errors import ConfigError, one_line
 from bench.probe.run.witness.ignored import NOTHING, Ignored
 from bench.probe.run.witness.kinds import Leftovers, StoreKind, StoreSettings
-from bench.probe.run.witness.place import PlaceNote, forget, lives, maker_of, new_name, remember
+from bench.probe.run.witness.place import PlaceNote, is_running, maker_of, new_name, remove_note, save_note
 from bench.probe.run.witness.postgres_tables import DatabaseState, compare, state_of
 from bench.probe.run.witness.rows import Encoding, sql_name
 from bench.probe.run.witness.store import DatabaseServer, StoreCopy
@@ -50,15 +51,15 @@ _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 class PostgresStore(StoreCopy):
-    """A PostgreSQL database that the owner named. Large objects, materialized rows and foreign tables are not read.
+    """A PostgreSQL database that the owner named. Large objects, materialized views and foreign tables are not read.
 
     Args:
         name: The owner's name for it.
-        dsn: Its DSN, as the owner wrote it. It is in no message.
-        encoding: How its values are shown.
-        variables: Variables that hand the copy over; `{store}` in a value is its DSN, and `{database}` its name.
-        ignores: Tells of tables, and of columns as TABLE.COLUMN, which are not read.
-        is_door: Whether the agent's own transactions are calls, which pass the gateway.
+        dsn: Its DSN, as the owner wrote it. No message contains it.
+        encoding: Encodes its values.
+        variables: Variables that name the copy; `{store}` in a value is its DSN, and `{database}` its name.
+        ignores: Returns whether a table, or a column as TABLE.COLUMN, is not read.
+        is_door: Whether the agent's own transactions are calls, so that they pass the gateway.
     """
 
     def __init__(
@@ -90,19 +91,19 @@ class PostgresStore(StoreCopy):
 
     @property
     def address(self) -> str:
-        """The DSN at which the agent finds the copy: the owner's own in a box, where a relay leads from there to the copy."""
+        """The DSN at which the agent finds the copy; in a box it is the owner's own, from which a relay leads to the copy."""
         return self._dsn if self._is_boxed else dsn_of(self._dsn, self._copy)
 
     def server_and_names(self) -> tuple[DatabaseServer, tuple[str, str]]:
-        """Return where the server listens, and the names that the owner's database and the copy have there, after `make`.
-        Raises ConfigError if the gateway cannot check the server as libpq would."""
+        """Return the server, and the names of the owner's database and of the copy there. Call this after `make`. Raises
+        ConfigError if the gateway cannot verify the server as libpq would."""
         assert self._session
         info, words = self._session.info, self._session.info.get_parameters()
         address = info.hostaddr if words.get("hostaddr") else ""
         server = DatabaseServer(info.host, info.port, words.get("sslmode", ""), address)
         roots = words.get("sslrootcert", "system")
         server = replace(server, roots=roots) if server.demands_tls and roots != "system" else server
-        if not server.socket and (unread := unread_of(words)):
+        if not server.socket and (unread := unsupported_tls_word(words)):
             raise ConfigError(
                 f"store {self.name!r}: the gateway cannot keep {unread} of the address or its PG variable; "
                 "use sslmode=verify-full with sslrootcert or an authority of this machine, sslmode=require, or a socket"
@@ -110,92 +111,96 @@ class PostgresStore(StoreCopy):
         return server, (_database_of(self._dsn), self._copy)
 
     def dsn_at(self, host: str, port: int) -> str:
-        """Return the DSN of the copy as if it were at this place, which is on this machine: without TLS."""
+        """Return the DSN of the copy at another host and port of this machine, without TLS."""
         return dsn_of(self._dsn, self._copy, host, port)
 
     def has_written(self, session: int) -> bool:
-        """Return whether the transaction of a session has an id, as one has that has written."""
-        return self._says("SELECT backend_xid IS NOT NULL FROM pg_stat_activity WHERE pid = %s", session)
+        """Return whether the transaction of a session has an id, which it gets when it writes."""
+        return self._is_true("SELECT backend_xid IS NOT NULL FROM pg_stat_activity WHERE pid = %s", session)
 
-    def keeps_waiting(self, session: int) -> bool:
-        """Return whether another session waits for a lock of this one."""
+    def blocks_another_session(self, session: int) -> bool:
+        """Return whether another session waits for a lock of this session."""
         waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND %s = ANY(pg_blocking_pids(pid))"
-        return self._says(f"SELECT EXISTS ({waiting})", session)
+        return self._is_true(f"SELECT EXISTS ({waiting})", session)
 
-    def _says(self, query: str, session: int) -> bool:
-        with self._one_line("could not be asked for its sessions"):
+    def _is_true(self, query: str, session: int) -> bool:
+        """Return whether a query about a session returns true."""
+        with self._errors_in_one_line("could not be asked for its sessions"):
             assert self._session
             return self._session.execute(query.encode(), (session,)).fetchone() == (True,)
 
     def addresses(self) -> tuple[str, str]:
-        """Return the owner's address, and that of the copy on the server itself. Call it after `make`."""
+        """Return the owner's address, and the address of the copy on the server itself. Call this after `make`."""
         return self._dsn, dsn_of(self._dsn, self._copy)
 
     def use_box(self) -> None:
-        """Have a relay lead to the copy, in a box. Call it before `make`."""
+        """Have a relay lead to the copy, in a box. Call this before `make`."""
         self._is_boxed = True
 
     def make(self) -> None:
-        """Make the template, and the copy of it. The owner's sessions are waited for."""
-        with self._one_line("cannot be copied"):
+        """Make the template, and the copy of it. The probe waits for the owner's sessions."""
+        with self._errors_in_one_line("cannot be copied"):
             source, copy = _database_of(self._dsn), new_name(self.name)
             self._session = connected_to_server(self._dsn)
             if self.is_door and self._session.info.get_parameters().get("channel_binding") == "require":
                 raise ConfigError(f"store {self.name!r}: channel_binding=require ends no way but at the server; leave it out")
             self._copy = copy
-            remember(PlaceNote("postgres", place=copy))
+            save_note(PlaceNote("postgres", place=copy))
             try:
                 if self._session.info.server_version < _OLDEST:
                     raise ConfigError(f"store {self.name!r}: its server is older than PostgreSQL 13")
                 self._session.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (copy,))
                 self._create(copy + _FIRST, source)
-                self._take_over(source, copy + _FIRST)
+                self._copy_settings(source, copy + _FIRST)
                 self._create(copy, copy + _FIRST)
                 with _connect(self._dsn, copy + _FIRST) as first:
                     self._state = state_of(first, self._ignores)
-                self._take_over(copy + _FIRST, copy)
+                self._copy_settings(copy + _FIRST, copy)
             except BaseException:
                 self.remove()
                 raise
 
     def reset(self) -> None:
-        """Make the copy anew of the template. Sessions on the copy are closed."""
-        with self._one_line("cannot be reset"):
+        """Make the copy again from the template. Sessions on the copy are closed."""
+        with self._errors_in_one_line("cannot be reset"):
             assert self._session
             drop(self._session, self._copy)
             self._create(self._copy, self._copy + _FIRST)
-            self._take_over(self._copy + _FIRST, self._copy)
+            self._copy_settings(self._copy + _FIRST, self._copy)
 
     def read(self, most: int) -> StoreReading:
-        """Return the digest of its content, and the rows that differ from the first state, at most `most`."""
-        with self._one_line("cannot be read"), _connect(self._dsn, self._copy) as now:
-            now.execute(_BEGIN)
+        """Return the digest of the content, and the rows that differ from the first state, at most `most`."""
+        with self._errors_in_one_line("cannot be read"), _connect(self._dsn, self._copy) as current:
+            current.execute(_BEGIN)
             with _connect(self._dsn, self._copy + _FIRST) as first:
                 first.execute(_BEGIN)
-                return self._reading(first, now, most)
+                return self._reading(first, current, most)
 
     def stamp(self) -> str:
-        """Return how far the journal of the whole server was written."""
-        with self._one_line("cannot be read"):
+        """Return the position in the write-ahead log of the whole server."""
+        with self._errors_in_one_line("cannot be read"):
             assert self._session
-            written: str = _only(self._session, "SELECT pg_current_wal_insert_lsn()::text")
+            written: str = _single_value(self._session, "SELECT pg_current_wal_insert_lsn()::text")
             return written
 
     def query(self, sql: str) -> list[tuple[object, ...]]:
-        """Return the rows that a query of the owner's answers on the copy, which it cannot change."""
-        with self._one_line("did not answer the query of a check"), _connect(self._dsn, self._copy, _OWNERS) as session:
+        """Return the rows of an owner's query on the copy, which it cannot change."""
+        with (
+            self._errors_in_one_line("did not answer the query of a check"),
+            _connect(self._dsn, self._copy, _OWNERS) as session,
+        ):
             session.execute("SET default_transaction_read_only = on")
             return session.execute(sql.encode(), prepare=True).fetchall()  # one statement, and no further ones behind it
 
     def change(self, sql: str) -> None:
-        """Change the copy by one statement, as another writer does."""
-        with self._one_line("could not be changed meanwhile"), _connect(self._dsn, self._copy, _OWNERS) as session:
+        """Execute another writer's statement on the copy."""
+        with self._errors_in_one_line("could not be changed meanwhile"), _connect(self._dsn, self._copy, _OWNERS) as session:
             session.execute(sql.encode(), prepare=True)
 
     def has_changed(self, *, surely: bool = False) -> bool:
-        """Return whether the owner's database holds something else than when it was copied, or cannot be read any more.
+        """Return whether the owner's database has other content than when it was copied, or cannot be read any more.
 
-        `surely`: the server's count of what was written, which comes late, is not trusted.
+        `surely`: whether the server's count of writes, which is delayed, is not trusted.
         """
         import psycopg  # noqa: PLC0415  an extra
 
@@ -216,7 +221,7 @@ class PostgresStore(StoreCopy):
         return False
 
     def keep_backup(self) -> str:
-        """Leave the template on the server when the copy is dropped. Return its name, and how it is restored."""
+        """Keep the template on the server when the copy is dropped. Return its name, and how to restore it."""
         self._is_kept = True
         first, owners = self._copy + _FIRST, sql_name(_database_of(self._dsn))
         return (
@@ -225,43 +230,43 @@ class PostgresStore(StoreCopy):
         )
 
     def remove(self) -> None:
-        """Drop copy and template. This can be called again."""
+        """Drop the copy and the template. This may be called again."""
         if self._session is None:
             return
-        with self._one_line(f"has a copy that cannot be removed, {self._copy!r}"):
+        with self._errors_in_one_line(f"has a copy that cannot be removed, {self._copy!r}"):
             try:
                 for database in (self._copy, *(() if self._is_kept else (self._copy + _FIRST,))):
                     drop(self._session, database)
                 if not self._is_kept:
-                    forget(self._copy)
+                    remove_note(self._copy)
             finally:
                 self._session.close()
                 self._session = None
 
     def _create(self, database: str, template: str) -> None:
-        """Create a database of a template, to which nobody is connected."""
+        """Create a database from a template, once no session is connected to the template."""
         import psycopg.errors  # noqa: PLC0415  an extra
 
         assert self._session
-        end = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + PATIENCE
         while True:
             count, applications = self._session.execute(_CONNECTED, (template,)).fetchall()[0]
             with suppress(psycopg.errors.ObjectInUse):  # a session began meanwhile
                 if not count:
                     self._session.execute(f"CREATE DATABASE {sql_name(database)} TEMPLATE {sql_name(template)}".encode())
                     return
-            if time.monotonic() >= end:
-                of = f" (of {one_line(applications, 100)})" if applications else ""
+            if time.monotonic() >= deadline:
+                applications_note = f" (of {one_line(applications, 100)})" if applications else ""
                 raise ConfigError(
-                    f"store {self.name!r}: database {template!r} has {count} open sessions{of}; "
+                    f"store {self.name!r}: database {template!r} has {count} open sessions{applications_note}; "
                     "PostgreSQL copies a database only while nobody is connected: close them and come again"
                 )
             time.sleep(0.1)
 
-    def _take_over(self, source: str, database: str) -> None:
-        """Give a copy the settings that belong to the database it was made of."""
+    def _copy_settings(self, source: str, database: str) -> None:
+        """Give a copy the settings of the database from which it was made."""
         with _connect(self._dsn, source, settings="") as session:
-            settings = _only(
+            settings = _single_value(
                 session,
                 "SELECT array_agg(split_part(s, '=', 1)) FROM pg_db_role_setting r JOIN pg_database d ON d.oid = r.setdatabase "
                 "CROSS JOIN unnest(r.setconfig) AS s WHERE d.datname = current_database() AND r.setrole = 0",
@@ -269,11 +274,12 @@ class PostgresStore(StoreCopy):
             for setting in settings or ():
                 session.execute(f"ALTER DATABASE {sql_name(database)} SET {setting} FROM CURRENT".encode())
 
-    def _reading(self, first: Session, now: Session, most: int) -> StoreReading:
+    def _reading(self, first: Session, current: Session, most: int) -> StoreReading:
+        """Return the reading of two open transactions."""
         assert self._state
-        before, state = self._state, state_of(now, self._ignores)
+        before, state = self._state, state_of(current, self._ignores)
         differences, count = list[RowDifference](), 0
-        for difference in self._differences(first, now, before, state):
+        for difference in self._differences(first, current, before, state):
             count += 1
             if count <= most:
                 differences.append(difference)
@@ -281,28 +287,29 @@ class PostgresStore(StoreCopy):
         return StoreReading(digest, tuple(sorted(differences, key=lambda row: (row.table, row.key))), max(0, count - most))
 
     def _differences(
-        self, first: Session, now: Session, before: DatabaseState, state: DatabaseState
+        self, first: Session, current: Session, before: DatabaseState, state: DatabaseState
     ) -> Iterator[RowDifference]:
+        """Yield the differing rows."""
         for label, rows in state.catalogue.items():
             for key in sorted({*before.catalogue[label], *rows}):
                 old, new = before.catalogue[label].get(key), rows.get(key)
                 if old != new:
-                    shown = (None if row is None else self._encoding.row(list(row), list(row.values())) for row in (old, new))
-                    yield RowDifference(self.name, label, self._encoding.key([""] * len(key), key), *shown)
+                    encoded = (None if row is None else self._encoding.row(list(row), list(row.values())) for row in (old, new))
+                    yield RowDifference(self.name, label, self._encoding.key([""] * len(key), key), *encoded)
         for name in sorted({*before.tables, *state.tables}):
             buckets = before.buckets.get(name, {}), state.buckets.get(name, {})
             if before.tables.get(name) != state.tables.get(name) or buckets[0] != buckets[1]:
                 table, alike = compare(before.tables.get(name), state.tables.get(name)), Counter[str]()
-                for pair in table.pairs(first, now, *buckets):
+                for pair in table.pairs(first, current, *buckets):
                     yield self._encoding.difference(self.name, name, table.key, table.columns, pair, alike)
 
-    def _one_line(self, what: str) -> AbstractContextManager[None]:
-        return _one_line(f"store {self.name!r}: the database {what}")
+    def _errors_in_one_line(self, problem: str) -> AbstractContextManager[None]:
+        return _errors_in_one_line(f"store {self.name!r}: the database {problem}")
 
 
 @contextmanager
-def _one_line(what: str) -> Iterator[None]:
-    """Return in one line why something cannot be done."""
+def _errors_in_one_line(problem: str) -> Iterator[None]:
+    """Raise a ConfigError in one line for an error of the block."""
     try:
         import psycopg  # noqa: PLC0415  an extra
     except ImportError as error:
@@ -310,11 +317,11 @@ def _one_line(what: str) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        raise ConfigError(f"{what}: {one_line(str(error), 300)}") from error
+        raise ConfigError(f"{problem}: {one_line(str(error), 300)}") from error
 
 
 def connected_to_server(dsn: str) -> Session:
-    """Return a session with the server of a database, in a database that is not the owner's."""
+    """Return a session with a database server, in a database that is not the owner's."""
     import psycopg  # noqa: PLC0415  an extra
 
     try:
@@ -324,6 +331,7 @@ def connected_to_server(dsn: str) -> Session:
 
 
 def _connect(dsn: str, database: str, settings: str = _SETTINGS) -> Session:
+    """Return a session in a database, with these settings."""
     import psycopg  # noqa: PLC0415  an extra
 
     session = psycopg.connect(
@@ -334,7 +342,8 @@ def _connect(dsn: str, database: str, settings: str = _SETTINGS) -> Session:
     return session
 
 
-def _only(session: Session, query: str) -> Any:
+def _single_value(session: Session, query: str) -> Any:
+    """Return the single value of a query; None if it returns no row."""
     row = session.execute(query.encode()).fetchone()
     return row and row[0]
 
@@ -346,34 +355,33 @@ def drop(server: Session, database: str) -> None:
     server.execute(f"DROP DATABASE IF EXISTS {sql_name(database)} WITH (FORCE)".encode())
 
 
-def left_databases(dsn: str) -> list[tuple[str, str]]:
-    """Return the databases on a server that nobody holds, and whose names say that a probe made them, each with the name of the
-    copy to which it belongs."""
-    with _one_line("the server cannot be asked for copies that were left"), connected_to_server(dsn) as server:
+def leftover_databases(dsn: str) -> list[tuple[str, str]]:
+    """Return the databases that killed probes left on a server, each with the name of the copy to which it belongs."""
+    with _errors_in_one_line("the server cannot be asked for copies that were left"), connected_to_server(dsn) as server:
         names = [name for (name,) in server.execute("SELECT datname FROM pg_database ORDER BY 1").fetchall()]
-        return [(name, copy) for name in names if _is_left(server, copy := name.removesuffix(_FIRST))]
+        return [(name, copy) for name in names if _is_leftover(server, copy := name.removesuffix(_FIRST))]
 
 
-def drop_left(dsn: str, database: str) -> None:
+def drop_leftover(dsn: str, database: str) -> None:
     """Drop a database that a killed probe left. Raises ConfigError."""
-    with _one_line(f"database {database!r} cannot be dropped"), connected_to_server(dsn) as server:
+    with _errors_in_one_line(f"database {database!r} cannot be dropped"), connected_to_server(dsn) as server:
         drop(server, database)
     if database.endswith(_FIRST):
-        forget(database.removesuffix(_FIRST))
+        remove_note(database.removesuffix(_FIRST))
 
 
-def _is_left(server: Session, copy: str) -> bool:
+def _is_leftover(server: Session, copy: str) -> bool:
+    """Return whether a database was made by a probe that no longer runs."""
     process = maker_of(copy)
-    if process is None or lives(process):
+    if process is None or is_running(process):
         return False
-    held = server.execute("SELECT NOT pg_try_advisory_lock(hashtextextended(%s, 0))", (copy,)).fetchone()
+    is_locked = server.execute("SELECT NOT pg_try_advisory_lock(hashtextextended(%s, 0))", (copy,)).fetchone()
     server.execute("SELECT pg_advisory_unlock_all()")
-    return held == (False,)
+    return is_locked == (False,)
 
 
 def dsn_of(dsn: str, database: str, host: str = "", port: int = 0) -> str:
-    """Return a DSN, a URL or words such as `host=...`, with another database in it; at this place of this machine, if one is
-    given: without TLS."""
+    """Return a DSN with another database name; if a host is given, at that place of this machine and without TLS."""
     import psycopg.conninfo  # noqa: PLC0415  an extra
 
     place = {"host": host, "port": str(port)} if host else {}
@@ -384,27 +392,27 @@ def dsn_of(dsn: str, database: str, host: str = "", port: int = 0) -> str:
         return psycopg.conninfo.make_conninfo("", **(words | {"dbname": database} | place))
     parts = urlsplit(dsn)
     login, divider, netloc = parts.netloc.rpartition("@")
-    asked = parts.query
+    query = parts.query
     if place:
         netloc = "" if host.startswith("/") else f"{host}:{port}"
-        others = [word for word in asked.split("&") if word and word.partition("=")[0] not in OF_PLACE]
-        asked = "&".join([*others, *((f"host={quote(host)}", f"port={port}") if host.startswith("/") else ())])
-    return f"{parts.scheme}://{login}{divider}{netloc}/{database}{'?' if asked else ''}{asked}"
+        kept_words = [word for word in query.split("&") if word and word.partition("=")[0] not in OF_PLACE]
+        query = "&".join([*kept_words, *((f"host={quote(host)}", f"port={port}") if host.startswith("/") else ())])
+    return f"{parts.scheme}://{login}{divider}{netloc}/{database}{'?' if query else ''}{query}"
 
 
-def unread_of(words: Mapping[str, str]) -> str:
-    """Return the word of an address's TLS that the gateway does not read; "" if there is none."""
+def unsupported_tls_word(words: Mapping[str, str]) -> str:
+    """Return the TLS setting of an address that the gateway does not support; "" if there is none."""
     if words.get("sslmode") == "disable":
         return ""
-    held = next((word for word in ("sslcert", "sslkey") if words.get(word)), "")
+    client_certificate = next((word for word in ("sslcert", "sslkey") if words.get(word)), "")
     is_rootless = words.get("sslmode") == "verify-ca" and words.get("sslrootcert", "system") == "system"
-    return held or ("sslmode=verify-ca without sslrootcert" if is_rootless else "")
+    return client_certificate or ("sslmode=verify-ca without sslrootcert" if is_rootless else "")
 
 
 def hosts_of(dsn: str, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the hosts to which a DSN leads, with the variables that libpq reads; "" or a folder for a socket of this machine.
-    A service of libpq's is named as such. Raises ConfigError."""
-    with _one_line("a PostgreSQL address cannot be read"):
+    """Return the hosts of a DSN, with the variables that libpq reads; "" or a folder for a socket of this machine. A libpq
+    service is returned as such. Raises ConfigError."""
+    with _errors_in_one_line("a PostgreSQL address cannot be read"):
         import psycopg.conninfo  # noqa: PLC0415  an extra
 
         words = psycopg.conninfo.conninfo_to_dict(_without_driver(dsn))
@@ -415,28 +423,30 @@ def hosts_of(dsn: str, environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _without_driver(dsn: str) -> str:
+    """Return a DSN without the name of a driver in its scheme."""
     scheme, divider, rest = dsn.partition("://")
     return f"{scheme.partition('+')[0]}{divider}{rest}"
 
 
 def _database_of(dsn: str) -> str:
+    """Return the database name in a DSN."""
     import psycopg.conninfo  # noqa: PLC0415  an extra
 
     words = psycopg.conninfo.conninfo_to_dict(_without_driver(dsn))
     return str(words.get("dbname") or words.get("user") or getpass.getuser())
 
 
-def _of(store: StoreSettings, folder: Path, encoding: Encoding) -> PostgresStore:
+def _make_store(store: StoreSettings, folder: Path, encoding: Encoding) -> PostgresStore:
     del folder  # its copy is on the server
     return PostgresStore(store.name, store.where, encoding, store.variables, Ignored(store.ignore), is_door=store.is_door)
 
 
 KIND = StoreKind(
     "postgres",
-    _of,
+    _make_store,
     frozenset(("ignore", "door")),
     is_address=True,
     hosts=hosts_of,
-    leftovers=Leftovers(left_databases, drop_left),
+    leftovers=Leftovers(leftover_databases, drop_leftover),
     takes_sql=True,
 )

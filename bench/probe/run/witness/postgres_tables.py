@@ -1,4 +1,5 @@
-"""Tables of a PostgreSQL database beside its first state. The server hashes buckets of rows; those that differ are read."""
+"""The tables of a PostgreSQL database and their first state. The server hashes buckets of rows; only differing buckets are
+read."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.rel
 
 @dataclass(frozen=True)
 class PostgresTable:
-    """A table as the catalogue describes it. Partitions are read as the table that they are parts of.
+    """A table as the catalogue describes it. Partitions are read as the table to which they belong.
 
     kinds   the types of its columns
     key     the columns of its primary key
@@ -74,22 +75,22 @@ class PostgresTable:
 
     @property
     def label(self) -> str:
-        """Its name as rows have it."""
+        """The name of the table in rows."""
         return self.name if self.schema == "public" else f"{self.schema}.{self.name}"
 
     def text_of(self, columns: Sequence[str]) -> str:
-        """Return SQL for one text that holds these columns of a row. A column that the table lacks is NULL."""
+        """Return SQL for one text of these columns of a row. A missing column is NULL."""
         return f"ROW({', '.join(sql_name(column) if column in self.columns else 'NULL' for column in columns)})::text"
 
     def expression(self, column: str) -> str:
-        """Return SQL for a column as it is shown: a number, a truth value, or else its text."""
+        """Return SQL for a column as it is shown: a number, a boolean, or its text."""
         if column not in self.columns:
             return "NULL"
         return sql_name(column) + ("" if self.kinds[self.columns.index(column)] in _NATIVE else "::text")
 
     @property
     def source(self) -> str:
-        """What stands for it behind FROM."""
+        """The table's source after FROM."""
         return f"{'ONLY ' if self.only else ''}{sql_name(self.schema)}.{sql_name(self.name)}"
 
 
@@ -102,7 +103,7 @@ Created = Mapping[tuple[str, ...], Mapping[str, object]]
 
 @dataclass(frozen=True)
 class DatabaseState:
-    """A database at one moment: its tables, the buckets of each, what was created in it, and its sequences."""
+    """The state of a database: its tables, their buckets, its other objects, and its sequences."""
 
     tables: Mapping[str, PostgresTable]
     buckets: Mapping[str, Buckets]
@@ -110,17 +111,17 @@ class DatabaseState:
 
     @property
     def content(self) -> object:
-        """What is equal in databases of equal content, and has a `repr`."""
+        """A value that is equal for equal databases, and has a `repr`."""
         sums = [
             (name, *map(sum, zip((0, 0), *buckets.values(), strict=True))) for name, buckets in sorted(self.buckets.items())
         ]
         return sums, {
-            name: sorted((key, sorted(row.items())) for key, row in held.items()) for name, held in self.catalogue.items()
+            name: sorted((key, sorted(row.items())) for key, row in entries.items()) for name, entries in self.catalogue.items()
         }
 
 
 def state_of(session: Session, ignores: Callable[[str], bool]) -> DatabaseState:
-    """Return the state of the database in this session's transaction, without the tables and columns that are ignored."""
+    """Return the state of the database in this session's transaction, without ignored tables and columns."""
     tables = {}
     for schema, name, only, columns, kinds, key in session.execute(_TABLES.encode()).fetchall():
         table = PostgresTable(schema, name, only, tuple(columns), tuple(kinds), tuple(key))
@@ -135,6 +136,7 @@ def state_of(session: Session, ignores: Callable[[str], bool]) -> DatabaseState:
 
 
 def _sequences(session: Session) -> Iterator[tuple[tuple[str, ...], Mapping[str, object]]]:
+    """Yield the values of the sequences."""
     for schema, name in session.execute(_SEQUENCES.encode()).fetchall():
         query = f"SELECT last_value, is_called FROM {sql_name(schema)}.{sql_name(name)}"
         value, is_called = session.execute(query.encode()).fetchall()[0]
@@ -142,6 +144,7 @@ def _sequences(session: Session) -> Iterator[tuple[tuple[str, ...], Mapping[str,
 
 
 def _buckets_of(session: Session, table: PostgresTable, columns: Sequence[str], key: Sequence[str]) -> Buckets:
+    """Return the row count and the sum of hashes of each bucket."""
     query = (
         f"SELECT {_bucket(table, columns, key)}, count(*), sum(hashtextextended({table.text_of(columns)}, 0)::numeric)::text "
         f"FROM {table.source} GROUP BY 1"
@@ -150,31 +153,34 @@ def _buckets_of(session: Session, table: PostgresTable, columns: Sequence[str], 
 
 
 def _bucket(table: PostgresTable, columns: Sequence[str], key: Sequence[str]) -> str:
+    """Return SQL for the bucket of a row."""
     return f"(hashtextextended({table.text_of(key or columns)}, 1) & {_BUCKETS - 1})::int"
 
 
 @dataclass(frozen=True)
 class ComparedTable:
-    """A table now beside the first state. Each can lack it, or lack columns of it, which then count as NULL."""
+    """The comparison of a table with its first state. A missing table or column counts as NULL."""
 
     before: PostgresTable | None
     now: PostgresTable | None
     columns: tuple[str, ...]
     key: tuple[str, ...]
 
-    def pairs(self, first: Session, now: Session, old: Buckets, new: Buckets) -> Iterator[RowPair]:
-        """Yield the rows before and now that are not the same in both. `old` and `new` are the buckets of both."""
-        differ = None if self.before != self.now else sorted(b for b in {*old, *new} if old.get(b) != new.get(b))
-        rows = (self._rows(first, self.before, differ), self._rows(now, self.now, differ))
-        for went, came in _unequal(*rows):
-            if self.key and went and came:
-                yield went[0], came[0]
+    def pairs(self, first: Session, current_session: Session, old: Buckets, new: Buckets) -> Iterator[RowPair]:
+        """Yield the rows that differ. `old` and `new` are the buckets of both states."""
+        differ = (
+            None if self.before != self.now else sorted(bucket for bucket in {*old, *new} if old.get(bucket) != new.get(bucket))
+        )
+        rows = (self._rows(first, self.before, differ), self._rows(current_session, self.now, differ))
+        for removed, added in _differing_rows(*rows):
+            if self.key and removed and added:
+                yield removed[0], added[0]
             else:
-                yield from ((row, None) for row in went)
-                yield from ((None, row) for row in came)
+                yield from ((row, None) for row in removed)
+                yield from ((None, row) for row in added)
 
     def _rows(self, session: Session, table: PostgresTable | None, buckets: Sequence[int] | None) -> Iterator[_Sorted]:
-        """Yield rows in the order of bucket and identity, which is the key, or all of a row that has none."""
+        """Yield rows ordered by bucket and identity: the key, or the whole row if it has none."""
         if table is None:
             return
         bucket = _bucket(table, self.columns, self.key)
@@ -187,31 +193,33 @@ class ComparedTable:
                 yield (row[0], row[1]), row[2], row[3:]
 
 
-def compare(before: PostgresTable | None, now: PostgresTable | None) -> ComparedTable:
-    """Return a table beside the first state."""
-    tables = [table for table in (before, now) if table]
+def compare(before: PostgresTable | None, current: PostgresTable | None) -> ComparedTable:
+    """Return the comparison of a table with its first state."""
+    tables = [table for table in (before, current) if table]
     columns = tuple(dict.fromkeys(column for table in tables for column in table.columns))
-    return ComparedTable(before, now, columns, tables[0].key if tables[0].key == tables[-1].key else ())
+    return ComparedTable(before, current, columns, tables[0].key if tables[0].key == tables[-1].key else ())
 
 
-def _unequal(first: Iterator[_Sorted], second: Iterator[_Sorted]) -> Iterator[tuple[list[StoredRow], list[StoredRow]]]:
-    """Yield the rows of one identity that one of two sorted streams has more often than the other."""
+def _differing_rows(first: Iterator[_Sorted], second: Iterator[_Sorted]) -> Iterator[tuple[list[StoredRow], list[StoredRow]]]:
+    """Yield the rows with one identity that one of two sorted streams has more often than the other."""
     merged = heapq.merge(_on_side(0, first), _on_side(1, second), key=itemgetter(0, 1))
     for _, rows in groupby(merged, key=itemgetter(0)):
         sides: tuple[list[tuple[str, StoredRow]], list[tuple[str, StoredRow]]] = ([], [])
         for _, side, content, values in rows:
             sides[side].append((content, values))
         common = Counter(content for content, _ in sides[0]) & Counter(content for content, _ in sides[1])
-        went, came = (list(_left(rows, common.copy())) for rows in sides)
-        if went or came:
-            yield went, came
+        removed, added = (list(_surplus_rows(rows, common.copy())) for rows in sides)
+        if removed or added:
+            yield removed, added
 
 
 def _on_side(side: int, rows: Iterator[_Sorted]) -> Iterator[tuple[tuple[int, str], int, str, StoredRow]]:
+    """Yield rows together with the number of their stream."""
     return ((identity, side, content, values) for identity, content, values in rows)
 
 
-def _left(rows: list[tuple[str, StoredRow]], common: Counter[str]) -> Iterator[StoredRow]:
+def _surplus_rows(rows: list[tuple[str, StoredRow]], common: Counter[str]) -> Iterator[StoredRow]:
+    """Yield the rows that are not common to both streams."""
     for content, values in rows:
         if common[content]:
             common[content] -= 1

@@ -1,4 +1,5 @@
-"""How a witness shows the values of a store: as JSON can hold them, bounded, and without what the owner hides."""
+"""The form in which the values of a store are shown: as JSON values, within a bound, and without the values that the owner
+hides."""
 
 from __future__ import annotations
 
@@ -25,11 +26,12 @@ _BIGGEST = 2**63
 
 
 class Encoding:
-    """Makes cells and digests of values.
+    """Encodes values as cells and digests.
 
     Args:
-        hide: Names of columns, and of members of JSON in a column, whose values are shown as digests only. Case is no matter.
-        secret: Keys every digest: equal values have equal digests in one run, and nobody can guess a value by its digest.
+        hide: Names of columns, and of members of JSON in a column, whose values are shown only as digests. Case is ignored.
+        secret: The key of all digests: equal values have equal digests in one run, and a value cannot be guessed from its
+            digest.
     """
 
     def __init__(self, hide: frozenset[str] = frozenset(), secret: bytes = b"") -> None:
@@ -37,21 +39,22 @@ class Encoding:
         self._secret = hashlib.blake2b(secret, digest_size=32).digest()
 
     def digest(self, content: bytes) -> str:
-        """Return 32 hex digits that name the content within one run."""
+        """Return 32 hex digits that identify the content within one run."""
         return self.new_hash(content).hexdigest()
 
     def new_hash(self, content: bytes = b"") -> hashlib.blake2b:
-        """Return a keyed hash that goes on from this content."""
+        """Return a keyed hash that continues after this content."""
         return hashlib.blake2b(content, digest_size=16, key=self._secret)
 
     def weight(self, row: object) -> int:
-        """Return a number for a row of built-in values. The sum of the numbers of rows, modulo 2**128, is the digest of all."""
+        """Return a number for a row of built-in values. The sum of the rows' numbers, modulo 2**128, is the digest of the
+        table."""
         return int.from_bytes(self.new_hash(repr(row).encode("utf-8", "surrogatepass")).digest(), "big")
 
     def cell(self, column: str, value: object) -> Cell:
-        """Return a value as it is shown. Two values of one column look alike only if they are equal.
+        """Return a value as it is shown. Two different values of one column are never shown alike.
 
-        A value that JSON lacks begins with its kind in brackets, and so does a text that looks like such a value.
+        A value that JSON cannot represent begins with its kind in brackets, and so does a text that looks like such a value.
         """
         if value is None or isinstance(value, bool):
             return value if not self._hides(column) else self._hide_value(value)
@@ -73,22 +76,22 @@ class Encoding:
         return {printable(column): self.cell(column, value) for column, value in zip(columns, values, strict=True)}
 
     def key(self, columns: Sequence[str], values: Sequence[object]) -> str:
-        """Return what names a row by the values of its key."""
+        """Return the name of a row from the values of its key."""
         cells = [self.cell(column, value) for column, value in zip(columns, values, strict=True)]
         return json.dumps(cells, ensure_ascii=False)
 
     def difference(
         self, store: str, table: str, key: Sequence[str], columns: Sequence[str], pair: RowPair, alike: Counter[str]
     ) -> RowDifference:
-        """Return a row before and now as it is shown.
+        """Return a row before and after as it is shown.
 
         Args:
             store: The store's name.
             table: The table's name.
             key: The columns of the table's key; none if it has no key.
             columns: All columns of the table.
-            pair: The values before and now.
-            alike: Counts equal differences in the table, whose rows have no key.
+            pair: The values before and after.
+            alike: Counts equal differences in the table, if its rows have no key.
         """
         before, after = (None if row is None else self.row(columns, row) for row in pair)
         if key:
@@ -109,7 +112,7 @@ class Encoding:
         return f"(digest) {len(content)} {kind} {self.digest(content)}"
 
     def _without_hidden_members(self, text: str) -> str:
-        """Return a text of JSON, or of a JSON value in each line, with digests in the place of what is hidden."""
+        """Return JSON, or lines of JSON, with digests in place of hidden members."""
         try:
             value = json.loads(text)
         except RecursionError:
@@ -121,18 +124,21 @@ class Encoding:
         return text if shown == value else json.dumps(shown, ensure_ascii=False) + text[len(text.rstrip()) :]
 
     def _mask(self, value: object) -> object:
+        """Return a JSON value with digests in place of hidden members."""
         if isinstance(value, dict):
-            return {name: self._hide_value(held) if self._hides(name) else self._mask(held) for name, held in value.items()}
-        return [self._mask(held) for held in value] if isinstance(value, list) else value
+            return {
+                name: self._hide_value(member) if self._hides(name) else self._mask(member) for name, member in value.items()
+            }
+        return [self._mask(member) for member in value] if isinstance(value, list) else value
 
 
 def sql_name(name: str) -> str:
-    """Return the name of a table or a column as SQL takes it."""
+    """Return a quoted SQL name."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def printable(text: str) -> str:
-    """Return a text that UTF-8 can hold. A byte that is no text is shown as its escape."""
+    """Return a text that UTF-8 can encode. Invalid bytes are shown as escapes."""
     try:
         return whole_text(text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"))
     except UnicodeEncodeError:
@@ -140,7 +146,7 @@ def printable(text: str) -> str:
 
 
 def _number(value: int | float | Decimal) -> Cell:
-    """Return a number that JSON has and that is exactly this, or else its text."""
+    """Return a number exactly as a JSON number, else its text."""
     if isinstance(value, int):
         return value if -_BIGGEST <= value < _BIGGEST else f"(number) {value}"
     if not math.isfinite(value):

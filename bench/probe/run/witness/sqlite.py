@@ -1,4 +1,4 @@
-"""A SQLite database as a store. SQLite's backup copies it: that waits for writers, and reads their journals."""
+"""An SQLite database as a store. It is copied by SQLite's backup API, which waits for writers and reads their journals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bench.record.probe_rows import RowDifference, StoreReading
 PATIENCE = 10.0
 """Seconds for which a lock of somebody else is waited for."""
 _OLDEST = (3, 37, 0)
-BESIDE = ("-wal", "-shm", "-journal")
+JOURNALS = ("-wal", "-shm", "-journal")
 """Ends of the files that a database has beside it."""
 _HEADS = {"-wal": 32, "-shm": 48}
 """Bytes of the headers of a WAL and of its index. The header of a database has 100."""
@@ -33,7 +33,7 @@ _ALL = 2**128
 
 
 class SqliteStore(PathStore):
-    """A SQLite database that the owner named. `ignores`: whether a table, or a column, is not read."""
+    """An SQLite database that the owner named. `ignores`: whether a table, or a column, is not read."""
 
     kind = "sqlite"
 
@@ -57,7 +57,7 @@ class SqliteStore(PathStore):
         if not path.is_file():
             raise ConfigError(f"store {self.name!r}: {self._path} is no file")
 
-    def _begin(self, path: Path) -> None:
+    def _copy_first_state(self, path: Path) -> None:
         with closing(opened_database(path, "ro")) as source, closing(opened_database(self._first, "rwc")) as first:
             _back_up(source, first)
         shutil.copymode(path, self._first)
@@ -69,22 +69,22 @@ class SqliteStore(PathStore):
             self.reset()
 
     def reset(self) -> None:
-        """Bring the copy back to its first state."""
-        with self._one_line("cannot be reset"):
+        """Reset the copy to its first state."""
+        with self._errors_in_one_line("cannot be reset"):
             _replace(self._first, self._copy)
 
     def read(self, most: int) -> StoreReading:
-        """Return the digest of its content, and the rows that differ from the first state, at most `most`."""
+        """Return the digest of the content, and the rows that differ from the first state, at most `most`."""
         return self.snapshot(most)()
 
     def stamp(self) -> tuple[object, ...]:
-        """Return what each transaction changes: a counter in the file, or the journal and its index."""
-        with self._one_line("cannot be read"):
-            return tuple(_head(self._copy.with_name(self._copy.name + end), end) for end in ("", *BESIDE))
+        """Return a value that each transaction changes: a counter in the file, or the journal and its index."""
+        with self._errors_in_one_line("cannot be read"):
+            return tuple(_header_stamp(self._copy.with_name(self._copy.name + end), end) for end in ("", *JOURNALS))
 
     def snapshot(self, most: int) -> Callable[[], StoreReading]:
         """Begin a transaction, and return the function that reads in it. Until then a writer without a WAL has to wait."""
-        with self._one_line("cannot be read"):
+        with self._errors_in_one_line("cannot be read"):
             database = opened_database(self._copy, "rw", check_same_thread=False)
             try:
                 database.execute("ATTACH ? AS first", (f"{self._first.as_uri()}?mode=ro&immutable=1",))
@@ -95,20 +95,23 @@ class SqliteStore(PathStore):
                 raise
 
         def read() -> StoreReading:
-            with self._one_line("cannot be read"), closing(database):
+            with self._errors_in_one_line("cannot be read"), closing(database):
                 return self._reading(database, most)
 
         return read
 
     def query(self, sql: str) -> list[tuple[object, ...]]:
-        """Return the rows that a query of the owner's answers on the copy, which it cannot change."""
-        with self._one_line("did not answer the query of a check"), closing(opened_database(self._copy, "rw")) as database:
+        """Return the rows of an owner's query on the copy, which it cannot change."""
+        with (
+            self._errors_in_one_line("did not answer the query of a check"),
+            closing(opened_database(self._copy, "rw")) as database,
+        ):
             database.execute("PRAGMA query_only = ON")
             return database.execute(sql).fetchall()
 
     def change(self, sql: str) -> None:
-        """Change the copy by one statement, as another writer does."""
-        with self._one_line("could not be changed meanwhile"), closing(opened_database(self._copy, "rw")) as database:
+        """Execute another writer's statement on the copy."""
+        with self._errors_in_one_line("could not be changed meanwhile"), closing(opened_database(self._copy, "rw")) as database:
             database.execute(sql)
 
     def _totals_of(self, path: Path) -> dict[str, int]:
@@ -122,11 +125,12 @@ class SqliteStore(PathStore):
         return totals
 
     def _reading(self, database: sqlite3.Connection, most: int) -> StoreReading:
-        before, now = tables_of(database, "first", self._ignores), tables_of(database, "main", self._ignores)
+        """Return the reading of an open transaction."""
+        before, current = tables_of(database, "first", self._ignores), tables_of(database, "main", self._ignores)
         touched = touched_rows(database, self._copy, self._first, self._pages)
         totals, differences, count = dict(self._totals), list[RowDifference](), 0
-        for name in sorted({*before, *now}.difference(name for name, rows in touched.items() if not rows)):
-            comparison = SqliteComparison(database, before.get(name), now.get(name), touched.get(name))
+        for name in sorted({*before, *current}.difference(name for name, rows in touched.items() if not rows)):
+            comparison = SqliteComparison(database, before.get(name), current.get(name), touched.get(name))
             total, alike = totals.get(name, 0), Counter[str]()
             for pair in self._changes(comparison):
                 total += self._weight(name, comparison, pair[1]) - self._weight(name, comparison, pair[0])
@@ -139,7 +143,7 @@ class SqliteStore(PathStore):
         return StoreReading(digest, tuple(sorted(differences, key=lambda row: (row.table, row.key))), max(0, count - most))
 
     def _changes(self, comparison: SqliteComparison) -> Iterator[RowPair]:
-        """Yield the rows that differ. Where there is no key, rows whose numbers alone changed do not."""
+        """Yield the differing rows. In a table without a key, rows that differ only in their row numbers are left out."""
         if comparison.key:
             yield from comparison.pairs()
             return
@@ -150,29 +154,30 @@ class SqliteStore(PathStore):
             if new is not None:
                 surplus[self._encoding.weight(new)] += 1
         for old, new in comparison.pairs():
-            went, came = self._take(surplus, old, -1), self._take(surplus, new, 1)
-            if went is not None or came is not None:
-                yield went, came
+            removed, added = self._take_surplus(surplus, old, -1), self._take_surplus(surplus, new, 1)
+            if removed is not None or added is not None:
+                yield removed, added
 
-    def _take(self, surplus: Counter[int], row: StoredRow | None, sign: int) -> StoredRow | None:
-        """Return the row if there are still more such rows in one of both states than in the other, and count it."""
+    def _take_surplus(self, surplus: Counter[int], row: StoredRow | None, sign: int) -> StoredRow | None:
+        """Return the row if one of the states still has more such rows than the other, and count it."""
         if row is None or surplus[weight := self._encoding.weight(row)] * sign <= 0:
             return None
         surplus[weight] -= sign
         return row
 
     def _weight(self, table: str, comparison: SqliteComparison, row: StoredRow | None) -> int:
+        """Return the number of a row for the table's digest; 0 for None."""
         if row is None:
             return 0
         width = comparison.width  # values of later columns follow, but for NULL: a new column alone changes no row
-        later = (item for item in zip(comparison.columns[width:], row[width:], strict=True) if item[1] is not None)
-        return self._encoding.weight((table, (*row[:width], *later)))
+        new_columns = (item for item in zip(comparison.columns[width:], row[width:], strict=True) if item[1] is not None)
+        return self._encoding.weight((table, (*row[:width], *new_columns)))
 
 
 def opened_database(path: Path, mode: str, *, immutable: bool = False, check_same_thread: bool = True) -> sqlite3.Connection:
-    """Return a database, open for reading ("ro"), for writing ("rw"), or made if it is missing ("rwc").
+    """Return a database, open for reading ("ro"), for writing ("rw"), or created if it is missing ("rwc").
 
-    A text that is not UTF-8 keeps its bytes. `immutable`: nobody writes to it, and no file is made beside it.
+    A text that is not UTF-8 keeps its bytes. `immutable`: nobody writes to the file, and no journal is made.
     """
     place = f"{path.absolute().as_uri()}?mode={mode}{'&immutable=1' if immutable else ''}"
     database = sqlite3.connect(place, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=check_same_thread)
@@ -180,9 +185,9 @@ def opened_database(path: Path, mode: str, *, immutable: bool = False, check_sam
     return database
 
 
-def _head(path: Path, end: str) -> tuple[object, ...] | None:
-    """Return what tells of a transaction in a file of a database. Of a WAL's index, that is the first copy of its header:
-    readers write behind it, and its times are those of a mapping."""
+def _header_stamp(path: Path, end: str) -> tuple[object, ...] | None:
+    """Return what shows a transaction in a file of a database. Of a WAL's index it is the first copy of the header: readers
+    write after it, and its times are those of a mapping."""
     with suppress(FileNotFoundError):
         file = os.open(path, os.O_RDONLY)
         try:
@@ -198,9 +203,9 @@ def _text(raw: bytes) -> str:
 
 
 def restore(backup: Path, path: Path) -> None:
-    """Write a backup into a database, in one transaction: whoever is killed in it leaves what was there before.
+    """Write a backup into a database in one transaction: if this is killed, the former content remains.
 
-    A file that is no database any more is replaced.
+    A file that is no longer a database is replaced.
     """
     try:
         with closing(opened_database(backup, "ro", immutable=True)) as source, closing(opened_database(path, "rwc")) as target:
@@ -214,14 +219,16 @@ def restore(backup: Path, path: Path) -> None:
 
 
 def _replace(backup: Path, path: Path) -> None:
+    """Replace a database by a backup, and remove its journals."""
     half = path.with_name(f"{path.name}.{digest_of(str(path))}.half")
     shutil.copy(backup, half)
-    for end in BESIDE:
+    for end in JOURNALS:
         path.with_name(path.name + end).unlink(missing_ok=True)
     half.replace(path)
 
 
 def _back_up(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+    """Copy a database. Raises sqlite3.OperationalError if it stays locked."""
     end = time.monotonic() + PATIENCE
 
     def wait(status: int, _remaining: int, _pages: int) -> None:
@@ -231,9 +238,9 @@ def _back_up(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
     source.backup(target, pages=-1, progress=wait, sleep=0.05)
 
 
-def _of(store: StoreSettings, folder: Path, encoding: Encoding) -> SqliteStore:
-    where, ignores = expanded_path(store.where), Ignored(store.ignore)
-    return SqliteStore(store.name, where, folder, encoding, store.variables, ignores)
+def _make_store(store: StoreSettings, folder: Path, encoding: Encoding) -> SqliteStore:
+    path, ignores = expanded_path(store.where), Ignored(store.ignore)
+    return SqliteStore(store.name, path, folder, encoding, store.variables, ignores)
 
 
-KIND = StoreKind("sqlite", _of, frozenset(("ignore",)), must_be="file", takes_sql=True)
+KIND = StoreKind("sqlite", _make_store, frozenset(("ignore",)), must_be="file", takes_sql=True)

@@ -1,6 +1,6 @@
-"""Which rows of a SQLite database lie on pages that its first state has not. All others need not be compared.
+"""Finds the rows of an SQLite database that are on changed pages. Other rows need not be compared.
 
-A table whose root page has the same number, and all of whose former pages have the same bytes, has the same rows.
+If a table has the same root page number, and all its former pages have the same bytes, it has the same rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ROOTS = "SELECT name, rootpage, sql FROM {schema}.sqlite_schema WHERE type = 't
 
 
 def pages_of(database: sqlite3.Connection) -> dict[int, str]:
-    """Return the table of each page that holds rows. It is empty if this SQLite cannot list them."""
+    """Return the table of each page with rows; {} if this SQLite cannot list them."""
     query = "SELECT pageno, name FROM dbstat WHERE name IN (SELECT name FROM sqlite_schema WHERE type = 'table')"
     with suppress(sqlite3.OperationalError):
         return dict(database.execute(query).fetchall())
@@ -28,8 +28,8 @@ def pages_of(database: sqlite3.Connection) -> dict[int, str]:
 
 
 def touched_rows(database: sqlite3.Connection, path: Path, first: Path, pages: dict[int, str]) -> dict[str, set[int]]:
-    """Return for tables the numbers of all rows that can differ from the first state: those on pages that have other bytes, or
-    that came to the table or left it. A table that is missing can differ anywhere.
+    """Return the numbers of all rows that may differ from the first state, by table: rows on changed pages, and on pages that
+    were added to a table or removed from it. Any row of a table that is not returned may differ.
 
     Args:
         database: The database at `path`, in a transaction that has read from it; the first state is attached as `first`.
@@ -37,16 +37,18 @@ def touched_rows(database: sqlite3.Connection, path: Path, first: Path, pages: d
         first: The file of the first state.
         pages: The tables of the first state's pages.
     """
-    (size,), (former,) = (database.execute(f"PRAGMA {schema}.page_size").fetchone() for schema in ("main", "first"))
-    if not pages or size != former:
+    (size,), (former_size,) = (database.execute(f"PRAGMA {schema}.page_size").fetchone() for schema in ("main", "first"))
+    if not pages or size != former_size:
         return {}
-    now, before = (set(database.execute(_ROOTS.format(schema=schema)).fetchall()) for schema in ("main", "first"))
+    current_roots, first_roots = (
+        set(database.execute(_ROOTS.format(schema=schema)).fetchall()) for schema in ("main", "first")
+    )
     changed, touched = set(_changed_pages(path, first, size)), dict[str, set[int]]()
     of_tables = {pages.get(page) for page in changed}
     journal = path.with_name(f"{path.name}-wal")
     is_whole = not (journal.exists() and journal.stat().st_size)
-    with path.open("rb") as file, first.open("rb") as other:
-        for name, root, sql in now & before:
+    with path.open("rb") as file, first.open("rb") as first_file:
+        for name, root, sql in current_roots & first_roots:
             if sql.upper().startswith("CREATE VIRTUAL"):
                 continue
             if name not in of_tables:
@@ -54,23 +56,23 @@ def touched_rows(database: sqlite3.Connection, path: Path, first: Path, pages: d
             elif is_whole:
                 former_pages = {page for page in changed if pages.get(page) == name}
                 with suppress(_NoTree):
-                    touched[name] = _rows_between(_Pages(other, size), _Pages(file, size), root, changed, former_pages)
+                    touched[name] = _rows_between(_Pages(first_file, size), _Pages(file, size), root, changed, former_pages)
     return touched
 
 
 class _NoTree(Exception):
-    """The pages of a table are no tree of rows with numbers, or a change is not in the page that names its row."""
+    """The pages of a table are no tree of rows with numbers, or a change is not on the page with the row's number."""
 
 
 @dataclass(frozen=True)
 class _Pages:
-    """The pages of a file, read as SQLite's format has them. A page of a table is a leaf with rows, or leads to others."""
+    """The pages of a file in SQLite's format. A page of a table is a leaf with rows, or refers to others."""
 
     file: BinaryIO
     size: int
 
     def tree(self, root: int) -> tuple[set[int], set[int]]:
-        """Return the leaves of a table, and the pages that lead to them. All leaves are equally deep."""
+        """Return the leaves of a table, and the pages that lead to them. All leaves have the same depth."""
         depth, page = 0, root
         while (children := self._children(page)) is not None:
             depth, page = depth + 1, children[0]
@@ -81,7 +83,7 @@ class _Pages:
         return set(level), inner
 
     def numbers(self, leaf: int) -> Iterator[int]:
-        """Yield the numbers of the rows on a leaf."""
+        """Yield the row numbers on a leaf."""
         _, content, cells = self._cells(leaf, 8)
         for cell in cells:
             _, at = _varint(content, cell)
@@ -89,6 +91,7 @@ class _Pages:
             yield number - 2**64 if number >= 2**63 else number
 
     def _children(self, page: int) -> list[int] | None:
+        """Return the pages to which a page refers; None for a leaf."""
         kind, content, cells = self._cells(page, 12)
         if kind == _LEAF:
             return None
@@ -96,6 +99,7 @@ class _Pages:
         return [*(_NUMBER.unpack_from(content, cell)[0] for cell in cells), _NUMBER.unpack_from(content, start + 8)[0]]
 
     def _cells(self, page: int, header: int) -> tuple[int, bytes, tuple[int, ...]]:
+        """Return the kind of a page, its bytes, and the offsets of its cells."""
         self.file.seek((page - 1) * self.size)
         content, start = self.file.read(self.size), _FILE_HEADER if page == 1 else 0
         if len(content) != self.size or content[start] not in (_LEAF, _INNER):
@@ -104,37 +108,37 @@ class _Pages:
         return content[start], content, struct.unpack_from(f">{count}H", content, start + header)
 
 
-def _rows_between(first: _Pages, now: _Pages, root: int, changed: set[int], former_pages: set[int]) -> set[int]:
-    """Return the numbers of the rows that can differ. Raises NoTree if a page beside the tree has changed: the rest of a long
-    row lies there."""
+def _rows_between(first: _Pages, current: _Pages, root: int, changed: set[int], former_pages: set[int]) -> set[int]:
+    """Return the numbers of the rows that may differ. Raises _NoTree if a page outside the tree has changed, which holds the
+    rest of a long row."""
     leaves, inner = first.tree(root)
     if former_pages - leaves - inner:
         raise _NoTree
-    later, _ = now.tree(root)
-    numbers = {number for leaf in leaves & (changed | (leaves - later)) for number in first.numbers(leaf)}
-    return numbers.union(*(now.numbers(leaf) for leaf in later & (changed | (later - leaves))))
+    current_leaves, _ = current.tree(root)
+    numbers = {number for leaf in leaves & (changed | (leaves - current_leaves)) for number in first.numbers(leaf)}
+    return numbers.union(*(current.numbers(leaf) for leaf in current_leaves & (changed | (current_leaves - leaves))))
 
 
-def _varint(content: bytes, at: int) -> tuple[int, int]:
-    """Return a number of SQLite's format, and where it ends."""
+def _varint(content: bytes, start: int) -> tuple[int, int]:
+    """Return a variable-length integer, and the offset after it."""
     number = 0
-    for place in range(at, at + 8):
-        number = number << 7 | content[place] & 0x7F
-        if content[place] < 0x80:
-            return number, place + 1
-    return number << 8 | content[at + 8], at + 9
+    for position in range(start, start + 8):
+        number = number << 7 | content[position] & 0x7F
+        if content[position] < 0x80:
+            return number, position + 1
+    return number << 8 | content[start + 8], start + 9
 
 
 def _changed_pages(path: Path, first: Path, size: int) -> Iterator[int]:
-    """Yield the pages that have other bytes than in the first state, or that a journal holds."""
-    with path.open("rb") as file, first.open("rb") as other:
+    """Yield the pages that differ from the first state, or are in a journal."""
+    with path.open("rb") as file, first.open("rb") as first_file:
         step, start = max(_PIECE, size), 0
-        while former := other.read(step):
+        while first_piece := first_file.read(step):
             piece = file.read(step)
-            if piece != former:
-                for at in range(0, len(former), size):
-                    if piece[at : at + size] != former[at : at + size]:
-                        yield (start + at) // size + 1
+            if piece != first_piece:
+                for offset in range(0, len(first_piece), size):
+                    if piece[offset : offset + size] != first_piece[offset : offset + size]:
+                        yield (start + offset) // size + 1
             start += step
     with suppress(FileNotFoundError), path.with_name(f"{path.name}-wal").open("rb") as journal:
         place = _WAL_HEADER

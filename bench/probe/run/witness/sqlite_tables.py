@@ -1,4 +1,4 @@
-"""Tables of a SQLite database beside the same tables in its first state, which is attached as `first`: compared in SQL."""
+"""The tables of an SQLite database and their first state, which is attached as `first`: they are compared in SQL."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ ROW = "(row)"
 
 @dataclass(frozen=True)
 class SqliteTable:
-    """A table as its database describes it. Generated columns are left out: they follow from the others.
+    """A table as its database describes it. Generated columns are left out, since they follow from the others.
 
-    source   what stands for it behind FROM, with `{schema}`
+    source   the table's source after FROM, with `{schema}`
     key      the columns of its primary key
-    number   the name of the number that each of its rows has; "" if its rows have none
+    number   the name of its row number; "" if its rows have none
     """
 
     name: str
@@ -32,7 +32,7 @@ class SqliteTable:
     number: str = ""
 
     def within(self, schema: str) -> str:
-        """Return what stands for it behind FROM."""
+        """Return the table's source after FROM."""
         return self.source.replace("{schema}", schema)
 
 
@@ -45,8 +45,8 @@ _CREATED = SqliteTable(
 
 
 def tables_of(database: sqlite3.Connection, schema: str, ignores: Callable[[str], bool]) -> dict[str, SqliteTable]:
-    """Return the tables that hold content, without what is ignored. A virtual table stands for those in which it keeps its
-    rows."""
+    """Return the tables with content, without those that are ignored. A virtual table replaces the tables in which it keeps
+    its rows."""
     tables = {SCHEMA: _CREATED}
     listed = database.execute("SELECT name, type FROM pragma_table_list WHERE schema = ?", (schema,)).fetchall()
     for name, kind in sorted(listed):
@@ -62,6 +62,7 @@ def tables_of(database: sqlite3.Connection, schema: str, ignores: Callable[[str]
 
 
 def _describe(database: sqlite3.Connection, schema: str, name: str, ignores: Callable[[str], bool]) -> SqliteTable:
+    """Return the description of a table."""
     described = database.execute("SELECT name, pk FROM pragma_table_info(?, ?)", (name, schema)).fetchall()
     columns = tuple(column for column, place in described if place or not ignores(f"{name}.{column}"))
     if not columns:
@@ -76,7 +77,7 @@ def _describe(database: sqlite3.Connection, schema: str, name: str, ignores: Cal
 
 
 def _can_read(database: sqlite3.Connection, query: str) -> bool:
-    """Return whether a query can be read. It cannot where a module or an order of text of the owner's program is missing."""
+    """Return whether a query can be executed. It cannot if a module or a collation of the owner's program is missing."""
     try:
         database.execute(query).fetchall()
     except sqlite3.OperationalError as error:
@@ -87,59 +88,65 @@ def _can_read(database: sqlite3.Connection, query: str) -> bool:
 
 
 class SqliteComparison:
-    """A table now, beside the first state. Each can lack it, or lack columns of it, which then count as NULL. If `touched` is
-    given, only rows with these numbers can differ."""
+    """The comparison of a table with its first state. A missing table or column counts as NULL. If `touched` is given, only
+    rows with these numbers can differ."""
 
     def __init__(
         self,
         database: sqlite3.Connection,
         before: SqliteTable | None,
-        now: SqliteTable | None,
+        current: SqliteTable | None,
         touched: Collection[int] | None = None,
     ) -> None:
-        self._database, self._before, self._now = database, before, now
-        few = touched is not None and len(touched) <= _MOST_TOUCHED and before and now and before.number and now.number
+        self._database, self._before, self._current = database, before, current
+        few = touched is not None and len(touched) <= _MOST_TOUCHED and before and current and before.number and current.number
         self._touched = f"({', '.join(map(str, touched))})" if few and touched else ""
-        self.columns = tuple(dict.fromkeys(chain(before.columns if before else (), now.columns if now else ())))
+        self.columns = tuple(dict.fromkeys(chain(before.columns if before else (), current.columns if current else ())))
         self.width = len(before.columns if before else self.columns)
         self.key: tuple[str, ...] = ()
         self._joined = ""
-        if before and now:
-            if before.key == now.key and self._can_pair(now.key):
-                self.key, self._joined = now.key, _equal(now.key)
-            elif before.number and before.number == now.number:
-                self._joined = f"n.{now.number} = f.{now.number}"
-        elif table := before or now:
+        if before and current:
+            if before.key == current.key and self._can_pair(current.key):
+                self.key, self._joined = current.key, _key_condition(current.key)
+            elif before.number and before.number == current.number:
+                self._joined = f"n.{current.number} = f.{current.number}"
+        elif table := before or current:
             self.key = table.key
 
     def pairs(self) -> Iterator[RowPair]:
-        """Yield the rows that are not the same in both. Rows are paired by the key, else by their number."""
-        before, now, width = self._before, self._now, len(self.columns)
-        if not (before and now and self._joined):
+        """Yield the rows that differ. Rows are paired by the key, else by the row number."""
+        before, current, width = self._before, self._current, len(self.columns)
+        if not (before and current and self._joined):
             yield from ((row, None) for row in self._rows("first", before))
-            yield from ((None, row) for row in self._rows("main", now))
+            yield from ((None, row) for row in self._rows("main", current))
             return
-        first, main, came = before.within("first"), now.within("main"), 0
+        first, main, added_count = before.within("first"), current.within("main"), 0
         absent = f"f.{sql_name(self.key[0]) if self.key else before.number} IS NULL"
-        old, new = self._list("f", before), self._list("n", now)
-        same = " AND ".join(f"{b} IS {a} COLLATE BINARY AND typeof({b}) = typeof({a})" for a, b in zip(old, new, strict=True))
+        old, new = self._column_list("f", before), self._column_list("n", current)
+        same = " AND ".join(
+            f"{old_name} IS {new_name} COLLATE BINARY AND typeof({old_name}) = typeof({new_name})"
+            for new_name, old_name in zip(old, new, strict=True)
+        )
         changed = f"FROM {main} AS n LEFT JOIN {first} AS f ON {self._joined} WHERE ({absent} OR NOT ({same}))"
         new_only, old_only = (
             f" AND {alias}.{number} IN {self._touched}" if self._touched else ""
-            for alias, number in (("n", now.number), ("f", before.number))
+            for alias, number in (("n", current.number), ("f", before.number))
         )
         for row in self._database.execute(f"SELECT {', '.join((*old, *new))}, {absent} {changed}{new_only}"):
-            came += row[-1]
+            added_count += row[-1]
             yield None if row[-1] else row[:width], row[width:-1]
-        if self._touched or self._count(first) > self._count(main) - came:
+        if self._touched or self._count(first) > self._count(main) - added_count:
             gone = f"FROM {first} AS f WHERE NOT EXISTS (SELECT 1 FROM {main} AS n WHERE {self._joined}){old_only}"
             yield from ((row, None) for row in self._database.execute(f"SELECT {', '.join(old)} {gone}"))
 
     def _rows(self, schema: str, table: SqliteTable | None) -> Iterator[StoredRow]:
+        """Yield all rows of a table."""
         if table:
-            yield from self._database.execute(f"SELECT {', '.join(self._list('t', table))} FROM {table.within(schema)} AS t")
+            yield from self._database.execute(
+                f"SELECT {', '.join(self._column_list('t', table))} FROM {table.within(schema)} AS t"
+            )
 
-    def _list(self, alias: str, table: SqliteTable) -> list[str]:
+    def _column_list(self, alias: str, table: SqliteTable) -> list[str]:
         return [f"{alias}.{sql_name(column)}" if column in table.columns else "NULL" for column in self.columns]
 
     def _count(self, source: str) -> int:
@@ -147,15 +154,16 @@ class SqliteComparison:
         return count
 
     def _can_pair(self, key: tuple[str, ...]) -> bool:
-        """Return whether a key names each row: none of it is NULL, and its order of text is known."""
-        if not (key and self._before and self._now):
+        """Return whether a key identifies each row: no part is NULL, and its collation is known."""
+        if not (key and self._before and self._current):
             return False
-        first, main = self._before.within("first"), self._now.within("main")
+        first, main = self._before.within("first"), self._current.within("main")
         null = " OR ".join(f"t.{sql_name(column)} IS NULL" for column in key)
         has_null = f"SELECT EXISTS (SELECT 1 FROM {first} AS t WHERE {null}) OR EXISTS (SELECT 1 FROM {main} AS t WHERE {null})"
-        joined = f"EXPLAIN SELECT 1 FROM {main} AS n LEFT JOIN {first} AS f ON {_equal(key)}"
+        joined = f"EXPLAIN SELECT 1 FROM {main} AS n LEFT JOIN {first} AS f ON {_key_condition(key)}"
         return _can_read(self._database, joined) and not self._database.execute(has_null).fetchone()[0]
 
 
-def _equal(key: tuple[str, ...]) -> str:
+def _key_condition(key: tuple[str, ...]) -> str:
+    """Return the SQL condition that two keys are equal."""
     return " AND ".join(f"n.{sql_name(column)} = f.{sql_name(column)}" for column in key)

@@ -1,4 +1,4 @@
-"""The operations that the probe needs from a store of any kind."""
+"""The interface of a store: the operations that the probe needs from a database, a folder or another kind of store."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from bench.probe.run.addresses import is_here
+from bench.probe.run.addresses import is_this_machine
 from bench.record.probe_rows import StoreReading
 
 
 @dataclass(frozen=True)
 class DatabaseServer:
-    """Where a server of databases listens.
+    """The address of a database server.
 
     host     a name, an address, or the folder of its socket
     mode     libpq's `sslmode`
-    address  its `hostaddr`, which is dialled if there is one; the host is then the name in the server's certificate
-    roots    its `sslrootcert` if that is a file
+    address  its `hostaddr`: the address to connect to, if given; the host is then the name in the server's certificate
+    roots    its `sslrootcert`, if that is a file
     """
 
     host: str
@@ -30,12 +30,13 @@ class DatabaseServer:
 
     @property
     def demands_tls(self) -> bool:
+        """Whether `sslmode` demands TLS."""
         return self.mode in ("require", "verify-ca", "verify-full")
 
     @property
     def tries_tls(self) -> bool:
-        """Whether the way to it is encrypted where it offers that."""
-        return not self.socket and (self.demands_tls or (self.mode in ("", "prefer") and not is_here(self.host)))
+        """Whether a connection uses TLS if the server offers it."""
+        return not self.socket and (self.demands_tls or (self.mode in ("", "prefer") and not is_this_machine(self.host)))
 
     @property
     def socket(self) -> str:
@@ -44,12 +45,12 @@ class DatabaseServer:
 
 
 class StoreCopy(ABC):
-    """One worker's copy of a store that the owner named. A copy is made by the probe, has a name that says so, and is removed.
+    """One worker's copy of a store that the owner named. The probe makes the copy, gives it a name that says so, and removes
+    it.
 
-    name         the owner's name for it
-    replaces     what stands for the owner's store in commands, arguments, configs and variables (a path, a DSN) -> what stands
-                 there for the copy
-    environment  variables that hand the copy over, as the owner asked
+    name         the owner's name for the store
+    replaces     the owner's path or DSN in commands, configs and variables -> the path or DSN of the copy
+    environment  variables that name the copy, as the owner asked
     """
 
     name: str
@@ -64,68 +65,69 @@ class StoreCopy(ABC):
 
     @abstractmethod
     def make(self) -> None:
-        """Make the copy, and the state to which it is reset. Raises ConfigError in one line; leaves nothing behind then."""
+        """Make the copy, and save the state to which it is reset. Raises ConfigError in one line, after removing what was
+        made."""
 
     @abstractmethod
     def reset(self) -> None:
-        """Bring the copy back to its first state. Nothing may have it open."""
+        """Reset the copy to its first state. No process may have it open."""
 
     @abstractmethod
     def read(self, most: int) -> StoreReading:
-        """Return the digest of its content, and the rows that differ from the first state, at most `most`.
+        """Return the digest of the content, and the rows that differ from the first state, at most `most`.
 
-        Equal content has one digest, whatever bytes lie on disk. Raises ConfigError if it cannot be read.
+        Equal content has the same digest, whatever the bytes on disk. Raises ConfigError if the copy cannot be read.
         """
 
     @abstractmethod
     def has_changed(self, *, surely: bool = False) -> bool:
-        """Return whether the owner's store holds something else than when it was copied, or cannot be read any more. If there
-        is no copy, the answer is False. `surely`: even if that takes long."""
+        """Return whether the owner's store has other content than when it was copied, or cannot be read any more; False if
+        there is no copy. `surely`: check even if that takes long."""
 
     @abstractmethod
     def keep_backup(self) -> str:
-        """Leave the first state where it is when the copy is removed. Return where that is, and how it is restored."""
+        """Keep the first state when the copy is removed. Return where it is, and how to restore it."""
 
     @abstractmethod
     def remove(self) -> None:
-        """Remove the copy. This can be called again."""
+        """Remove the copy. This may be called again."""
 
     def stamp(self) -> Hashable:
-        """Return what is equal to an earlier stamp only if nothing was written since then; None if nobody can tell. This takes
-        no more than a moment."""
+        """Return a value that equals an earlier stamp only if nothing was written in between; None if that is not known.
+        This must be quick."""
         return None
 
     def recheck(self) -> None:  # noqa: B027  most kinds need not
-        """Read all of it at the next reading, whatever the system says that was written."""
+        """Read the whole store at the next reading, even if the system reports no writes."""
 
     def snapshot(self, most: int) -> Callable[[], StoreReading]:
-        """Begin a reading, and return the function that ends it. What is written between both is not in it."""
+        """Begin a reading, and return the function that completes it. Later writes are not in the reading."""
         reading = self.read(most)
         return lambda: reading
 
 
 class StoreWithoutOriginal(StoreCopy):
-    """What stands for no store of the owner's: nothing of it is copied, and there is nothing to restore."""
+    """A store without an original of the owner's: nothing is copied, and nothing can be restored."""
 
     def make(self) -> None:
-        """Make nothing."""
+        """Do nothing, since there is no original."""
 
     def has_changed(self, *, surely: bool = False) -> bool:
-        """Return False: it has no original."""
+        """Return False, since there is no original."""
         del surely
         return False
 
     def keep_backup(self) -> str:
-        """Return nothing, since there is no original."""
+        """Return "", since there is no original."""
         return ""
 
 
 @runtime_checkable
 class TakesQueries(Protocol):
-    """A copy that takes SQL: it can be asked by a query of the owner's, and changed as another writer does."""
+    """A copy that takes SQL: queries of the owner's, and statements of another writer."""
 
     def query(self, sql: str) -> list[tuple[object, ...]]:
-        """Return the rows that a query answers, which cannot change the copy."""
+        """Return the rows of a query, which cannot change the copy."""
 
     def change(self, sql: str) -> None:
-        """Change the copy by one statement. Raises ConfigError."""
+        """Execute one statement on the copy. Raises ConfigError."""

@@ -1,4 +1,5 @@
-"""All stores of a worker together: copied, reset, read and removed. What a killed probe left is found again by its name."""
+"""All stores of a worker together: they are copied, reset, read and removed. The copies of a killed probe are found by their
+names."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from bench.probe.run.witness.memory import MemoryStore, copy_with_journals, rest
 from bench.probe.run.witness.originals import content_of
 from bench.probe.run.witness.outbox import OutboxStore
 from bench.probe.run.witness.path_store import PathStore, StoresBox
-from bench.probe.run.witness.place import PlaceNote, forget, is_orphan, notes, remove_noted
+from bench.probe.run.witness.place import PlaceNote, is_orphan, notes, remove_note, remove_noted
 from bench.probe.run.witness.postgres import PostgresStore
 from bench.probe.run.witness.rows import Encoding, printable
 from bench.probe.run.witness.store import DatabaseServer, StoreCopy, TakesQueries
@@ -34,16 +35,16 @@ _READINGS = 50
 
 
 class Stores:
-    """The stores of one worker. Nothing may have a copy open while it is reset.
+    """The stores of one worker. No process may have a copy open while it is reset.
 
     Args:
         stores: The stores, whose names differ.
         settle: Seconds between two readings that must be equal.
         encoding: Makes the digest of all of them.
-        most: The most differing rows that a reading holds.
+        most: The most differing rows in a reading.
 
-    is_boxed    whether copies of files and folders stand at the paths of the owner's, in a box
-    beside      paths that are no stores, of which the box has copies too
+    is_boxed    whether copies of files and folders are at the owner's paths, in a box
+    beside      further paths that the box copies
     """
 
     def __init__(self, stores: Sequence[StoreCopy], settle: float, encoding: Encoding, most: int = MOST) -> None:
@@ -67,15 +68,15 @@ class Stores:
         *,
         boxed: bool = False,
     ) -> Stores:
-        """Return a worker's stores, of which nothing is made yet.
+        """Return a worker's stores, which are not copied yet.
 
         Args:
             settings: The stores that the owner named.
-            folder: Where copies are made.
+            folder: The folder for copies.
             settle: Seconds between two readings that must be equal.
-            hide: Names of columns whose values are in no output.
-            secret: Random bytes of the run, the same for all its workers: digests are equal only under one secret.
-            boxed: Whether copies of files and folders stand at the paths of the owner's, in a box.
+            hide: Names of columns whose values appear in no output.
+            secret: Random bytes of the run, the same for all workers: digests can be compared only under one secret.
+            boxed: Whether copies of files and folders are at the owner's paths, in a box.
         """
         encoding = Encoding(hide, secret)
         stores = [STORE_KINDS[store.kind].make(store, folder, encoding) for store in settings]
@@ -93,11 +94,11 @@ class Stores:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """Environment variables that tell the agent where the copies are."""
+        """Variables that tell the agent where the copies are."""
         return {name: value for store in self._stores for name, value in store.environment.items()}
 
     async def make(self) -> None:
-        """Make the copies, or none.
+        """Make all copies, or none.
 
         Raises:
             ConfigError: A store cannot be copied. The line says which, and why.
@@ -111,12 +112,13 @@ class Stores:
 
     @property
     def places(self) -> Sequence[tuple[Path, Path]]:
-        """For each store that is a file or a folder: where the agent finds it, and the folder with its first state."""
+        """For each store that is a file or a folder: the path at which the agent finds it, and the folder of its first
+        state."""
         return [(store.place, store.first_folder) for store in self._stores if isinstance(store, PathStore)]
 
     @property
     def databases(self) -> Mapping[DatabaseServer, Sequence[PostgresStore]]:
-        """Each server that has copies, with these."""
+        """The database servers, each with the copies there."""
         servers = dict[DatabaseServer, list[PostgresStore]]()
         for store in self._stores:
             if isinstance(store, PostgresStore):
@@ -125,16 +127,16 @@ class Stores:
 
     @property
     def outboxes(self) -> Sequence[OutboxStore]:
-        """The stores of what the agent sends."""
+        """The stores of messages that the agent sends."""
         return [store for store in self._stores if isinstance(store, OutboxStore)]
 
     @property
     def addresses(self) -> Mapping[str, str]:
-        """The addresses of the owner's databases -> those of their copies on the servers themselves."""
+        """The addresses of the owner's databases -> the addresses of their copies on the servers themselves."""
         return dict(store.addresses() for store in self._stores if isinstance(store, PostgresStore))
 
-    def enter(self, box: StoresBox) -> None:
-        """Have the copies, which are made for a box, in this one.
+    def enter_box(self, box: StoresBox) -> None:
+        """Move the copies, which were made for a box, into this box.
 
         Raises:
             ConfigError: The box has ended.
@@ -142,22 +144,22 @@ class Stores:
         self._box = box
         for store in self._stores:
             if isinstance(store, PathStore):
-                box.adopt(store)
+                box.take_store(store)
 
     async def reset(self) -> None:
-        """Bring each copy back to its first state, and a box with all that is in it.
+        """Reset each copy to its first state, and the files of the box.
 
         Raises:
             ConfigError: A copy cannot be reset.
         """
         self._last.clear()
         if self._box:
-            await _in_thread(self._box.renew)
+            await _in_thread(self._box.reset_files)
         for store in self._stores:
             await _in_thread(store.reset)
 
-    async def forget(self) -> None:
-        """Bring what the agent knows back to its first state, and leave all other stores as they are.
+    async def reset_memory(self) -> None:
+        """Reset the agent's memory, and leave all other stores unchanged.
 
         Raises:
             ConfigError: A copy cannot be reset.
@@ -166,7 +168,7 @@ class Stores:
             if isinstance(store, MemoryStore):
                 await _in_thread(store.reset)
         if self._box:
-            await _in_thread(self._box.forget)
+            await _in_thread(self._box.reset_memory)
 
     async def read(self) -> StoreReading:
         """Return one reading of all stores, relative to their first states.
@@ -174,10 +176,10 @@ class Stores:
         Raises:
             ConfigError: A copy cannot be read.
         """
-        return self._together(await _in_thread(lambda: [self._begin(store)() for store in self._stores]))
+        return self._combine(await _in_thread(lambda: [self._begin(store)() for store in self._stores]))
 
     async def snapshot(self) -> Callable[[], Awaitable[StoreReading]]:
-        """Begin a reading, and return the function that ends it. A store in which nothing was written is not read again.
+        """Begin a reading, and return the function that completes it. A store without new writes is not read again.
 
         Raises:
             ConfigError: A copy cannot be read; the returned function, too.
@@ -185,11 +187,12 @@ class Stores:
         begun = await _in_thread(lambda: [self._begin(store) for store in self._stores])
 
         async def reading() -> StoreReading:
-            return self._together(await _in_thread(lambda: [end() for end in begun]))
+            return self._combine(await _in_thread(lambda: [end() for end in begun]))
 
         return reading
 
     def _begin(self, store: StoreCopy) -> Callable[[], StoreReading]:
+        """Begin the reading of one store, and return the function that completes it."""
         stamp, (known, last) = store.stamp(), self._last.get(store.name, (None, None))
         if last is not None and stamp is not None and stamp == known:
             return lambda: last
@@ -201,19 +204,20 @@ class Stores:
 
         return read
 
-    def _together(self, readings: Sequence[StoreReading]) -> StoreReading:
+    def _combine(self, readings: Sequence[StoreReading]) -> StoreReading:
+        """Return the readings of all stores as one."""
         rows = [row for reading in readings for row in reading.differences]
         digest = self._encoding.digest("\n".join(reading.digest for reading in readings).encode())
-        more = sum(reading.more for reading in readings) + max(0, len(rows) - self._most)
-        return StoreReading(digest, tuple(rows[: self._most]), more)
+        unlisted = sum(reading.more for reading in readings) + max(0, len(rows) - self._most)
+        return StoreReading(digest, tuple(rows[: self._most]), unlisted)
 
     def recheck(self) -> None:
-        """Read all of each store at the next reading, whatever the system says that was written."""
+        """Read each whole store at the next reading, even if the system reports no writes."""
         for store in self._stores:
             store.recheck()
 
     async def reading(self) -> StoreReading:
-        """Return a reading that is equal to the reading `settle` before it.
+        """Read until two readings `settle` apart are equal, and return the last.
 
         Raises:
             ConfigError: A copy cannot be read, or does not come to rest.
@@ -231,34 +235,35 @@ class Stores:
         )
 
     async def query(self, name: str, sql: str) -> str:
-        """Return what a query of the owner's answers on the copy of a store, as text.
+        """Return the answer to an owner's query on the copy of a store, as text.
 
         Raises:
             ConfigError: There is no such store, its kind takes no SQL, or the query fails.
         """
-        return repr(await _in_thread(self._taking_sql(name).query, sql))
+        return repr(await _in_thread(self._sql_store(name).query, sql))
 
     async def change(self, name: str, sql: str) -> None:
-        """Change the copy of a store by a statement, as another writer does.
+        """Execute another writer's statement on the copy of a store.
 
         Raises:
             ConfigError: There is no such store, its kind takes no SQL, or the statement fails.
         """
-        await _in_thread(self._taking_sql(name).change, sql)
+        await _in_thread(self._sql_store(name).change, sql)
 
-    def _taking_sql(self, name: str) -> TakesQueries:
+    def _sql_store(self, name: str) -> TakesQueries:
+        """Return the store of this name. Raises ConfigError if it takes no SQL."""
         store = next((store for store in self._stores if store.name == name), None)
         if not isinstance(store, TakesQueries):
-            takes = [each.name for each in self._stores if isinstance(each, TakesQueries)]
-            raise ConfigError(f"no store {name!r} takes SQL; {nearest(name, takes)}")
+            names = [candidate.name for candidate in self._stores if isinstance(candidate, TakesQueries)]
+            raise ConfigError(f"no store {name!r} takes SQL; {nearest(name, names)}")
         return store
 
     async def check_originals(self, when: str, *, surely: bool = False) -> None:
-        """Look whether each of the owner's stores is as it was when it was copied. The backup of a store that is not is kept.
+        """Check whether each of the owner's stores is unchanged since it was copied. The backup of a changed store is kept.
 
         Args:
-            when: The run of the agent after which this is asked, in words.
-            surely: Whether to compare what every store holds, even if nothing hints at a change.
+            when: The run of the agent that has just ended, in words.
+            surely: Whether to compare the content of each store even if nothing hints at a change.
 
         Raises:
             OriginalChanged: A store has changed, or cannot be read any more.
@@ -275,7 +280,7 @@ class Stores:
             raise OriginalChanged("; ".join(lines))
 
     async def remove(self) -> None:
-        """Remove each copy. This can be called again.
+        """Remove each copy. This may be called again.
 
         Raises:
             OriginalChanged: A store has changed since the last look at it.
@@ -298,8 +303,8 @@ class Stores:
 
 
 async def _in_thread(work: Callable[..., Result], *arguments: object) -> Result:
-    """Run work on files in a thread, to its end even if the caller is cancelled: no file may be removed while the work uses
-    it."""
+    """Run work on files in a thread. If the caller is cancelled, wait until the work has ended, so that no file is removed
+    while it is used."""
     running = asyncio.create_task(asyncio.to_thread(work, *arguments))
     try:
         return await asyncio.shield(running)
@@ -310,9 +315,9 @@ async def _in_thread(work: Callable[..., Result], *arguments: object) -> Result:
 
 @dataclass(frozen=True)
 class Orphan:
-    """Something that a probe left, and noted: a folder, or a database of the server at `address`.
+    """Something that a killed probe left: a folder, or a database on the server at `address`.
 
-    restores   whether the owner's store is restored from it first: it is not as it was when it was copied
+    restores   whether the owner's store is restored from it first, since the store has changed since it was copied
     """
 
     note: PlaceNote
@@ -321,7 +326,7 @@ class Orphan:
 
     @property
     def plan(self) -> str:
-        """What is done with it, in words."""
+        """What will be done with it, in words."""
         if self.address:
             return f"drop the database {self.note.place}"
         if not self.restores:
@@ -332,13 +337,13 @@ class Orphan:
 
 
 def orphans(settings: Iterable[StoreSettings]) -> Iterator[Orphan]:
-    """Yield what killed probes of this user left: copies, and backups. Of stores only those that are named here count.
+    """Yield the copies and backups that killed probes of this user left. Only named stores count.
 
     Args:
         settings: The stores that the owner named.
 
     Raises:
-        ConfigError: A server of a named database cannot be asked.
+        ConfigError: A server of a named database cannot be queried.
     """
     settings = tuple(settings)
     named = {(store.kind, str(expanded_path(store.where).resolve())) for store in settings if not is_address(store)}
@@ -347,15 +352,15 @@ def orphans(settings: Iterable[StoreSettings]) -> Iterator[Orphan]:
         if note.kind in STORE_KINDS and STORE_KINDS[note.kind].is_address:
             databases[note.kind, note.place] = note
         elif (not note.store or (note.kind, note.store) in named) and is_orphan(Path(note.place)):
-            yield Orphan(note, bool(note.content) and _differs(note))
+            yield Orphan(note, bool(note.content) and _has_other_content(note))
     for kind, address in dict.fromkeys((store.kind, store.where) for store in settings) if databases else ():
         for name, copy in leftovers.names(address) if (leftovers := STORE_KINDS[kind].leftovers) else ():
             if (kind, copy) in databases:
                 yield Orphan(replace(databases[kind, copy], place=name), address=address)
 
 
-def _differs(note: PlaceNote) -> bool:
-    """Return whether a store is not as it was when a copy of it was made."""
+def _has_other_content(note: PlaceNote) -> bool:
+    """Return whether a store has changed since the copy was made."""
     try:
         return content_of(note.kind, Path(note.store)) != note.content
     except (OSError, sqlite3.Error):
@@ -363,10 +368,10 @@ def _differs(note: PlaceNote) -> bool:
 
 
 def clean(orphan: Orphan) -> str:
-    """Remove what a probe left, after the owner's store was restored from it, and return what was done.
+    """Restore the owner's store if needed, remove what a probe left, and return what was done.
 
     Raises:
-        ConfigError: It cannot be restored or removed. A backup is still there then.
+        ConfigError: It cannot be restored or removed. A backup is kept then.
     """
     note = orphan.note
     if orphan.address:
@@ -380,14 +385,14 @@ def clean(orphan: Orphan) -> str:
         store, aside = Path(note.store), Path(note.place, "replaced")
         copy_with_journals(store, aside)
         _restore(note.kind, Path(note.place, "first"), store)
-        forget(note.place)
+        remove_note(note.place)
     except (OSError, sqlite3.Error) as error:
         raise ConfigError(f"{printable(note.place)} cannot be restored or removed: {one_line(str(error), 300)}") from error
     return f"restored {printable(note.store)}; what it held before is {printable(str(aside / store.name))}"
 
 
 def _restore(kind: str, first: Path, path: Path) -> None:
-    """Give a store the content of its backup."""
+    """Restore the content of a store from its backup."""
     if kind == "sqlite":
         sqlite.restore(first, path)
         return

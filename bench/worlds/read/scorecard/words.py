@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bench.common.wording import plural
 from bench.read.analysis.statistics import Share
-from bench.read.render.labels import listed
+from bench.read.render.labels import join_names
 from bench.record.damage import DAMAGES
 from bench.worlds.read.scorecard.card import ALL_CRASHES, Scorecard, ScorecardRow, Struck
 from bench.worlds.read.scorecard.cells import ANY
@@ -59,11 +59,13 @@ def failure(by: str) -> str:
 
 
 def legend(names: Iterable[str]) -> Iterator[str]:
+    """Yield what each of these failures means."""
     known = set(names)
     yield from (f"{name}: {meaning}" for by, (name, meaning) in FAILURES.items() if by in known)
 
 
 def model(row: ScorecardRow) -> str:
+    """Return a model's name, marked if it is simulated or recorded."""
     return f"{row.model} ({'SIMULATED' if row.whose == 'simulated' else 'recorded'})" if row.whose != "live" else row.model
 
 
@@ -86,6 +88,7 @@ def findings(card: Scorecard) -> Iterator[str]:
 
 
 def _control(row: ScorecardRow, systems: Sequence[str]) -> Iterator[str]:
+    """Yield the sentences on the trials without a fault."""
     many = len(systems) > 1
     if not row.control.n:
         yield f"no undisturbed trial of {_all(systems)} was measured."
@@ -130,7 +133,7 @@ SEEN = 0.05
 
 
 def _all(systems: Sequence[str]) -> str:
-    return listed(systems, len(systems))
+    return join_names(systems, len(systems))
 
 
 def _trials(struck: Struck) -> str:
@@ -143,13 +146,14 @@ def _how_many(share: Share) -> str:
 
 
 def _harm(struck: Struck, failures: str) -> str:
+    """Return the sentence on the damage beyond the control. `failures` names the failures."""
     if not struck.paired:
         return "Damage beyond the control was not measured."
     harms = {kind: struck.harm[kind].per_100.value or 0.0 for kind in DAMAGES if struck.harm[kind].effects > 0}
     if harms:
         first, *others = sorted(harms, key=lambda kind: -harms[kind])
         effects = f"{_number(harms[first])} {'effect' if round(harms[first]) <= 1 else 'effects'} {PHRASES[first]}"
-        named = listed([effects, *(f"{_number(harms[kind])} {PHRASES[kind]}" for kind in others)], len(harms))
+        named = join_names([effects, *(f"{_number(harms[kind])} {PHRASES[kind]}" for kind in others)], len(harms))
         less = any(struck.harm[kind].effects < 0 for kind in DAMAGES)
         other = ", while other damage was less than in the control" if less else ""
         return f"Beyond the damage in the control, every 100 {failures} left {named}{other}."

@@ -17,8 +17,8 @@ import pytest
 from till import desk
 
 from bench.common.errors import ConfigError
+from bench.probe.run.agent_run import AgentRun
 from bench.probe.run.clean import objection
-from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.subject import OwnersCheck, ProbedAgent, Service, Subject
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
@@ -78,8 +78,8 @@ def agent_of(folder: Path, *urls: str) -> ProbedAgent:
     return ProbedAgent(words, words, folder, limit=30.0)
 
 
-def courses(subject: Subject, folder: Path, times: int = 1) -> list[AgentCourse]:
-    async def run() -> list[AgentCourse]:
+def agent_runs(subject: Subject, folder: Path, times: int = 1) -> list[AgentRun]:
+    async def run() -> list[AgentRun]:
         store = StoreSettings("shop", "sqlite", str(folder / "shop.db"))
         stores = Stores.of([store], folder.parent / "stores", subject.settle, subject.hide, b"", boxed=True)
         (folder.parent / "stores").mkdir()
@@ -94,8 +94,8 @@ def courses(subject: Subject, folder: Path, times: int = 1) -> list[AgentCourse]
         raise
 
 
-def printed(course: AgentCourse) -> list[str]:
-    return course.texts[course.printed or ""].split("\n")[:-1]
+def printed(agent_run: AgentRun) -> list[str]:
+    return agent_run.texts[agent_run.printed or ""].split("\n")[:-1]
 
 
 @pytest.fixture
@@ -110,19 +110,19 @@ def test_a_service_at_an_address_in_the_code_is_called_through_the_gateway_and_o
     with real_shop() as (port, paths), real_shop() as (other, others):
         agent = agent_of(folder, f"http://localhost:{port}/pay", f"http://127.0.0.1:{other}/pay", "http://shop.example/pay")
         subject = Subject("a", agent, services=(Service("shop", "", f"http://localhost:{port}"),), settle=0.02)
-        first, second = courses(subject, folder, 2)
-        for course in (first, second):
-            assert [(call.door, call.tool, call.failed) for call in course.calls] == [("shop", "POST /pay", False)]
-            assert printed(course) == ["200", *["<urlopen error [Errno 111] Connection refused>"] * 2]
-            assert course.refused == (f"127.0.0.1:{other}", "shop.example:80")
+        first, second = agent_runs(subject, folder, 2)
+        for agent_run in (first, second):
+            assert [(call.door, call.tool, call.failed) for call in agent_run.calls] == [("shop", "POST /pay", False)]
+            assert printed(agent_run) == ["200", *["<urlopen error [Errno 111] Connection refused>"] * 2]
+            assert agent_run.refused == (f"127.0.0.1:{other}", "shop.example:80")
         why = objection(first, 1, checked=True)
         assert not why, why
         assert paths == ["/pay", "/pay"] and not others
 
 
 def test_an_agent_that_is_refused_all_is_told_what_to_write(folder: Path) -> None:
-    [course] = courses(Subject("a", agent_of(folder, "http://shop.example/pay"), settle=0.02), folder)
-    why = objection(course, 1, checked=False)
+    [agent_run] = agent_runs(Subject("a", agent_of(folder, "http://shop.example/pay"), settle=0.02), folder)
+    why = objection(agent_run, 1, checked=False)
     assert (
         'the agent reached for shop.example:80, and was refused; if it may be called for real: remote = ["shop.example"]' in why
     )
@@ -140,10 +140,10 @@ def test_services_and_a_model_that_the_probe_starts_are_found_at_their_addresses
     subject = replace(
         subject, agent=agent, services=(service,), checks=(OwnersCheck(command=(sys.executable, "-c", look)),), functions=None
     )
-    [course] = courses(subject, folder)
-    assert [call.door for call in course.calls] == ["model", "shop", "model"], printed(course)
-    assert course.texts[course.checks[0]] == "exit code 0\n1\n"  # the check asks the service itself, and is no call
-    assert course.code == 0 and not course.refused
+    [agent_run] = agent_runs(subject, folder)
+    assert [call.door for call in agent_run.calls] == ["model", "shop", "model"], printed(agent_run)
+    assert agent_run.texts[agent_run.checks[0]] == "exit code 0\n1\n"  # the check asks the service itself, and is no call
+    assert agent_run.code == 0 and not agent_run.refused
 
 
 def test_what_a_service_reaches_for_is_refused_and_told_and_a_host_that_is_allowed_is_reached(folder: Path) -> None:
@@ -162,10 +162,10 @@ while True:
         agent = agent_of(folder, f"http://127.0.0.1:{port}/pay")
         command = (sys.executable, "-c", asks, "{port}", str(port))
         services = (Service("s", "S_URL", "http://127.0.0.1:{port}", command),)
-        [course] = courses(Subject("a", agent, services=services, passes=(("127.0.0.1", port),), settle=0.02), folder)
-        assert printed(course) == ["200"] and paths == ["/pay"] and not course.calls
-        assert course.refused == ("bank.example:443",)
-        assert any("a service or a check reached for bank.example:443" in json.dumps(vars(each)) for each in course.lives)
+        [agent_run] = agent_runs(Subject("a", agent, services=services, passes=(("127.0.0.1", port),), settle=0.02), folder)
+        assert printed(agent_run) == ["200"] and paths == ["/pay"] and not agent_run.calls
+        assert agent_run.refused == ("bank.example:443",)
+        assert any("a service or a check reached for bank.example:443" in json.dumps(vars(each)) for each in agent_run.lives)
 
 
 def test_two_services_at_one_host_and_port_are_told_apart_by_their_paths(folder: Path) -> None:
@@ -174,6 +174,6 @@ def test_two_services_at_one_host_and_port_are_told_apart_by_their_paths(folder:
             folder, f"http://localhost:{port}/b/pay", f"http://127.0.0.1:{port}/a/pay", f"http://localhost:{port}/x"
         )
         services = (Service("a", "", f"http://127.0.0.1:{port}/a"), Service("b", "", f"http://localhost:{port}/b/"))
-        [course] = courses(Subject("a", agent, services=services, settle=0.02), folder)
-        assert [(call.door, call.tool) for call in course.calls][:2] == [("b", "POST /b/pay"), ("a", "POST /a/pay")]
+        [agent_run] = agent_runs(Subject("a", agent, services=services, settle=0.02), folder)
+        assert [(call.door, call.tool) for call in agent_run.calls][:2] == [("b", "POST /b/pay"), ("a", "POST /a/pay")]
         assert paths == ["/b/pay", "/a/pay", "/x"]

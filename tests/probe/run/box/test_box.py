@@ -70,7 +70,7 @@ def around(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Boxed]:
 
 @pytest.fixture
 def boxed(around: Boxed) -> Boxed:
-    around.box.renew()
+    around.box.reset_files()
     return around
 
 
@@ -139,7 +139,7 @@ def test_temporary_folders_are_new_in_each_run(boxed: Boxed) -> None:
     for _ in range(2):
         assert boxed.run(code, *places) == (Ended(code=0), "[]")
         assert boxed.run(code, *places) == (Ended(code=0), str(list(places)))
-        boxed.box.renew()
+        boxed.box.reset_files()
     assert not any(Path(place, "by-the-agent").exists() for place in places)
 
 
@@ -179,7 +179,7 @@ os._exit(0)
     whose = "LangGraph's checkpoints"
     names = {str(boxed.folder / name): of for name, of in (("kept.db", whose), ("new.db", whose), ("notes.txt", ""))}
     assert boxed.box.paths_written() == names
-    boxed.box.forget()
+    boxed.box.reset_memory()
     assert boxed.box.paths_written() == {str(boxed.folder / "notes.txt"): ""}
     asks = (
         "import os, sqlite3; print(os.path.exists('new.db'), *sqlite3.connect('kept.db').execute('SELECT * FROM checkpoints'))"
@@ -191,7 +191,7 @@ def test_bytecode_that_an_agent_writes_is_gone_after_a_renewal_and_is_told_nobod
     code = "import os; os.makedirs('__pycache__'); open('__pycache__/m.pyc', 'w').write('by the agent')"
     assert boxed.run(code)[0] == Ended(code=0)
     assert boxed.box.paths_written() == {}
-    boxed.box.renew()
+    boxed.box.reset_files()
     assert boxed.run("import os; print(os.path.exists('__pycache__/m.pyc'))")[1] == "False"
 
 
@@ -205,11 +205,11 @@ class SlowlyCounted(list[socket.socket]):
 
 
 def test_two_threads_that_connect_at_a_time_take_one_socket_each(boxed: Boxed) -> None:
-    boxed.box._callers["agent", False] = SlowlyCounted(boxed.box.sockets("agent", [("caller", "127.0.0.1", 0)]))
+    boxed.box._unconnected_sockets["agent", False] = SlowlyCounted(boxed.box.sockets("agent", [("caller", "127.0.0.1", 0)]))
     with ThreadPoolExecutor(2) as threads:
         tries = [threads.submit(boxed.box.connect, "agent", "127.0.0.1", 1, 5.0) for _ in range(2)]
         errors = [type(each.exception()) for each in tries]
-    for unused in boxed.box._callers.pop(("agent", False)):
+    for unused in boxed.box._unconnected_sockets.pop(("agent", False)):
         unused.close()
     assert errors == [ConnectionRefusedError] * 2
 
@@ -217,7 +217,7 @@ def test_two_threads_that_connect_at_a_time_take_one_socket_each(boxed: Boxed) -
 def test_after_a_renewal_all_is_as_it_was_at_first(boxed: Boxed) -> None:
     (boxed.folder / "kept.txt").write_text("by its owner")
     assert boxed.run("open('kept.txt', 'w').write('x'); open('new', 'w')")[0] == Ended(code=0)
-    boxed.box.renew()
+    boxed.box.reset_files()
     assert boxed.box.paths_written() == {}
     assert boxed.run("import os; print(open('kept.txt').read(), os.path.exists('new'))")[1] == "by its owner False"
 
@@ -234,7 +234,7 @@ def test_what_npx_loads_stays_for_the_next_run_and_is_no_change_of_the_home(tmp_
     try:
         assert boxed.run(code + loads) == (Ended(code=0), "['known'] False")
         assert list(boxed.box.paths_written()) == [str(home / "new")]
-        boxed.box.renew()
+        boxed.box.reset_files()
         assert boxed.run(code) == (Ended(code=0), "['known', 'loaded'] True")
     finally:
         boxed.box.close()
@@ -252,7 +252,7 @@ def test_sockets_of_the_outside_are_not_reached_and_the_gateways_is(boxed: Boxed
             exits.callback(place.unlink)
             listening.listen()
         boxed.run("open('new', 'w')")
-        boxed.box.renew()  # what listens before a run begins is covered
+        boxed.box.reset_files()  # what listens before a run begins is covered
         assert [boxed.run(CONNECTS, str(place))[0].code for place in places] == [1, 1, 1, 0]
 
 
@@ -277,7 +277,7 @@ def test_a_socket_of_the_gateway_stands_where_the_owners_server_has_its_own(tmp_
             assert boxed.run(connects, *map(str, places)) == (Ended(code=0), "")
             for _ in places:
                 listening.accept()[0].close()
-            boxed.box.renew()
+            boxed.box.reset_files()
     assert not Path("/run/of-the-box").exists()
 
 
@@ -346,7 +346,7 @@ def test_a_folder_can_be_the_home_and_can_hold_the_layers(tmp_path: Path, place:
         for _ in range(2):
             assert boxed.run(WROTE, str(home / "x.txt"))[0] == Ended(code=0)
             assert list(boxed.box.paths_written()) == [str(home / "x.txt")] and not (home / "x.txt").exists()
-            boxed.box.renew()
+            boxed.box.reset_files()
             assert boxed.box.paths_written() == {}
     finally:
         boxed.box.close()
@@ -428,7 +428,7 @@ base = Path(sys.argv[1])
 boxed = Boxed(base, base / "agent", base / "home")
 for _ in range(2):
     assert boxed.run("open('x', 'w')")[0].code == 0 and list(boxed.box.paths_written()) == [str(base / "agent" / "x")]
-    boxed.box.renew()
+    boxed.box.reset_files()
 sys.exit(str(sorted(path.name for path in (base / "agent").iterdir())))
 """
     for name in ("lower", "upper", "work", "merged"):

@@ -25,7 +25,7 @@ from bench.common.errors import ConfigError
 from bench.probe.run.box.closed_network import IN_PIECES, TOO_MANY, TOO_MANY_NAMES, ClosedNetwork, ReachedPlace
 from bench.probe.run.box.names import NameTable
 from bench.probe.run.gateway.database import DatabaseDoor
-from bench.probe.run.gateway.gate import Desk
+from bench.probe.run.gateway.gate import DoorContext
 from bench.probe.run.witness.postgres import PostgresStore
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import DatabaseServer
@@ -69,7 +69,7 @@ def boxed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Boxed]:
 @asynccontextmanager
 async def network_of(boxed: Boxed) -> AsyncIterator[ClosedNetwork]:
     async with ClosedNetwork(boxed.box, "agent", NameTable()) as network:
-        network.begin()
+        network.forget_reached()
         yield network
 
 
@@ -98,17 +98,17 @@ def says(line: str) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Aw
 
 def test_a_declared_host_and_port_lead_to_who_answers_and_all_else_is_refused_by_name(boxed: Boxed) -> None:
     async def work(network: ClosedNetwork) -> None:
-        await network.lead("api.shop.example", 8443, says("the gateway"), "http")
+        await network.serve_at("api.shop.example", 8443, says("the gateway"), "http")
         lines = await printed(
             boxed, CONNECTS, "API.shop.example", "8443", "api.shop.example", "8444", "other.example", "8443", "192.0.2.7", "80"
         )
         assert lines == ["the gateway", *["ConnectionRefusedError"] * 3]
-        network.look()
+        network.read_refusals()
         led, *refused = [(place.name, place.port, place.kind) for place in network.reached]
         assert led == ("api.shop.example", 8443, "http")
         assert refused == [("api.shop.example", 8444, ""), ("other.example", 8443, ""), ("192.0.2.7", 80, "")]
-        assert network.leads("api.shop.example", 8443) and not network.leads("api.shop.example", 8444)
-        network.begin()
+        assert network.serves("api.shop.example", 8443) and not network.serves("api.shop.example", 8444)
+        network.forget_reached()
         assert not network.reached
 
     in_network(boxed, work)
@@ -122,7 +122,7 @@ def test_a_server_of_the_machines_loopback_is_not_reached_and_is_named(boxed: Bo
             assert await printed(boxed, CONNECTS, "127.0.0.1", str(port)) == ["ConnectionRefusedError"]
             with pytest.raises(TimeoutError):
                 listening.accept()
-        network.look()
+        network.read_refusals()
         assert list(network.reached) == [ReachedPlace("127.0.0.1", "127.0.0.1", port)]
 
     in_network(boxed, work)
@@ -130,7 +130,7 @@ def test_a_server_of_the_machines_loopback_is_not_reached_and_is_named(boxed: Bo
 
 def test_localhost_is_led_by_name_and_by_both_of_its_addresses(boxed: Boxed) -> None:
     async def work(network: ClosedNetwork) -> None:
-        await network.lead("localhost", 11434, says("the model"))
+        await network.serve_at("localhost", 11434, says("the model"))
         lines = await printed(
             boxed, CONNECTS, *(word for host in ("localhost", "127.0.0.1", "::1") for word in (host, "11434"))
         )
@@ -147,7 +147,7 @@ def test_addresses_of_ipv6_and_datagrams_are_refused_and_told(boxed: Boxed) -> N
             assert await printed(boxed, CONNECTS, "2001:db8::7", "443") == ["ConnectionRefusedError"]
             assert await printed(boxed, SENDS, "2001:db8::8", "443") == ["ConnectionRefusedError"]
             told += [("2001:db8::7", 443), ("2001:db8::8", 443)]
-        network.look()
+        network.read_refusals()
         assert [(place.name, place.port) for place in network.reached] == told
 
     in_network(boxed, work)
@@ -157,7 +157,7 @@ def test_what_a_process_of_the_box_serves_itself_is_reached_and_not_told(boxed: 
     async def work(network: ClosedNetwork) -> None:
         code = "import socket; s = socket.create_server(('127.0.0.1', 0)); socket.create_connection(s.getsockname()); print(1)"
         assert await printed(boxed, code) == ["1"]
-        network.look()
+        network.read_refusals()
         assert not network.reached
 
     in_network(boxed, work)
@@ -278,7 +278,7 @@ def test_a_connection_to_a_real_server_ends_with_its_run_or_its_network_although
                 await until(lambda: heard == [b"x"])
                 assert open_connections(port) == 1
                 if ends == "the run":
-                    network.begin()
+                    network.forget_reached()
                     await until(lambda: not open_connections(port))
             assert not open_connections(port)
             over.set()
@@ -315,9 +315,9 @@ def test_questions_that_never_end_leave_others_their_turn(boxed: Boxed, monkeypa
         asyncio.get_running_loop().remove_reader(network._packets)
         await printed(boxed, CONNECTS, *(word for port in range(2000, 2005) for word in ("192.0.2.7", str(port))))
         for refused in (1, 3):  # a refusal comes twice: as it is sent, and as it arrives
-            network.look()
+            network.read_refusals()
             assert len(network.reached) == refused
-        asyncio.get_running_loop().add_reader(network._packets, network.look)
+        asyncio.get_running_loop().add_reader(network._packets, network.read_refusals)
 
     in_network(boxed, work)
 
@@ -364,7 +364,7 @@ print(last)
         writer.close()
 
     async def work(network: ClosedNetwork) -> None:
-        await network.lead("shop.example", 80, holds)
+        await network.serve_at("shop.example", 80, holds)
         assert await printed(boxed, code) == ["x x closed", "x"]
         [refused] = [place for place in network.reached if not place.kind]
         assert (refused.place, refused.why) == ("shop.example:80", TOO_MANY)
@@ -379,7 +379,7 @@ def test_a_process_that_can_have_no_more_files_waits_and_then_accepts_connection
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
 
     async def work(network: ClosedNetwork) -> None:
-        await network.lead("shop.example", 443, says("x"), tls=ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER))
+        await network.serve_at("shop.example", 443, says("x"), tls=ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER))
         [address] = network.addresses_of("shop.example")
         [calling] = boxed.box.sockets("agent", [("caller", address, 0)])
         with calling:
@@ -417,7 +417,7 @@ def test_a_server_that_runs_in_the_other_network_is_reached_from_outside_alone(b
                 writer.close()
             finally:
                 await serving.close()
-        network.look()
+        network.read_refusals()
         assert [place.port for place in network.reached] == [8000]
 
     in_network(boxed, work)
@@ -436,7 +436,7 @@ def test_a_database_is_asked_at_its_own_host_and_port_and_the_copy_answers(boxed
 
     numbers, gate = itertools.count(1), ScriptedGate()
     stores = [Copy("shop", "dbname=shop", Encoding(frozenset(), b""), {})]
-    door = DatabaseDoor(listening, stores, Desk(lambda: gate, lambda: next(numbers), lambda: 1))
+    door = DatabaseDoor(listening, stores, DoorContext(lambda: gate, lambda: next(numbers), lambda: 1))
     code = """
 import psycopg
 print(psycopg.connect("postgresql://tester@db.example/shop").execute("SELECT current_database()").fetchone()[0])
@@ -447,7 +447,7 @@ except psycopg.OperationalError as error:
 """
 
     async def work(network: ClosedNetwork) -> None:
-        await network.lead("db.example", 5432, door.serve, "postgres")
+        await network.serve_at("db.example", 5432, door.serve, "postgres")
         assert await printed(boxed, code) == ["closed_network_copy", "True"]
 
     in_network(boxed, work)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.probe.run.box.frameworks import whose_memory
+from bench.probe.run.box.frameworks import memory_owner
 
 LANGGRAPH = """
 PRAGMA journal_mode = WAL;
@@ -60,18 +60,18 @@ FILES: tuple[tuple[str, Any], ...] = (
 def test_a_database_is_a_frameworks_if_it_has_the_columns_of_its_tables(tmp_path: Path, whose: str, tables: str) -> None:
     with closing(sqlite3.connect(tmp_path / "x")) as database:
         database.executescript(tables)
-        assert whose_memory(tmp_path / "x") == whose
-    assert whose_memory(tmp_path / "x") == whose
+        assert memory_owner(tmp_path / "x") == whose
+    assert memory_owner(tmp_path / "x") == whose
 
 
 @pytest.mark.parametrize(("whose", "value"), FILES)
 def test_a_file_of_json_is_a_frameworks_if_it_has_the_keys_of_its_objects(tmp_path: Path, whose: str, value: Any) -> None:
     (tmp_path / "x").write_text(json.dumps(value))
-    assert whose_memory(tmp_path / "x") == whose
+    assert memory_owner(tmp_path / "x") == whose
 
 
 def test_what_is_gone_or_no_file_is_nobodys(tmp_path: Path) -> None:
-    assert whose_memory(tmp_path / "gone") == whose_memory(tmp_path) == ""
+    assert memory_owner(tmp_path / "gone") == memory_owner(tmp_path) == ""
 
 
 @given(st.one_of(st.binary(max_size=200), st.text(alphabet='{}[]":,a1', max_size=40).map(str.encode)))
@@ -79,4 +79,4 @@ def test_any_bytes_are_nobodys(text: bytes) -> None:
     with TemporaryDirectory() as made:
         for begins in (b"", b"SQLite format 3\0"):
             (path := Path(made, "x")).write_bytes(begins + text)
-            assert whose_memory(path) == ""
+            assert memory_owner(path) == ""

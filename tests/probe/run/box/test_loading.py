@@ -13,8 +13,8 @@ import pytest
 from till import till
 
 from bench.common.errors import ConfigError
+from bench.probe.run.agent_run import AgentRun
 from bench.probe.run.box.loading import loader_of
-from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.agent_config import read_config
 from bench.probe.run.gateway.subject import Subject
 from bench.probe.run.runner import Worker
@@ -51,13 +51,13 @@ def with_loader(folder: Path, *more: str) -> Subject:
     return Subject("till", subject.agent, (read_config(config),), settle=0.02, patience=2.0)
 
 
-def courses(folder: Path, subject: Subject, count: int) -> list[AgentCourse]:
+def agent_runs(folder: Path, subject: Subject, count: int) -> list[AgentRun]:
     """Run the agent in its box, or skip."""
     home = folder / "home"
     home.mkdir()
     variables = {**os.environ, "HOME": str(home), "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
 
-    async def whole() -> list[AgentCourse]:
+    async def whole() -> list[AgentRun]:
         store = StoreSettings("shop", "sqlite", str(folder / "shop.db"))
         stores = Stores.of([store], folder / "stores", 0.02, boxed=True)
         async with Worker(subject, stores, Place(folder / "work", "agent"), Secrets(()), variables) as worker:
@@ -72,16 +72,16 @@ def courses(folder: Path, subject: Subject, count: int) -> list[AgentCourse]:
 
 
 def test_a_server_is_loaded_by_one_start_and_no_run_asks_the_registry(tmp_path: Path) -> None:
-    made = courses(tmp_path, with_loader(tmp_path), 2)
-    assert [course.code for course in made] == [0, 0]
+    made = agent_runs(tmp_path, with_loader(tmp_path), 2)
+    assert [agent_run.code for agent_run in made] == [0, 0]
     assert {call.tool for call in made[1].calls} == {"charge", "ship", "ring"}
-    assert all(course.written == {} for course in made) and list((tmp_path / "home").iterdir()) == []
+    assert all(agent_run.written == {} for agent_run in made) and list((tmp_path / "home").iterdir()) == []
 
 
 def test_a_server_that_does_not_answer_its_first_start_is_named_with_its_last_line(tmp_path: Path) -> None:
     subject = with_loader(tmp_path, "-c", "import sys; sys.exit('no such package')")
     with pytest.raises(ConfigError, match=r"the MCP server till ended before it answered, .* printed last: no such package"):
-        courses(tmp_path, subject, 1)
+        agent_runs(tmp_path, subject, 1)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.probe.run.box.refusals import advice, refused_by
+from bench.probe.run.box.refusals import advice, refused_address
 
 ADDRESSES = st.one_of(st.ip_addresses(v=4), st.ip_addresses(v=6)).map(str)
 PORTS = st.integers(1, 2**16 - 1)
@@ -28,26 +28,26 @@ def tcp(port: int, flags: int, sequence: int = 0) -> bytes:
 
 @given(ADDRESSES, PORTS)
 def test_a_reset_that_answers_a_first_packet_tells_the_address_and_the_port(address: str, port: int) -> None:
-    assert refused_by(packet(6, address, address, tcp(port, 0x14))) == (address, port)
+    assert refused_address(packet(6, address, address, tcp(port, 0x14))) == (address, port)
 
 
 @given(ADDRESSES, PORTS)
 def test_an_unreachable_port_tells_where_a_datagram_was_to_go(address: str, port: int) -> None:
     sent = packet(17, address, address, struct.pack("!HHHH", 4000, port, 8, 0))
     protocol, kind, code = (58, 1, 4) if ":" in address else (1, 3, 3)
-    assert refused_by(packet(protocol, address, address, struct.pack("!BBHI", kind, code, 0, 0) + sent)) == (address, port)
+    assert refused_address(packet(protocol, address, address, struct.pack("!BBHI", kind, code, 0, 0) + sent)) == (address, port)
 
 
 @pytest.mark.parametrize(("flags", "sequence"), [(0x02, 0), (0x12, 7), (0x10, 7), (0x11, 7), (0x04, 7), (0x14, 7)], ids=str)
 def test_other_packets_of_a_connection_are_no_refusals(flags: int, sequence: int) -> None:
-    assert refused_by(packet(6, "192.0.2.1", "192.0.2.1", tcp(443, flags, sequence))) is None
+    assert refused_address(packet(6, "192.0.2.1", "192.0.2.1", tcp(443, flags, sequence))) is None
 
 
 @given(st.binary(max_size=100))
 def test_no_bytes_break_the_reader(content: bytes) -> None:
     for protocol in (1, 6, 17, 58):
-        refused_by(packet(protocol, "192.0.2.1", "192.0.2.1", content))
-    refused_by(content)
+        refused_address(packet(protocol, "192.0.2.1", "192.0.2.1", content))
+    refused_address(content)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ class World:
         plan = box_plan(self.folder, work / "layers", work / "gateway", owners, [[sys.executable]], places, self.environment)
         self.box = Box(plan)
         self.box.open()
-        self.stores.enter(self.box)
+        self.stores.enter_box(self.box)
 
     def originals(self) -> dict[str, bytes]:
         """Return all files, but for the journals that whoever reads a database in WAL mode makes."""
@@ -178,7 +178,7 @@ def test_what_the_agent_knows_is_forgotten_alone(tmp_path: Path) -> None:
     async def work(world: World) -> None:
         await world.stores.reset()
         await world.run("open('session', 'w'); open('list.json', 'w').write('[]'); open('other', 'w')")
-        await world.stores.forget()
+        await world.stores.reset_memory()
         await world.run("assert not os.path.exists('session') and os.path.exists('other') and open('list.json').read() == '[]'")
         assert world.box.paths_written() == {str(world.folder / "other"): ""}
 

@@ -22,7 +22,7 @@ pytest.importorskip("cryptography", reason="cryptography is not installed: pip i
 
 from bench.probe.run.box.authority import Authority
 from bench.probe.run.gateway.subject import McpConfig, McpServer, ModelSource, ProbedAgent, Service, Subject
-from tests.probe.run.box.test_agent_in_network import Shop, agent_of, courses, printed
+from tests.probe.run.box.test_agent_in_network import Shop, agent_of, agent_runs, printed
 
 HOST = "shop.example"
 CLIENTS = {
@@ -133,10 +133,10 @@ def test_a_call_over_tls_to_a_named_host_passes_through_the_gateway(
     port, asked = shop
     url = f"https://{HOST}:{port}"
     subject = Subject("a", client(folder, name, f"{url}/pay"), services=(Service("shop", "SHOP", url),), settle=0.02)
-    [course] = courses(subject, folder)
-    assert printed(course)[-1] == "200", printed(course)
-    assert [(call.door, call.tool, call.failed) for call in course.calls] == [("shop", "POST /pay", False)]
-    assert asked == ["/pay"] and not course.refused
+    [agent_run] = agent_runs(subject, folder)
+    assert printed(agent_run)[-1] == "200", printed(agent_run)
+    assert [(call.door, call.tool, call.failed) for call in agent_run.calls] == [("shop", "POST /pay", False)]
+    assert asked == ["/pay"] and not agent_run.refused
 
 
 @pytest.mark.parametrize(
@@ -156,11 +156,11 @@ def test_a_client_that_cannot_be_served_is_refused_by_name_and_nothing_is_sent(
     words = (sys.executable, "-c", code, f"{url}/pay", str(pin))
     agent_of(folder)
     subject = Subject("a", ProbedAgent(words, words, folder, limit=30.0), services=(Service("shop", "", url),), settle=0.02)
-    [course] = courses(subject, folder)
-    assert printed(course) == [says] and not asked and not course.calls
-    assert course.refused == (f"{HOST}:{port}",)
+    [agent_run] = agent_runs(subject, folder)
+    assert printed(agent_run) == [says] and not asked and not agent_run.calls
+    assert agent_run.refused == (f"{HOST}:{port}",)
     line = f"the agent reached for {HOST}:{port}, and was refused: {why}; if it may be used for real, unread: remote"
-    assert any(line in str(getattr(each, "what", "")) for each in course.lives)
+    assert any(line in str(getattr(each, "what", "")) for each in agent_run.lives)
 
 
 def test_a_server_whose_certificate_is_false_gets_nothing(folder: Path, shop: Any) -> None:
@@ -169,9 +169,9 @@ def test_a_server_whose_certificate_is_false_gets_nothing(folder: Path, shop: An
     with serving(asked, Authority().context(HOST)) as port:
         url = f"https://{HOST}:{port}"
         subject = Subject("a", client(folder, "urllib", f"{url}/pay"), services=(Service("shop", "", url),), settle=0.02)
-        [course] = courses(subject, folder)
-    assert course.code != 0 and not asked
-    assert any("cannot be reached: SSLCertVerificationError" in str(getattr(each, "what", "")) for each in course.lives)
+        [agent_run] = agent_runs(subject, folder)
+    assert agent_run.code != 0 and not asked
+    assert any("cannot be reached: SSLCertVerificationError" in str(getattr(each, "what", "")) for each in agent_run.lives)
 
 
 def test_an_mcp_server_by_url_is_found_at_its_own_address(folder: Path, shop: tuple[int, list[str]]) -> None:
@@ -187,9 +187,9 @@ def test_an_mcp_server_by_url_is_found_at_its_own_address(folder: Path, shop: tu
     agent_of(folder)
     words = (sys.executable, "-c", code)
     agent = ProbedAgent(words, words, folder, limit=30.0)
-    [course] = courses(Subject("a", agent, (McpConfig(config, (McpServer("bank", url=url),)),), settle=0.02), folder)
-    assert printed(course)[0] == url and asked == ["/mcp"]
-    assert [(call.door, call.tool) for call in course.calls] == [("bank", "pay")]
+    [agent_run] = agent_runs(Subject("a", agent, (McpConfig(config, (McpServer("bank", url=url),)),), settle=0.02), folder)
+    assert printed(agent_run)[0] == url and asked == ["/mcp"]
+    assert [(call.door, call.tool) for call in agent_run.calls] == [("bank", "pay")]
 
 
 def test_a_script_stands_for_the_provider_that_the_code_names(folder: Path) -> None:
@@ -204,8 +204,8 @@ with urllib.request.urlopen(request) as answer:
     script = (sys.executable, str(Path(__file__).parents[3] / "support" / "desk_service.py"), "model", "{port}")
     model = ModelSource(script=script, stands_for="https://api.openai.com/v1")
     words = (sys.executable, "-c", asks)
-    [course] = courses(Subject("a", ProbedAgent(words, words, folder, limit=30.0), model=model, settle=0.02), folder)
-    assert printed(course) == ["pay 30"] and [call.door for call in course.calls] == ["model"]
+    [agent_run] = agent_runs(Subject("a", ProbedAgent(words, words, folder, limit=30.0), model=model, settle=0.02), folder)
+    assert printed(agent_run) == ["pay 30"] and [call.door for call in agent_run.calls] == ["model"]
 
 
 def test_a_host_that_is_allowed_is_a_door_of_its_own(
@@ -215,5 +215,5 @@ def test_a_host_that_is_allowed_is_a_door_of_its_own(
     opened = asyncio.open_connection
     monkeypatch.setattr(asyncio, "open_connection", lambda host, at, **more: opened(host, {443: port}.get(at, at), **more))
     subject = Subject("a", client(folder, "urllib", f"https://{HOST}/pay"), hosts=(HOST,), settle=0.02)
-    [course] = courses(subject, folder)
-    assert [(call.door, call.tool) for call in course.calls] == [(HOST, "POST /pay")] and asked == ["/pay"]
+    [agent_run] = agent_runs(subject, folder)
+    assert [(call.door, call.tool) for call in agent_run.calls] == [(HOST, "POST /pay")] and asked == ["/pay"]

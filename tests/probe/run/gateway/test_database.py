@@ -20,7 +20,7 @@ import pytest
 from gates import ScriptedGate
 
 from bench.common.errors import ConfigError
-from bench.probe.points import AnswerFate, CallFate
+from bench.probe.points import AnswerAction, CallAction
 from bench.probe.run.box.authority import Authority
 from bench.probe.run.gateway import database_statements
 from bench.probe.run.gateway.database import DatabaseDoor
@@ -28,12 +28,12 @@ from bench.probe.run.gateway.database_answer import ServerAnswer
 from bench.probe.run.gateway.database_session import DatabaseSession
 from bench.probe.run.gateway.database_statements import ExecutedStatement, SessionStatements, StatementRecord
 from bench.probe.run.gateway.database_way import connect
-from bench.probe.run.gateway.gate import Desk
-from bench.probe.run.witness.postgres import PostgresStore, unread_of
+from bench.probe.run.gateway.gate import DoorContext
+from bench.probe.run.witness.postgres import PostgresStore, unsupported_tls_word
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import DatabaseServer
 from bench.wire import postgres as wire
-from bench.wire.postgres import CANCEL, SqlStatement, StartPacket, WireMessage, made_query, made_row, made_start
+from bench.wire.postgres import CANCEL, SqlStatement, StartPacket, WireMessage, encode_start, make_query, make_row
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'recovery-bench[probe]'")
 
@@ -96,15 +96,15 @@ def ran(
 
     async def run() -> Any:
         numbers = itertools.count(1)
-        desk = Desk(lambda: gate, lambda: next(numbers), lambda: 1)
-        door = DatabaseDoor(shop.store.server_and_names()[0], [shop.store], desk, hide, lambda: authority)
+        context = DoorContext(lambda: gate, lambda: next(numbers), lambda: 1)
+        door = DatabaseDoor(shop.store.server_and_names()[0], [shop.store], context, hide, lambda: authority)
         door.counts = counts
         with TemporaryDirectory(prefix="pg-") as folder, socket.socket(socket.AF_UNIX) as listening:
             path = Path(folder, ".s.PGSQL.5432")
             listening.bind(str(path))
             async with door.open(path, listening if door.server.socket else None):
                 try:
-                    return await asyncio.wait_for(asyncio.to_thread(act, door.toward(shop.store.address)), 20)
+                    return await asyncio.wait_for(asyncio.to_thread(act, door.with_door_addresses(shop.store.address)), 20)
                 finally:
                     await asyncio.wait_for(door.end(busy=busy), 10)
 
@@ -200,7 +200,7 @@ def test_statements_on_their_own_are_calls(shop: Shop, sql: str) -> None:
     assert tools(gate)[:1] == ([] if expected is None and "INTO" not in sql else [expected or ("INSERT refunds", None)])
 
 
-AFTER: dict[AnswerFate, str] = {
+AFTER: dict[AnswerAction, str] = {
     "break": "OperationalError None",
     "error": "AdminShutdown 57P01",
     "drop": "OperationalError None",
@@ -208,7 +208,7 @@ AFTER: dict[AnswerFate, str] = {
 
 
 @pytest.mark.parametrize(("after", "told"), AFTER.items())
-def test_a_commit_whose_reply_is_lost_stands(shop: Shop, after: AnswerFate, told: str) -> None:
+def test_a_commit_whose_reply_is_lost_stands(shop: Shop, after: AnswerAction, told: str) -> None:
     gate = ScriptedGate(after={1: after})
     assert ran(shop, gate, refund) == told
     assert shop.refunds == 1
@@ -257,7 +257,7 @@ def test_an_agent_that_is_killed_before_its_commit_leaves_nothing(shop: Shop) ->
 @pytest.mark.parametrize(
     ("after", "rows"), [("empty", []), ("too_large", None), ("garbled", "error"), ("stale", [(7,)]), ("late", [(4500,)])]
 )
-def test_a_damaged_read_is_one_answer_of_the_protocol(shop: Shop, after: AnswerFate, rows: Any) -> None:
+def test_a_damaged_read_is_one_answer_of_the_protocol(shop: Shop, after: AnswerAction, rows: Any) -> None:
     first = ScriptedGate()
 
     def asked(sql: str) -> Callable[[str], Any]:
@@ -422,7 +422,7 @@ def test_an_earlier_answer_is_given_again_and_nothing_is_done(shop: Shop) -> Non
 
 
 @pytest.mark.parametrize("fate", ["pass", "error"])
-def test_what_is_hidden_stands_under_its_name(shop: Shop, fate: CallFate) -> None:
+def test_what_is_hidden_stands_under_its_name(shop: Shop, fate: CallAction) -> None:
     gate = ScriptedGate(before={1: fate})
 
     def act(address: str) -> None:
@@ -580,7 +580,7 @@ def test_the_oldest_of_many_prepared_statements_counts_as_one_that_can_write(pad
     for name in ("s0", "s1099"):
         for message in executed(name):
             statements.note(message)
-        told.append(statements.take().writes)
+        told.append(statements.take_executed().writes)
     assert told == [True, False]
 
 
@@ -688,7 +688,7 @@ def test_a_statement_that_comes_before_the_server_is_ready_is_looked_at_too(shop
         with socket.socket(socket.AF_UNIX) as agent:
             agent.settimeout(5)
             agent.connect(f"{words['host']}/.s.PGSQL.{words['port']}")
-            agent.sendall(made_start(StartPacket(3 << 16, start)) + made_query("CREATE ROLE mallory").raw)
+            agent.sendall(encode_start(StartPacket(3 << 16, start)) + make_query("CREATE ROLE mallory").raw)
             got = b""
             while got.count(b"Z\0\0\0\5I") < 2:
                 got += agent.recv(2**16)
@@ -706,10 +706,10 @@ def test_an_agent_that_dies_with_much_unread_does_not_keep_the_probe(shop: Shop)
         agent = socket.socket(socket.AF_UNIX)
         agent.settimeout(0.5)
         agent.connect(f"{words['host']}/.s.PGSQL.{words['port']}")
-        agent.sendall(made_start(StartPacket(3 << 16, start)) + made_query("SELECT pg_sleep(60)").raw)
+        agent.sendall(encode_start(StartPacket(3 << 16, start)) + make_query("SELECT pg_sleep(60)").raw)
         sleep(0.2)
         with suppress(TimeoutError):
-            agent.sendall(made_query(f"SELECT '{'x' * 2**23}'").raw)
+            agent.sendall(make_query(f"SELECT '{'x' * 2**23}'").raw)
         agent.close()
         return monotonic()
 
@@ -732,7 +732,7 @@ def test_sessions_that_end_while_another_is_cancelled_disturb_nothing() -> None:
     store = PostgresStore("shop", "", Encoding(frozenset(), b""), {}, is_door=True)
 
     async def run() -> None:
-        desk, got = Desk(ScriptedGate, lambda: 1, lambda: 1), asyncio.get_running_loop().create_future()
+        context, got = DoorContext(ScriptedGate, lambda: 1, lambda: 1), asyncio.get_running_loop().create_future()
 
         async def keep(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             data = await reader.read()
@@ -741,7 +741,7 @@ def test_sessions_that_end_while_another_is_cancelled_disturb_nothing() -> None:
             got.set_result(data)
 
         async with await asyncio.start_server(keep, "127.0.0.1", 0) as server:
-            door = DatabaseDoor(DatabaseServer(*server.sockets[0].getsockname()), [store], desk)
+            door = DatabaseDoor(DatabaseServer(*server.sockets[0].getsockname()), [store], context)
             for key in (b"\0\0\0\1a", b"\0\0\0\2b"):
                 session = DatabaseSession(door, asyncio.StreamReader(), Any, counts=False)  # type: ignore[arg-type]
                 session.key = key
@@ -749,7 +749,7 @@ def test_sessions_that_end_while_another_is_cancelled_disturb_nothing() -> None:
             asyncio.get_running_loop().call_soon(door._sessions.clear)
             packet = StartPacket(CANCEL, {}, b"\0\0\0\1a")
             await door.cancel(packet)
-            assert await got == made_start(packet)
+            assert await got == encode_start(packet)
 
     asyncio.run(run())
 
@@ -807,7 +807,7 @@ def test_the_way_to_a_far_server_is_encrypted_if_it_can_be(host: str, mode: str,
     ],
 )
 def test_what_the_gateway_does_not_keep_of_tls_is_named(words: dict[str, str], named: str) -> None:
-    assert unread_of(words) == named
+    assert unsupported_tls_word(words) == named
 
 
 def test_an_address_with_words_of_tls_that_are_ignored_is_refused(made: Shop) -> None:
@@ -839,12 +839,12 @@ async def peer_of(server: DatabaseServer) -> Any:
 
 def answers_of(messages: Sequence[WireMessage], *, keeps: bool = False) -> tuple[ServerAnswer, bytes]:
     answer = ServerAnswer([])
-    return answer, b"".join(answer.take(message, keeps=keeps) for message in messages)
+    return answer, b"".join(answer.add(message, keep=keeps) for message in messages)
 
 
 @pytest.mark.parametrize("tag", ["SELECT 200", "INSERT 0 1"])
 def test_a_long_answer_behind_the_end_of_a_statement_passes_but_for_the_last_end(tag: str) -> None:
-    row, ends = made_row([b"x" * 2**16]), [wire.made(b"C", b"SELECT 200\0"), wire.made(b"Z", b"I")]
+    row, ends = make_row([b"x" * 2**16]), [wire.made(b"C", b"SELECT 200\0"), wire.made(b"Z", b"I")]
     messages = [wire.made(b"C", tag.encode() + b"\0"), *[row] * 200, *ends]
     answer, passed = answers_of(messages)
     assert (passed, answer.messages) == (b"".join(each.raw for each in messages[:-2]), ends)
@@ -852,7 +852,7 @@ def test_a_long_answer_behind_the_end_of_a_statement_passes_but_for_the_last_end
 
 
 def test_a_struck_answer_is_kept_within_a_bound() -> None:
-    row = made_row([b"x" * 2**22])
+    row = make_row([b"x" * 2**22])
     assert answers_of([row] * 10, keeps=True)[1] == b""
     assert len(answers_of([row] * 17, keeps=True)[1]) == 17 * len(row.raw)
 
@@ -905,7 +905,7 @@ def every_form(address: str) -> None:
 def test_bytes_are_equal_on_both_sides(shop: Shop) -> None:
     """But for the name of the database at the start."""
     numbers, gate = itertools.count(1), ScriptedGate()
-    desk = Desk(lambda: gate, lambda: next(numbers), lambda: 1)
+    context = DoorContext(lambda: gate, lambda: next(numbers), lambda: 1)
     near, far = Recorder(), Recorder()
 
     class Beside(PostgresStore):
@@ -928,7 +928,7 @@ def test_bytes_are_equal_on_both_sides(shop: Shop) -> None:
         ways = ((near.serve, ".s.PGSQL.1"), (record, ".s.PGSQL.2"))
         servers = [await asyncio.start_unix_server(serve, folder / name) for serve, name in ways]
         store = Beside("shop", "dbname=till", Encoding(frozenset(), b""), {}, is_door=True)
-        door = DatabaseDoor(store.server_and_names()[0], [store], desk)
+        door = DatabaseDoor(store.server_and_names()[0], [store], context)
         door.counts = True
         listening.bind(str(folder / ".s.PGSQL.3"))
         async with door.open(folder / ".s.PGSQL.3", listening):

@@ -90,7 +90,7 @@ def test_the_file_of_a_probe_names_the_door_of_a_service(tmp_path: Path, monkeyp
     text = f'agent = "true"\n{service}[[store]]\nfile = "x"\nvariable = "X"\n'
     (tmp_path / "probe.toml").write_text(text.format("graphql"))
     (tmp_path / "x").write_text("")
-    assert ProbeSettings(Path("probe.toml")).manifest_part(False, ()).doors == {"shop": "graphql"}
+    assert ProbeSettings(Path("probe.toml")).manifest_entry(False, ()).doors == {"shop": "graphql"}
     for wrong in ("graphqk", "database"):
         (tmp_path / "probe.toml").write_text(text.format(wrong))
         with pytest.raises(ConfigError, match=f"no kind of door for a service is named '{wrong}'"):

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from gates import ScriptedGate
 
-from bench.probe.points import AnswerFate, CallFate
+from bench.probe.points import AnswerAction, CallAction
 from bench.probe.run.gateway.damaged import damage
-from bench.probe.run.gateway.functions import NO_MESSAGE, FunctionDoor, tools_of
-from bench.probe.run.gateway.gate import Desk
+from bench.probe.run.gateway.functions import NO_MESSAGE, FunctionDoor, tool_names
+from bench.probe.run.gateway.gate import DoorContext
 from bench.probe.run.gateway.loader.agent_door.values import from_json, to_json
 
 TOOLS = '''
@@ -75,7 +75,7 @@ class Numbers:
 
     def __init__(self, gate: ScriptedGate):
         self.gate, self._numbers = gate, itertools.count(1)
-        self.desk = Desk(lambda: gate, lambda: next(self._numbers), lambda: 1)
+        self.context = DoorContext(lambda: gate, lambda: next(self._numbers), lambda: 1)
 
 
 def ran(
@@ -90,7 +90,7 @@ def ran(
     (folder / "script.py").write_text(script, encoding="utf-8")
 
     async def run() -> tuple[str, FunctionDoor]:
-        async with FunctionDoor(Numbers(gate).desk, functions) as door:
+        async with FunctionDoor(Numbers(gate).context, functions) as door:
             environment = {**os.environ, **(variables or {})}
             environment |= door.variables(environment)
             asked = words or ("script.py",)
@@ -223,7 +223,9 @@ def test_threads_and_processes_of_a_pool_come_through_the_door(tmp_path: Path) -
         ("pass", "silence", "told"),
     ],
 )
-def test_a_struck_function_gives_what_the_gate_says(tmp_path: Path, before: CallFate, after: AnswerFate, outcome: str) -> None:
+def test_a_struck_function_gives_what_the_gate_says(
+    tmp_path: Path, before: CallAction, after: AnswerAction, outcome: str
+) -> None:
     gate = ScriptedGate({1: before}, {1: after}, patience=0.2, instead=b'{"answered": "kept"}')
     script = (
         "def tell():\n    print('ran')\n    return 'told'\n"
@@ -278,7 +280,7 @@ def test_another_sitecustomize_still_runs(tmp_path: Path) -> None:
     (tmp_path / "site" / "sitecustomize.py").write_text("import builtins; builtins.FOUND = __file__", encoding="utf-8")
     printed, door = ran(tmp_path, "print(FOUND)", ScriptedGate(), (), variables={"PYTHONPATH": str(tmp_path / "site")})
     assert printed.strip() == str(tmp_path / "site" / "sitecustomize.py")
-    assert "opened it, and executed no tool" in door.why_unentered()
+    assert "opened it, and executed no tool" in door.why_no_call()
 
 
 def test_what_cannot_be_wrapped_is_named(tmp_path: Path) -> None:
@@ -300,14 +302,14 @@ def test_a_function_without_source_is_wrapped_in_its_module(tmp_path: Path) -> N
 
 def test_a_door_that_no_python_opened_says_so(tmp_path: Path) -> None:
     _, door = ran(tmp_path, "", ScriptedGate(), (), ("-I", "script.py"))
-    assert "no Python that the agent started opened it" in door.why_unentered()
+    assert "no Python that the agent started opened it" in door.why_no_call()
 
 
 def test_who_lacks_the_token_is_refused() -> None:
     gate = ScriptedGate()
 
     async def knock() -> bytes:
-        async with FunctionDoor(Numbers(gate).desk, ()) as door:
+        async with FunctionDoor(Numbers(gate).context, ()) as door:
             port = json.loads(door.variables({})["BENCH_FUNCTION_DOOR"])["port"]
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(b'{"token": "guessed"}\n{"call": 1, "arrived": "pay", "arguments": {}}\n')
@@ -325,7 +327,7 @@ def told(gate: ScriptedGate, lines: bytes, first: bytes = b"") -> tuple[bytes, F
     its own end has been read."""
 
     async def send() -> tuple[bytes, FunctionDoor]:
-        async with FunctionDoor(Numbers(gate).desk, ()) as door:
+        async with FunctionDoor(Numbers(gate).context, ()) as door:
             settings = json.loads(door.variables({})["BENCH_FUNCTION_DOOR"])
             reader, writer = await asyncio.open_connection("127.0.0.1", settings["port"])
             writer.write((first or json.dumps({"token": settings["token"]}).encode() + b"\n") + lines)
@@ -359,7 +361,7 @@ def test_what_a_process_tells_is_kept_within_bounds() -> None:
     kept = [*door.refused, *(kind for kind, _ in door.seen), *(text for _, text in gate.notes)]
     assert (len(door.refused), len(door.seen), len(gate.notes)) == (1000, 1000, 1)
     assert {len(text) for text in kept} == {10_000}
-    assert len(door.why_unentered()) < 1000 * 10_100
+    assert len(door.why_no_call()) < 1000 * 10_100
 
 
 def test_a_first_line_without_an_end_is_refused_once_it_is_too_long_for_a_token() -> None:
@@ -410,5 +412,9 @@ def test_a_damaged_value_keeps_its_type() -> None:
 
 
 def test_a_tool_has_the_name_of_its_function_unless_two_are_called_so() -> None:
-    assert tools_of(("a:pay", "b.c:refund", "b:Till.pay")) == {"a:pay": "pay", "b.c:refund": "refund", "b:Till.pay": "Till.pay"}
-    assert tools_of(("a:pay", "b:pay")) == {"a:pay": "a:pay", "b:pay": "b:pay"}
+    assert tool_names(("a:pay", "b.c:refund", "b:Till.pay")) == {
+        "a:pay": "pay",
+        "b.c:refund": "refund",
+        "b:Till.pay": "Till.pay",
+    }
+    assert tool_names(("a:pay", "b:pay")) == {"a:pay": "a:pay", "b:pay": "b:pay"}

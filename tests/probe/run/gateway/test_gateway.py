@@ -21,7 +21,7 @@ from mcp.client.stdio import stdio_client
 from stdio_agents import STDIO_SERVER, client_of, gateway_of, launched, subject_of
 
 from bench.common.errors import ConfigError
-from bench.probe.points import AnswerFate
+from bench.probe.points import AnswerAction
 from bench.probe.run.gateway.agent_config import read_config
 from bench.probe.run.gateway.gate import LiveCall
 from bench.probe.run.gateway.gateway import Gateway
@@ -194,7 +194,7 @@ def test_a_command_that_hands_no_config_over_is_refused(tmp_path: Path) -> None:
 
 def test_a_gate_that_kills_at_a_call_ends_the_servers_and_the_call_is_not_given(tmp_path: Path) -> None:
     class Killing(ScriptedGate):
-        async def answer(self, call: LiveCall, answer: bytes) -> AnswerFate:
+        async def answer(self, call: LiveCall, answer: bytes) -> AnswerAction:
             await super().answer(call, answer)
             await self.gateway.end_servers()
             assert not alive(tmp_path)
@@ -212,7 +212,7 @@ def test_a_gate_that_kills_at_a_call_ends_the_servers_and_the_call_is_not_given(
                 await client.call(1, "pay", amount=5)
                 await client.call(2, "pay", amount=5)
                 assert await client.line() == b""
-            gateway.gate, gateway.life = ScriptedGate(), 2
+            gateway.gate, gateway.process_number = ScriptedGate(), 2
             async with client_of(gateway) as client:
                 await client.call(3, "pay", amount=5)
                 assert (await client.message())["id"] == 3

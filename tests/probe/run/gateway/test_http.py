@@ -9,7 +9,7 @@ import json
 import pytest
 from gates import ScriptedGate, exchanged, listening, raw_server
 
-from bench.probe.points import AnswerFate
+from bench.probe.points import AnswerAction
 from bench.probe.run.gateway.gate import LiveCall
 from bench.probe.run.gateway.subject import Service
 
@@ -179,7 +179,7 @@ def test_a_call_that_is_delivered_twice_is_answered_once() -> None:
 
 
 @pytest.mark.parametrize("after", ["break", "silence", "drop"])
-def test_an_answer_that_is_lost_was_answered_and_is_not_given(after: AnswerFate) -> None:
+def test_an_answer_that_is_lost_was_answered_and_is_not_given(after: AnswerAction) -> None:
     gate = ScriptedGate(after={1: after})
 
     async def ask() -> bytes:
@@ -200,7 +200,7 @@ def test_an_answer_that_is_lost_was_answered_and_is_not_given(after: AnswerFate)
 
 
 @pytest.mark.parametrize("after", ["silence", "late"])
-def test_a_client_that_outwaits_patience_gets_its_answer(after: AnswerFate) -> None:
+def test_a_client_that_outwaits_patience_gets_its_answer(after: AnswerAction) -> None:
     gate = ScriptedGate(after={1: after}, patience=0.1)
     _, answered = asked(gate, POST[0], OK, POST[1])
     assert answered == OK
@@ -224,7 +224,7 @@ def test_a_client_that_asks_again_ends_the_silence() -> None:
 
 
 @pytest.mark.parametrize(("after", "body"), [("empty", b"[]"), ("garbled", b"[1,\x00\xff\xfe")], ids=["empty", "garbled"])
-def test_a_read_is_answered_with_what_stands_for_it(after: AnswerFate, body: bytes) -> None:
+def test_a_read_is_answered_with_what_stands_for_it(after: AnswerAction, body: bytes) -> None:
     gate = ScriptedGate(after={1: after})
     request = b"GET PATH/x HTTP/1.1\r\nHost: PLACE\r\nConnection: close\r\n\r\n"
     _, answered = asked(gate, request, OK, size=len(OK) - 7 + len(body))
@@ -325,7 +325,7 @@ def test_an_agent_that_leaves_ends_the_wait_for_its_answer() -> None:
 
 def test_a_gate_that_kills_the_agent_is_not_ended_by_the_end_of_its_connection() -> None:
     class Killing(ScriptedGate):
-        async def answer(self, call: LiveCall, answer: bytes) -> AnswerFate:
+        async def answer(self, call: LiveCall, answer: bytes) -> AnswerAction:
             agent[0].cancel()
             await asyncio.sleep(0.2)
             await super().answer(call, answer)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.probe.run.gateway.bodies import Body, Unpacking, json_of, value_of
+from bench.probe.run.gateway.bodies import Body, ContentDecoder, json_of, value_of
 from bench.probe.run.gateway.http_wire import BadMessage, Framing, Head, chunk, framing_of, head_of, made_head
-from bench.probe.run.gateway.server_sent import EventCutter, data_of, events_of, with_data
+from bench.probe.run.gateway.server_sent import EventSplitter, data_of, events_of, with_data
 
 NAMES = st.from_regex(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,20}", fullmatch=True)
 VALUES = st.binary(max_size=30).filter(lambda value: not set(value) & set(b"\r\n\0"))
@@ -30,7 +30,7 @@ def body_of(framing: Framing, pieces: list[bytes]) -> tuple[bytes, int]:
     for piece in pieces:
         if framing.is_whole:
             break
-        more, taken = framing.take(piece)
+        more, taken = framing.feed(piece)
         data, used = data + more, used + taken
     return data, used
 
@@ -100,7 +100,7 @@ def test_what_is_no_request_is_refused(raw: bytes) -> None:
 
 
 def test_a_field_is_replaced_in_its_place() -> None:
-    head = head_of(b"GET / HTTP/1.1\r\nA: 1\r\nhOST: x\r\nB: 2\r\n\r\n").having({"host": "y", "via": "z"})
+    head = head_of(b"GET / HTTP/1.1\r\nA: 1\r\nhOST: x\r\nB: 2\r\n\r\n").with_fields({"host": "y", "via": "z"})
     assert head.raw == b"GET / HTTP/1.1\r\nA: 1\r\nhOST: y\r\nB: 2\r\nVia: z\r\n\r\n"
     assert isinstance(head.without("a"), Head) and not head.without("a").values("a")
 
@@ -112,7 +112,7 @@ ENDS = st.sampled_from([b"\n", b"\r\n", b"\r"])
 @given(st.lists(st.lists(LINES, min_size=1, max_size=4), max_size=6), ENDS, st.lists(st.integers(0, 500), max_size=12))
 def test_events_are_cut_in_whatever_pieces_they_come(lines: list[list[bytes]], end: bytes, cuts: list[int]) -> None:
     whole = [b"".join(line + end for line in each) + end for each in lines]
-    events = EventCutter()
+    events = EventSplitter()
     cut = [event for piece in in_pieces(b"".join(whole), cuts) for event in events.add(piece)]
     assert [event for event in (*cut, events.rest()) if event] == whole
     assert list(map(data_of, events_of(b"".join(whole)))) == [
@@ -145,9 +145,9 @@ def test_what_is_packed_is_unpacked_whole_or_in_pieces_within_its_bound(data: by
     body.add(packed, packed)
     assert body.plain("gzip") == data
     body.close()
-    whole = Unpacking("gzip", longest)
+    whole = ContentDecoder("gzip", longest)
     assert (whole.add(packed), whole.is_whole) == ((data, True) if len(data) <= longest else (b"", False))
-    pieces = Unpacking("gzip")
+    pieces = ContentDecoder("gzip")
     assert b"".join(map(pieces.add, in_pieces(packed, cuts))) == data and pieces.is_whole
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.probe.points import IS_ERROR, JSON_RPC, AnswerFate
-from bench.probe.run.gateway.gate import CallGate, Desk, LiveCall
+from bench.probe.points import IS_ERROR, JSON_RPC, AnswerAction
+from bench.probe.run.gateway.gate import CallGate, DoorContext, LiveCall
 from bench.probe.run.gateway.mcp import LARGE, KnownServer, changed_answer, error_answer, second_delivery
-from bench.wire.json_rpc import LONGEST, LineCutter, RpcMessage, key_of, messages_of, text_of
+from bench.wire.json_rpc import LONGEST, LineSplitter, RpcMessage, key_of, messages_of, text_of
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -25,7 +25,7 @@ TOOLS: list[dict[str, Any]] = [{"name": "pay"}, {"name": "look", "annotations": 
 
 @given(st.lists(st.binary(max_size=30)), st.integers(1, 20))
 def test_lines_hold_every_byte_in_its_order(pieces: list[bytes], longest: int) -> None:
-    lines = LineCutter(longest)
+    lines = LineSplitter(longest)
     cut = [piece for more in pieces for piece in lines.add(more)]
     assert b"".join(piece for piece, _ in cut) + lines.rest() == b"".join(pieces)
     assert all(piece.count(b"\n") == 1 and piece.endswith(b"\n") for piece, is_whole in cut if is_whole)
@@ -33,7 +33,7 @@ def test_lines_hold_every_byte_in_its_order(pieces: list[bytes], longest: int) -
 
 @given(st.lists(st.binary(max_size=30)))
 def test_lines_are_cut_at_the_same_places_however_the_bytes_come(pieces: list[bytes]) -> None:
-    some, all_at_once = LineCutter(), LineCutter()
+    some, all_at_once = LineSplitter(), LineSplitter()
     came = [piece for more in pieces for piece in some.add(more)]
     assert came == list(all_at_once.add(b"".join(pieces)))
 
@@ -157,7 +157,7 @@ def test_an_error_has_the_form_that_the_fault_names(form: str) -> None:
 
 
 @pytest.mark.parametrize("after", ["stale", "empty", "garbled", "too_large"])
-def test_a_changed_answer_is_a_valid_answer_to_the_same_request(after: AnswerFate) -> None:
+def test_a_changed_answer_is_a_valid_answer_to_the_same_request(after: AnswerAction) -> None:
     call = call_of(KnownServer("shop", "mcp_stdio"), request(2, tool="look"))
     call.instead = result_of(1, "old")
     answer = json.loads(changed_answer(call, message_of(result_of(2, "Jürgen has 5")), after))
@@ -201,7 +201,7 @@ def request(identifier: Any, tool: str = "pay", **params: Any) -> RpcMessage:
 
 
 def call_of(known: KnownServer, message: RpcMessage, number: int = 1) -> LiveCall:
-    call = known.call_of(message, Desk(CallGate, lambda: number, lambda: 1))
+    call = known.call_of(message, DoorContext(CallGate, lambda: number, lambda: 1))
     assert call
     return call
 

@@ -20,7 +20,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequestParams, ElicitResult, TextContent, ToolAnnotations
 from pydantic import BaseModel
 
-from bench.probe.points import AnswerFate
+from bench.probe.points import AnswerAction
 from bench.probe.run.gateway.subject import McpServer
 
 MODES = {
@@ -187,7 +187,7 @@ def test_silence_lasts_until_the_client_cancels(mode: str) -> None:
 
 @each_mode
 @pytest.mark.parametrize(("after", "text"), [("garbled", "bala\ufffd\x1a\ufffd"), ("late", "balance 0")])
-def test_an_answer_is_changed_or_comes_late(mode: str, after: AnswerFate, text: str) -> None:
+def test_an_answer_is_changed_or_comes_late(mode: str, after: AnswerAction, text: str) -> None:
     gate = ScriptedGate(after={1: after}, patience=0.1)
     assert called(gate, mode, READ, READ)[0] == [text, "balance 0"]
     assert (("waits_longer", 1) in gate.course) == (after == "late")
@@ -241,7 +241,7 @@ def test_of_a_batch_one_call_can_fail_and_the_others_go_on() -> None:
 
 
 @pytest.mark.parametrize("after", ["give", "break", "silence", "garbled"])
-def test_an_answer_can_come_on_a_stream_that_was_resumed(after: AnswerFate) -> None:
+def test_an_answer_can_come_on_a_stream_that_was_resumed(after: AnswerAction) -> None:
     gate = ScriptedGate(after={} if after == "give" else {1: after}, patience=0.1)
 
     async def answer(request: bytes, writer: asyncio.StreamWriter) -> None:

@@ -10,7 +10,7 @@ import pytest
 from gates import ScriptedGate, exchanged, listening, raw_server
 
 from bench.common.tokens import count_tokens
-from bench.probe.points import AnswerFate, CallFate
+from bench.probe.points import AnswerAction, CallAction
 from bench.probe.run.gateway.replies import api_of, fields_in
 from bench.probe.run.gateway.server_sent import events_of
 from bench.probe.run.gateway.subject import ModelSource
@@ -85,7 +85,7 @@ def _chunks(body: bytes) -> Iterable[bytes]:
 def reply_in(name: str, got: bytes, streams: bool) -> dict[str, object]:
     api = api_of(DIALECTS[name].path)
     assert api
-    whole = api.joined(fields_in(events_of(data_in(got)))) if streams else json.loads(data_in(got))
+    whole = api.join(fields_in(events_of(data_in(got)))) if streams else json.loads(data_in(got))
     value = api.read(whole).value
     assert isinstance(value, dict)
     return dict(value)
@@ -172,7 +172,7 @@ def test_a_key_of_the_agents_own_goes_where_it_sends_it(monkeypatch: pytest.Monk
 @each_dialect
 @pytest.mark.parametrize(("before", "status"), [("error", b"503"), ("rate_limit", b"429"), ("malformed", b"200")])
 @whole_and_streamed
-def test_a_request_that_fails_reaches_no_provider(name: str, before: CallFate, status: bytes, streams: bool) -> None:
+def test_a_request_that_fails_reaches_no_provider(name: str, before: CallAction, status: bytes, streams: bool) -> None:
     got, given = asked(ScriptedGate(before={1: before}), name, b"", streams)
     head, _, body = given.partition(b"\r\n\r\n")
     assert not got and head.split()[1] == status
@@ -199,7 +199,7 @@ def test_a_reply_can_be_cut_off_at_its_length(name: str, streams: bool) -> None:
 
 @each_dialect
 @pytest.mark.parametrize("after", ["break", "half"])
-def test_a_stream_breaks_before_its_first_event_or_after_half_of_them(name: str, after: AnswerFate) -> None:
+def test_a_stream_breaks_before_its_first_event_or_after_half_of_them(name: str, after: AnswerAction) -> None:
     answer = answer_in(name, REPLY, True)
     _, given = asked(ScriptedGate(after={1: after}), name, answer, True)
     assert given.startswith(b"HTTP/1.1 200 OK\r\n") and not given.endswith(b"0\r\n\r\n")

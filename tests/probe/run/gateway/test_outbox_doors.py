@@ -14,12 +14,12 @@ import pytest
 from gates import ScriptedGate
 
 from bench.common.errors import ConfigError
-from bench.probe.points import CallFate
-from bench.probe.run.gateway.gate import Desk, LiveCall
+from bench.probe.points import CallAction
+from bench.probe.run.gateway.gate import DoorContext, LiveCall
 from bench.probe.run.gateway.listener import AgentListener
 from bench.probe.run.gateway.outbox_doors import FULL, NO_MORE, MailDoor, WebhookDoor
 from bench.probe.run.gateway.subject import ProbedAgent, Service, Subject
-from bench.probe.run.probe import Asked, Probe
+from bench.probe.run.probe import Probe, ProbeRequest
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.witness import outbox
@@ -90,7 +90,7 @@ def runs(folder: Path, subject: Subject, store: StoreSettings, *only: str, most:
 
     async def made() -> list[CellRun]:
         cells = list[CellRun]()
-        async with aclosing(Probe(subject, worker, Asked(only=only)).runs()) as running:
+        async with aclosing(Probe(subject, worker, ProbeRequest(only=only)).runs()) as running:
             async for run in running:
                 cells.append(run)
                 if len(cells) >= most or run.plan == until:
@@ -183,11 +183,11 @@ def messages_in(store: OutboxStore) -> list[dict[str, object]]:
 async def posted_to(settings: StoreSettings, gate: ScriptedGate, *targets: str) -> tuple[OutboxStore, list[bytes]]:
     """Return what a webhook's store has after a post to each target, and the first lines of the answers."""
     store, answers, numbers = store_of(settings), list[bytes](), itertools.count(1)
-    door = WebhookDoor(store, Desk(lambda: gate, lambda: next(numbers), lambda: 1))
+    door = WebhookDoor(store, DoorContext(lambda: gate, lambda: next(numbers), lambda: 1))
     door.origin.tls = None  # the box ends it
-    async with AgentListener(Desk(lambda: gate, lambda: 0, lambda: 1)) as listener:
+    async with AgentListener(DoorContext(lambda: gate, lambda: 0, lambda: 1)) as listener:
         listener.add_webhook(door)
-        door.stands_in()
+        door.use_origin_address()
         serve = partial(listener.serve, doors=[door])
         async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
             for target in targets:
@@ -246,7 +246,7 @@ async def mail_session(
 ) -> AsyncIterator[tuple[MailDoor, asyncio.StreamReader, asyncio.StreamWriter]]:
     """Open a session with a mail server, after its greeting."""
     numbers = itertools.count(1)
-    door = MailDoor(store, Desk(lambda: gate, lambda: next(numbers), lambda: 1), None)
+    door = MailDoor(store, DoorContext(lambda: gate, lambda: next(numbers), lambda: 1), None)
     async with await asyncio.start_server(door.serve, "127.0.0.1", 0) as server:
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         await reader.readline()
@@ -305,7 +305,7 @@ def test_a_session_that_lasts_is_cut_off_and_sends_nothing_later() -> None:
 
 def test_a_mail_that_a_gate_holds_is_done_when_its_door_has_ended() -> None:
     class HoldingGate(ScriptedGate):
-        async def arrive(self, call: LiveCall) -> CallFate:
+        async def arrive(self, call: LiveCall) -> CallAction:
             held.set()
             await asyncio.sleep(0.2)
             return await super().arrive(call)
@@ -319,13 +319,13 @@ def test_a_mail_that_a_gate_holds_is_done_when_its_door_has_ended() -> None:
             return [name for name, _ in gate.course], messages_in(store)
 
     held, gate, store = asyncio.Event(), HoldingGate(), store_of(MAIL)
-    course, [kept] = asyncio.run(sent())
-    assert course[:2] == ["arrived", "answered"] and kept["text"] == "30"
+    agent_run, [kept] = asyncio.run(sent())
+    assert agent_run[:2] == ["arrived", "answered"] and kept["text"] == "30"
 
 
 def test_a_mail_of_an_earlier_run_is_no_row_of_the_next() -> None:
     class ResettingGate(ScriptedGate):
-        async def arrive(self, call: LiveCall) -> CallFate:
+        async def arrive(self, call: LiveCall) -> CallAction:
             store.reset()
             return await super().arrive(call)
 

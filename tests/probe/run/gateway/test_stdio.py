@@ -12,7 +12,7 @@ import pytest
 from gates import ScriptedGate
 from stdio_agents import Client, client_of, gateway_of
 
-from bench.probe.points import JSON_RPC, AnswerFate, CallFate
+from bench.probe.points import JSON_RPC, AnswerAction, CallAction
 from bench.probe.run.gateway.gate import LiveCall
 from bench.wire.json_rpc import LONGEST
 
@@ -115,7 +115,7 @@ def test_a_dropped_answer_is_not_given(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("after", ["stale", "empty", "garbled", "too_large"])
-def test_a_changed_answer_is_given_in_place_of_the_servers(tmp_path: Path, after: AnswerFate) -> None:
+def test_a_changed_answer_is_given_in_place_of_the_servers(tmp_path: Path, after: AnswerAction) -> None:
     instead = b'{"jsonrpc": "2.0", "id": 77, "result": {"content": [{"type": "text", "text": "paid 0"}]}}'
     gate = ScriptedGate(after={1: after}, instead=instead)
     (answer,) = answers_to(tmp_path, gate, 1)
@@ -153,9 +153,9 @@ CANCEL = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"req
 
 @pytest.mark.parametrize(("after", "gives"), [("silence", False), ("late", True)])
 @pytest.mark.parametrize("how", ["cancelled", "asked_again", "disconnected"])
-def test_silence_lasts_until_the_agent_ends_its_wait(tmp_path: Path, after: AnswerFate, gives: bool, how: str) -> None:
+def test_silence_lasts_until_the_agent_ends_its_wait(tmp_path: Path, after: AnswerAction, gives: bool, how: str) -> None:
     class Watched(ScriptedGate):
-        async def answer(self, call: LiveCall, answer: bytes) -> AnswerFate:
+        async def answer(self, call: LiveCall, answer: bytes) -> AnswerAction:
             came.set()
             return await super().answer(call, answer)
 
@@ -252,7 +252,7 @@ def test_another_request_does_not_end_the_silence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("after", ["silence", "late"])
-def test_an_agent_that_waits_longer_gets_its_answer(tmp_path: Path, after: AnswerFate) -> None:
+def test_an_agent_that_waits_longer_gets_its_answer(tmp_path: Path, after: AnswerAction) -> None:
     gate = ScriptedGate(after={1: after}, patience=0.2)
     (answer,) = answers_to(tmp_path, gate, 1)
     assert answer["result"]["structuredContent"]["times"] == 1
@@ -281,7 +281,7 @@ def test_answers_out_of_order_find_their_calls(tmp_path: Path) -> None:
 
 def test_what_comes_behind_a_call_at_the_gate_passes_it_after_a_moment(tmp_path: Path) -> None:
     class Waiting(ScriptedGate):
-        async def arrive(self, call: LiveCall) -> CallFate:
+        async def arrive(self, call: LiveCall) -> CallAction:
             before = await super().arrive(call)
             await released.wait()
             return before

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from till import till, worker_of
 
-from bench.probe.run.course import AgentCourse
+from bench.probe.run.agent_run import AgentRun
 from bench.probe.run.gateway import tools_list
-from bench.probe.run.gateway.gate import CallGate, Desk
+from bench.probe.run.gateway.gate import CallGate, DoorContext
 from bench.probe.run.gateway.mcp import KnownServer
 from bench.probe.run.gateway.tools_list import list_tools
 from bench.probe.run.volatile import Masks
@@ -31,7 +31,7 @@ for line in sys.stdin:
 """
 
 
-async def two_courses(folder: Path, boxed: bool) -> list[AgentCourse]:
+async def two_courses(folder: Path, boxed: bool) -> list[AgentRun]:
     subject = till(folder, "looks blind")
     async with worker_of(subject, folder, boxed=boxed)(0) as worker:
         return [await worker.run(Masks()) for _ in range(2)]
@@ -43,8 +43,8 @@ async def two_courses(folder: Path, boxed: bool) -> list[AgentCourse]:
 def test_what_a_tool_claims_is_known_from_the_first_run_on_in_a_box_alone(
     tmp_path: Path, boxed: bool, claims: dict[str, bool | None]
 ) -> None:
-    for course in asyncio.run(two_courses(tmp_path, boxed)):
-        assert course.done and {call.tool: call.reads for call in course.calls if call.tool in claims} == claims
+    for agent_run in asyncio.run(two_courses(tmp_path, boxed)):
+        assert agent_run.done and {call.tool: call.reads for call in agent_run.calls if call.tool in claims} == claims
 
 
 async def learnt(folder: Path, program: str) -> dict[str, bool | None]:
@@ -55,7 +55,7 @@ async def learnt(folder: Path, program: str) -> dict[str, bool | None]:
     await list_tools(start, known)
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     messages = [messages_of(text_of({**asked, "params": {"name": tool}}))[0] for tool in ("look", "pay")]
-    calls = [known.call_of(message, Desk(CallGate, lambda: 1, lambda: 1)) for message in messages]
+    calls = [known.call_of(message, DoorContext(CallGate, lambda: 1, lambda: 1)) for message in messages]
     return {call.tool: call.reads for call in calls if call}
 
 

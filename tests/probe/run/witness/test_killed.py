@@ -14,7 +14,7 @@ import pytest
 
 from bench.common.paths import state_folder
 from bench.probe.run.witness.kinds import StoreSettings
-from bench.probe.run.witness.place import Place, PlaceNote, forget, new_name, notes, remember
+from bench.probe.run.witness.place import Place, PlaceNote, new_name, notes, remove_note, save_note
 from bench.probe.run.witness.stores import clean, orphans
 
 WORKER = """
@@ -184,7 +184,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(kind: str, tmp_path: Path) -
 def test_a_note_that_holds_what_no_path_can_counts_for_nothing(tmp_path: Path, part: str) -> None:
     name = new_name("bank")
     parts = {"place": str(tmp_path / name), "kind": "folder", "store": str(tmp_path), "content": "0"}
-    remember(PlaceNote(**parts))
+    save_note(PlaceNote(**parts))
     try:
         assert parts["place"] in {known.place for known in notes()}
         note = state_folder() / "probe" / name
@@ -192,4 +192,4 @@ def test_a_note_that_holds_what_no_path_can_counts_for_nothing(tmp_path: Path, p
         assert name not in {Path(known.place).name for known in notes()}
         assert not list(orphans([StoreSettings("bank", "folder", str(tmp_path))]))
     finally:
-        forget(parts["place"])
+        remove_note(parts["place"])

@@ -11,8 +11,8 @@ import pytest
 from bench.common.errors import ConfigError
 from bench.probe.run.witness import postgres
 from bench.probe.run.witness.kinds import StoreSettings
-from bench.probe.run.witness.place import PlaceNote, notes, remember
-from bench.probe.run.witness.postgres import PostgresStore, drop_left, dsn_of, left_databases
+from bench.probe.run.witness.place import PlaceNote, notes, save_note
+from bench.probe.run.witness.postgres import PostgresStore, drop_leftover, dsn_of, leftover_databases
 from bench.probe.run.witness.rows import SCHEMA, Encoding
 from bench.probe.run.witness.stores import clean, orphans
 from bench.record.probe_rows import SEQUENCES, Cell
@@ -264,14 +264,14 @@ def test_only_databases_of_gone_probes_are_left_ones(shop: Fixture) -> None:
     for name in (gone, f"{gone}-first", "recovery-bench-probe-mine"):
         shop.sql(f'CREATE DATABASE "{name}"', f"{shop.server} dbname=postgres")
     settings = [StoreSettings("shop", "postgres", shop.dsn)]
-    assert left_databases(shop.dsn) == [(gone, gone), (f"{gone}-first", gone)]
+    assert leftover_databases(shop.dsn) == [(gone, gone), (f"{gone}-first", gone)]
     assert not [orphan for orphan in orphans(settings) if orphan.address]  # no probe of this user noted them
-    remember(PlaceNote("postgres", place=gone))
+    save_note(PlaceNote("postgres", place=gone))
     left = [orphan for orphan in orphans(settings) if orphan.address]
     assert [orphan.plan for orphan in left] == [f"drop the database {gone}", f"drop the database {gone}-first"]
     for orphan in left:
         clean(orphan)
-    assert not left_databases(shop.dsn) and gone not in {note.place for note in notes()}
+    assert not leftover_databases(shop.dsn) and gone not in {note.place for note in notes()}
     shop.sql('DROP DATABASE "recovery-bench-probe-mine"', f"{shop.server} dbname=postgres")
 
 
@@ -287,4 +287,4 @@ def test_a_change_of_the_database_itself_is_seen_and_its_backup_stays_until_it_i
     with psycopg.connect(f"{server} dbname='{backup}'") as session:
         assert session.execute("SELECT count(*) FROM log").fetchone() == (3,)
     assert not shop.store.has_changed(surely=True)
-    drop_left(shop.dsn, backup)
+    drop_leftover(shop.dsn, backup)

@@ -1,6 +1,6 @@
-"""The agent's side of the door of functions. It runs in the agent's own process, and imports from the standard library alone.
+"""The part of the door of functions that runs in the agent's own process. It imports only the standard library.
 
-hook   finds functions as their modules are imported, once the door is open
+hook   finds functions when their modules are imported, once the door is open
 """
 
 import json
@@ -14,15 +14,16 @@ from .watching import watch
 hook: ImportHook
 
 
-def open_door(given: str) -> None:
-    """Open the door.
+def open_door(settings_json: str) -> None:
+    """Connect this process to the gateway, and wrap functions from now on.
 
     Args:
-        given: JSON with the gateway's port, the token, `MODULE:FUNCTION` of what is named, each with its tool's name, and
+        settings_json: JSON with the gateway's port, the token, `MODULE:FUNCTION` of each named function with its tool's
+            name, and
             whether this process is `watched`.
     """
     global hook  # noqa: PLW0603  an interpreter has one
-    settings = json.loads(given)
+    settings = json.loads(settings_json)
     door = Door(settings["port"], settings["token"])
     hook = ImportHook(door, settings["functions"], PLACES)
     hook.install()

@@ -1,7 +1,7 @@
-"""What stands around a function: the gateway is asked before it runs and after it has run.
+"""The wrapper of a function: it asks the gateway before the function runs and after it has run.
 
-Without a fault the function gets the same arguments, gives the same object, and raises the same exception, on the same thread
-or in the same task. A call that is made within a call, in its context, is a part of it, and is not asked about.
+Without a fault the function gets the same arguments, returns the same object, and raises the same exception, on the same
+thread or in the same task. A call within a wrapped call, in the same context, is part of it: the gateway is not asked.
 """
 
 from __future__ import annotations
@@ -19,44 +19,44 @@ from .values import from_json, to_json
 
 _within = ContextVar("bench_probe_within", default=False)
 AnyCallable = Callable[..., Any]
-Named = Callable[[tuple[Any, ...], dict[str, Any]], tuple[str, Any] | None]
+Describe = Callable[[tuple[Any, ...], dict[str, Any]], tuple[str, Any] | None]
 """(positional arguments, named ones) -> the name of the tool that is called, and its arguments; None if it is no call."""
 
 
-def around(door: Door, function: AnyCallable, named: Named) -> AnyCallable:
+def wrap_function(door: Door, function: AnyCallable, describe: Describe) -> AnyCallable:
     """Return a function of the same kind that asks the gateway.
 
     Args:
-        door: Where the gateway is asked.
-        function: What is wrapped: a function, a coroutine function, or a generator function of either kind.
-        named: Tells which tool is called, and with what.
+        door: Asks the gateway.
+        function: A function, a coroutine function, or a generator function of either kind.
+        describe: Returns the tool of a call and its arguments; None if the gateway is not asked.
     """
 
     def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> FunctionCall | None:
         if _within.get():
             return None
         try:
-            given = named(args, kwargs)
+            description = describe(args, kwargs)
         except (LookupError, AttributeError, TypeError):  # another version of a framework
-            given = getattr(function, "__name__", "function"), arguments_of(function, args, kwargs)
-        return FunctionCall(door, *given) if given else None
+            description = getattr(function, "__name__", "function"), arguments_of(function, args, kwargs)
+        return FunctionCall(door, *description) if description else None
 
     async def asynchronous_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        made, items = call(args, kwargs), function(*args, **kwargs)
-        async for item in made.iterate_in_loop(items) if made else items:
+        function_call, items = call(args, kwargs), function(*args, **kwargs)
+        async for item in function_call.iterate_in_loop(items) if function_call else items:
             yield item
 
     async def coroutine(*args: Any, **kwargs: Any) -> Any:
-        made = call(args, kwargs)
-        return await (made.run_in_loop(function, args, kwargs) if made else function(*args, **kwargs))
+        function_call = call(args, kwargs)
+        return await (function_call.run_in_loop(function, args, kwargs) if function_call else function(*args, **kwargs))
 
     def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        made, items = call(args, kwargs), function(*args, **kwargs)
-        return (yield from made.iterate(items) if made else items)
+        function_call, items = call(args, kwargs), function(*args, **kwargs)
+        return (yield from function_call.iterate(items) if function_call else items)
 
     def plain(*args: Any, **kwargs: Any) -> Any:
-        made = call(args, kwargs)
-        return made.run(function, args, kwargs) if made else function(*args, **kwargs)
+        function_call = call(args, kwargs)
+        return function_call.run(function, args, kwargs) if function_call else function(*args, **kwargs)
 
     kinds: list[tuple[Callable[[object], bool], AnyCallable]] = [
         (inspect.isasyncgenfunction, asynchronous_generator),
@@ -67,7 +67,7 @@ def around(door: Door, function: AnyCallable, named: Named) -> AnyCallable:
 
 
 def arguments_of(function: AnyCallable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the arguments of a call by the names of its parameters, without the object whose method it is."""
+    """Return the arguments of a call by the names of its parameters, without `self` or `cls`."""
     try:
         arguments = dict(inspect.signature(function).bind(*args, **kwargs).arguments)
     except (TypeError, ValueError):  # it has no signature, or will say itself what is wrong
@@ -78,8 +78,8 @@ def arguments_of(function: AnyCallable, args: tuple[Any, ...], kwargs: dict[str,
 
 
 @contextmanager
-def inside() -> Iterator[None]:
-    """What is called now is a part of a call."""
+def within_call() -> Iterator[None]:
+    """Mark the calls in the block as parts of a wrapped call."""
     token = _within.set(True)
     try:
         yield
@@ -88,12 +88,12 @@ def inside() -> Iterator[None]:
 
 
 class FunctionCall:
-    """One call of a function.
+    """One call of a wrapped function.
 
     Args:
-        door: Where the gateway is asked.
-        tool: The name of what is called.
-        arguments: What it is called with.
+        door: Asks the gateway.
+        tool: The name of the tool.
+        arguments: The arguments of the call.
     """
 
     def __init__(self, door: Door, tool: str, arguments: Any):
@@ -101,88 +101,91 @@ class FunctionCall:
         self._arrival = {"call": self._number, "arrived": tool, "arguments": to_json(arguments)[0]}
 
     def run(self, function: AnyCallable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run a function as the gateway says, and return what it gives. If that is to be awaited
-        or iterated, the call ends then."""
-        before = self._ask(self._arrival)
-        if before["do"] != "pass":
-            return self._give(before)
+        """Run a function as the gateway says, and return its result. If the result is a coroutine or a generator, the call
+        ends with that."""
+        reply = self._ask(self._arrival)
+        if reply["do"] != "pass":
+            return self._return_or_raise(reply)
         try:
             with self._running():
                 value = function(*args, **kwargs)
         except Exception as error:
-            return self._give(self._ask(self._failure(error)), error=error)
+            return self._return_or_raise(self._ask(self._failure(error)), error=error)
         if inspect.iscoroutine(value):
             return self._finish(value)
         if inspect.isgenerator(value):
-            return self._rest(value)
+            return self._iterate_running(value)
         if inspect.isasyncgen(value):
-            return self._rest_in_loop(value)
-        return self._give(self._ask(self._success(value)), value)
+            return self._iterate_running_in_loop(value)
+        return self._return_or_raise(self._ask(self._success(value)), value)
 
     async def run_in_loop(self, function: AnyCallable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Await a coroutine as the gateway says, and return what it gives."""
-        before = await self._ask_in_loop(self._arrival)
-        if before["do"] != "pass":
-            return self._give(before)
+        """Await a coroutine as the gateway says, and return its result."""
+        reply = await self._ask_in_loop(self._arrival)
+        if reply["do"] != "pass":
+            return self._return_or_raise(reply)
         return await self._finish(function(*args, **kwargs))
 
     async def _finish(self, coroutine: Awaitable[Any]) -> Any:
+        """Await a coroutine, and return or raise what the gateway says."""
         try:
             with self._running():
                 value = await coroutine
         except Exception as error:
-            return self._give(await self._ask_in_loop(self._failure(error)), error=error)
-        return self._give(await self._ask_in_loop(self._success(value)), value)
+            return self._return_or_raise(await self._ask_in_loop(self._failure(error)), error=error)
+        return self._return_or_raise(await self._ask_in_loop(self._success(value)), value)
 
     def iterate(self, items: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """Yield what a generator does. It begins when it is first asked, and the call ends with it."""
-        if (before := self._ask(self._arrival))["do"] != "pass":
-            *items, last = self._give(before)
+        """Yield the items of a generator as the gateway says. The call ends with the generator."""
+        if (reply := self._ask(self._arrival))["do"] != "pass":
+            *items, last = self._return_or_raise(reply)
             yield from items
             return last
-        return (yield from self._rest(items))
+        return (yield from self._iterate_running(items))
 
     async def iterate_in_loop(self, items: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
-        """Yield what an asynchronous generator does, as `iterate`."""
-        before = await self._ask_in_loop(self._arrival)
-        if before["do"] != "pass":
-            for item in self._give(before):
+        """Yield the items of an asynchronous generator as the gateway says."""
+        reply = await self._ask_in_loop(self._arrival)
+        if reply["do"] != "pass":
+            for item in self._return_or_raise(reply):
                 yield item
             return
-        async for item in self._rest_in_loop(items):
+        async for item in self._iterate_running_in_loop(items):
             yield item
 
-    def _rest(self, items: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    def _iterate_running(self, items: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """Yield the items of a generator, and show the gateway all of them at its end."""
         step: AnyCallable = items.send
-        sent, given = None, list[Any]()
+        sent, yielded = None, list[Any]()
         while True:
             try:
                 with self._running():
                     item = step(sent)
             except StopIteration as end:
-                return self._give(self._ask(self._success([*given, end.value])), end.value)
+                return self._return_or_raise(self._ask(self._success([*yielded, end.value])), end.value)
             except Exception as error:
-                return self._give(self._ask(self._failure(error)), error=error)
-            given.append(item)
+                return self._return_or_raise(self._ask(self._failure(error)), error=error)
+            yielded.append(item)
             try:
                 step, sent = items.send, (yield item)
             except BaseException as error:
                 step, sent = items.throw, error
 
-    async def _rest_in_loop(self, items: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
-        given = list[Any]()
+    async def _iterate_running_in_loop(self, items: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
+        """Yield the items of an asynchronous generator, and show the gateway all of them at its end."""
+        yielded = list[Any]()
         while True:
             try:
                 with self._running():
-                    given.append(await items.__anext__())
+                    yielded.append(await items.__anext__())
             except StopAsyncIteration:
-                self._give(await self._ask_in_loop(self._success(given)))
+                self._return_or_raise(await self._ask_in_loop(self._success(yielded)))
                 return
             except Exception as error:
-                self._give(await self._ask_in_loop(self._failure(error)), error=error)
+                self._return_or_raise(await self._ask_in_loop(self._failure(error)), error=error)
                 return
             try:
-                yield given[-1]
+                yield yielded[-1]
             except BaseException:
                 self._tell("ended")
                 await items.aclose()
@@ -190,8 +193,9 @@ class FunctionCall:
 
     @contextmanager
     def _running(self) -> Iterator[None]:
-        """What is called now is a part of this call. If it is cancelled, or its process ends, the call has ended."""
-        with inside():
+        """Mark the calls in the block as parts of this call. If the block is cancelled, or its process ends, tell the
+        gateway."""
+        with within_call():
             try:
                 yield
             except Exception:
@@ -201,16 +205,19 @@ class FunctionCall:
                 raise
 
     def _success(self, value: Any) -> DoorMessage:
+        """Return the message about a result."""
         text, whole = to_json(value)
         return {"call": self._number, "answered": text, "whole": whole}
 
     def _failure(self, error: Exception) -> DoorMessage:
+        """Return the message about an exception."""
         return {"call": self._number, "answered": {"error": type(error).__name__, "text": str(error)}, "failed": True}
 
-    def _tell(self, what: str) -> None:
-        self._door.tell({"call": self._number, what: True})
+    def _tell(self, event: str) -> None:
+        self._door.tell({"call": self._number, event: True})
 
     def _ask(self, message: DoorMessage) -> DoorMessage:
+        """Ask the gateway; tell it if the caller stops waiting."""
         try:
             return self._door.ask(message)
         except BaseException:  # such as a signal
@@ -218,25 +225,26 @@ class FunctionCall:
             raise
 
     async def _ask_in_loop(self, message: DoorMessage) -> DoorMessage:
+        """Ask the gateway in the event loop; tell it if the caller stops waiting."""
         try:
             return await self._door.ask_in_loop(message)
         except BaseException:  # it was cancelled
             self._tell("left")
             raise
 
-    def _give(self, fate: DoorMessage, value: Any = None, *, error: Exception | None = None) -> Any:
-        """Return or raise what the gateway says; `value` is what the function gave, or `error` what it raised."""
+    def _return_or_raise(self, reply: DoorMessage, value: Any = None, *, error: Exception | None = None) -> Any:
+        """Return or raise what the gateway says: the function's own `value` or `error`, or a replacement."""
         self._tell("given")
-        if fate["do"] == "raise":
-            raise _error(fate["kind"])(fate["text"]) from None
-        if fate["do"] == "value":
-            return from_json(fate["value"])
+        if reply["do"] == "raise":
+            raise _error(reply["kind"])(reply["text"]) from None
+        if reply["do"] == "value":
+            return from_json(reply["value"])
         if error is not None:
             raise error
         return value
 
 
 def _error(kind: str) -> type[Exception]:
-    """Return the type of an error: one of Python's own by its name, such as a tape has it."""
+    """Return the built-in exception type with this name; ConnectionError if there is none."""
     error = getattr(builtins, kind, None)
     return error if isinstance(error, type) and issubclass(error, Exception) else ConnectionError

@@ -1,7 +1,7 @@
-"""Finds functions as their modules are imported: those that the owner names, and the places of frameworks.
+"""Wraps functions when their modules are imported: the functions that the owner names, and the places of frameworks.
 
-A function of a Python module is wrapped where it is defined, innermost of its decorators: whatever keeps it keeps what asks the
-gateway. This holds for the script that is run, too, which the interpreter is led to take for a module.
+A function of a Python module is wrapped where it is defined, inside its other decorators, so that every reference to it is
+wrapped. This also holds for the script that is run: the interpreter is made to import it as a module.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from importlib.util import spec_from_file_location
 from types import CodeType, ModuleType
 from typing import Any
 
-from .calls import AnyCallable, arguments_of, around
+from .calls import AnyCallable, arguments_of, wrap_function
 from .door import Door
 from .frameworks import ToolPlace
 
@@ -26,13 +26,14 @@ HOOK = f"__import__('sys').modules[{__package__!r}].hook"
 
 
 class ImportHook:
-    """Stands before the finders of modules, and of scripts.
+    """A finder in front of all others, for modules and for scripts.
 
     Args:
-        door: Where the gateway is asked.
-        functions: `MODULE:FUNCTION` of what the owner names -> the name of its tool. The module of a script is `__main__`, or
-            its file's name.
-        places: Where frameworks execute tools.
+        door: Asks the gateway.
+        functions: `MODULE:FUNCTION` that the owner names -> the name of its tool. The module of a script is `__main__`, or
+            its
+            file's name.
+        places: The places where frameworks execute tools.
     """
 
     def __init__(self, door: Door, functions: Mapping[str, str], places: Sequence[ToolPlace]):
@@ -41,47 +42,48 @@ class ImportHook:
         for name, tool in functions.items():
             module, _, path = name.partition(":")
             self._named.setdefault(module, {})[path] = tool
-        self._met = set[str]()
+        self._wrapped_tools = set[str]()
         """The tools that are wrapped."""
 
     def install(self) -> None:
-        """Find what is imported from now on, and what is there already."""
+        """Wrap functions of modules that are imported from now on, and of modules that are already imported."""
         self._door.tell({"hello": f"Python {sys.version.split()[0]}"})
         sys.meta_path.insert(0, self)
         sys.path_hooks.insert(0, self._script)
         for name in list(sys.modules):
-            if name not in MAIN and self._concerns(name):
-                self._after(sys.modules[name])
+            if name not in MAIN and self._has_functions(name):
+                self._wrap_module(sys.modules[name])
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return the spec of a module with functions to wrap; None for others, which are left to the other finders."""
-        for finder in sys.meta_path if self._concerns(name) else ():
+        """Return the spec of a module with functions to wrap; None for other modules, which the other finders find."""
+        for finder in sys.meta_path if self._has_functions(name) else ():
             if finder is not self and (find := getattr(finder, "find_spec", None)) and (spec := find(name, path, target)):
-                return self._hook(spec)
+                return self._wrapping_spec(spec)
         return None
 
     def decorator_of(self, tool: str) -> Callable[[AnyCallable], AnyCallable]:
-        """Return the decorator of a function that is named."""
+        """Return the decorator of a named function."""
 
         def decorate(function: AnyCallable) -> AnyCallable:
-            self._met.add(tool)
-            return around(self._door, function, lambda args, kwargs: (tool, arguments_of(function, args, kwargs)))
+            self._wrapped_tools.add(tool)
+            return wrap_function(self._door, function, lambda args, kwargs: (tool, arguments_of(function, args, kwargs)))
 
         return decorate
 
-    def be_script(self, names: dict[str, Any]) -> None:
-        """Make a module's global names those of a script, before anything of it runs."""
+    def become_script(self, names: dict[str, Any]) -> None:
+        """Give a module the global names of a script, before its code runs."""
         file = names["__file__"]
         names.update(__spec__=None, __package__=None, __cached__=None)
         if sys.path[:1] == [file]:
             folder = [] if getattr(sys.flags, "safe_path", False) else [os.path.dirname(os.path.realpath(file))]
             sys.path[:1] = folder if names["__name__"] == "__main__" else []
 
-    def _concerns(self, module: str) -> bool:
+    def _has_functions(self, module: str) -> bool:
+        """Return whether a module has functions to wrap."""
         return any(place.module == module for place in self._places) or bool(self._tools(module))
 
     def _tools(self, module: str, script: str = "") -> dict[str, str]:
-        """Return the functions of a module that are named, each with its tool."""
+        """Return the named functions of a module, each with its tool."""
         names = {module}
         if module in MAIN:
             names |= {*MAIN, os.path.basename(script or sys.argv[0]).removesuffix(".py")}
@@ -90,13 +92,13 @@ class ImportHook:
         return {path: tool for name in names for path, tool in self._named.get(name, {}).items()}
 
     def _script(self, path: str) -> ScriptFinder:
-        """Return a finder for a script, as a hook of `sys.path_hooks`."""
+        """Return a finder for a script, as `sys.path_hooks` requires."""
         if path.endswith(".py") and os.path.isfile(path) and self._tools("__main__", path):
             return ScriptFinder(path)
         raise ImportError(path)
 
-    def _hook(self, spec: ModuleSpec) -> ModuleSpec:
-        """Return a spec whose module is wrapped as it is executed, and once it is."""
+    def _wrapping_spec(self, spec: ModuleSpec) -> ModuleSpec:
+        """Return a spec that wraps the module's functions when the module is executed."""
         loader: Any = spec.loader
         if isinstance(loader, SourceFileLoader) and self._tools(spec.name):
             loader.get_code = partial(self._code, loader)  # type: ignore[method-assign]
@@ -105,13 +107,13 @@ class ImportHook:
 
             def exec_module(module: ModuleType) -> None:
                 execute(module)
-                self._after(module)
+                self._wrap_module(module)
 
             loader.exec_module = exec_module
         return spec
 
     def _code(self, loader: SourceFileLoader, name: str) -> CodeType:
-        """Return a module's code with a wrapper around each function that is named."""
+        """Return a module's code with a decorator on each named function."""
         file = loader.get_filename(name)
         tree = ast.parse(loader.get_data(file), file)
         tools = self._tools(name, file)
@@ -120,23 +122,25 @@ class ImportHook:
         }
         if name in MAIN:
             for path in tools.keys() - wrapped:
-                self._refuse(f"{os.path.basename(file)} defines no function {path}; name the module that defines it")
+                self._report_unwrappable(
+                    f"{os.path.basename(file)} defines no function {path}; name the module that defines it"
+                )
             at = sum(1 for _ in _leading(tree.body))
-            tree.body[at:at] = ast.parse(f"{HOOK}.be_script(globals())").body
+            tree.body[at:at] = ast.parse(f"{HOOK}.become_script(globals())").body
         return compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True)
 
-    def _after(self, module: ModuleType) -> None:
-        """Wrap the places of frameworks, and what is named and was not wrapped where it is defined."""
+    def _wrap_module(self, module: ModuleType) -> None:
+        """Wrap the places of frameworks, and named functions that the module does not define itself."""
         for place in self._places:
             if place.module == module.__name__:
                 try:
-                    place.wrap(module, partial(around, self._door))
+                    place.wrap(module, partial(wrap_function, self._door))
                     self._door.tell({"seen": "framework", "what": place.tried.split()[0]})
                 except (AttributeError, TypeError) as error:
-                    what = f"the tools of {place.module} are not seen: this version of it is not known ({error})"
-                    self._door.tell({"notice": what})
+                    problem = f"the tools of {place.module} are not seen: this version of it is not known ({error})"
+                    self._door.tell({"notice": problem})
         for path, tool in self._tools(module.__name__).items():
-            if tool not in self._met:
+            if tool not in self._wrapped_tools:
                 self._replace(module, path, tool)
 
     def _replace(self, module: ModuleType, path: str, tool: str) -> None:
@@ -147,14 +151,16 @@ class ImportHook:
             owner = getattr(owner, each, None)
         function = inspect.getattr_static(owner, name, None)
         if function is None:
-            self._refuse(f"{module.__name__} has no {path}, which `functions` names")
+            self._report_unwrappable(f"{module.__name__} has no {path}, which `functions` names")
         elif callable(function) and not isinstance(function, type):
             setattr(owner, name, self.decorator_of(tool)(function))
         else:
-            self._refuse(f"{module.__name__}:{path} is no function but a {type(function).__name__}; name a function")
+            self._report_unwrappable(
+                f"{module.__name__}:{path} is no function but a {type(function).__name__}; name a function"
+            )
 
-    def _refuse(self, what: str) -> None:
-        """Name a function that cannot be wrapped."""
+    def _report_unwrappable(self, what: str) -> None:
+        """Report a function that cannot be wrapped."""
         self._door.tell({"refused": what})
 
 
@@ -187,6 +193,7 @@ def _definitions_at(body: Sequence[ast.stmt], path: Sequence[str]) -> list[ast.F
 
 
 def _decorate(node: ast.FunctionDef | ast.AsyncFunctionDef, tool: str) -> bool:
+    """Add the decorator to a definition."""
     decorator = ast.parse(f"{HOOK}.decorator_of({tool!r})", mode="eval").body
     for part in ast.walk(decorator):
         ast.copy_location(part, node)
@@ -195,7 +202,7 @@ def _decorate(node: ast.FunctionDef | ast.AsyncFunctionDef, tool: str) -> bool:
 
 
 def _leading(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """Return the statements that must stay first: the docstring, and what is imported from the future."""
+    """Return the statements that must remain first: the docstring, and imports from `__future__`."""
     leading = []
     for at, node in enumerate(body):
         is_docstring = at == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

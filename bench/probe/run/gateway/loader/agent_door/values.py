@@ -1,4 +1,4 @@
-"""Values of a function's arguments and of its answer, as JSON with tags. No name in it is imported or called."""
+"""The arguments and results of functions as JSON with type tags. No name in the JSON is imported or called."""
 
 from __future__ import annotations
 
@@ -30,59 +30,63 @@ _BY_NAME: dict[str, Callable[[Any], Any]] = {
 
 
 def to_json(value: Any) -> tuple[Any, bool]:
-    """Return a value as JSON, and whether `from_json` gives an equal value again. An object of which only the fields are known
-    has its class as tag."""
+    """Return a value as JSON, and whether `from_json` would return an equal value. An object of another type is recorded by
+    its fields and the name of its class."""
     encoder = _Encoder()
     text = encoder.json_of(value, 0)
     return text, encoder.is_whole
 
 
 def from_json(value: Any) -> Any:
-    """Return the value that `to_json` took."""
+    """Return the value for JSON that `to_json` returned."""
     if isinstance(value, list):
         return [from_json(item) for item in value]
     if not isinstance(value, dict):
         return value
     if TAG not in value:
         return {name: from_json(item) for name, item in value.items()}
-    make = _BY_NAME.get(value[TAG])
-    return make(from_json(value["value"])) if make else value.get("value")
+    restore = _BY_NAME.get(value[TAG])
+    return restore(from_json(value["value"])) if restore else value.get("value")
 
 
 class _Encoder:
+    """Encodes one value, within bounds. `is_whole` is False if the value cannot be restored."""
+
     is_whole, parts = True, 0
 
-    def json_of(self, value: Any, deep: int) -> Any:
+    def json_of(self, value: Any, depth: int) -> Any:
+        """Return a value as JSON."""
         self.parts += 1
         kind = type(value)
         if value is None or kind in (bool, int):
             return value
         if kind is str or (kind is float and math.isfinite(value)):
             return self._text(value) if kind is str else value
-        if deep > DEEPEST or self.parts > MOST:
+        if depth > DEEPEST or self.parts > MOST:
             return self._other(value, None)
         if kind is list:
-            return [self.json_of(item, deep + 1) for item in value]
+            return [self.json_of(item, depth + 1) for item in value]
         if kind is dict:
             if all(type(name) is str and name != TAG for name in value):
-                return {self._text(name): self.json_of(item, deep + 1) for name, item in value.items()}
-            return {TAG: "dict", "value": [[self.json_of(part, deep + 1) for part in pair] for pair in value.items()]}
+                return {self._text(name): self.json_of(item, depth + 1) for name, item in value.items()}
+            return {TAG: "dict", "value": [[self.json_of(part, depth + 1) for part in pair] for pair in value.items()]}
         if kind in _TEXTS:
             return {TAG: kind.__name__, "value": _TEXTS[kind][0](value)}
         if kind in _LISTS:
-            items = [self.json_of(item, deep + 1) for item in value]
+            items = [self.json_of(item, depth + 1) for item in value]
             return {TAG: kind.__name__, "value": items if kind is tuple else sorted(items, key=repr)}
-        return self._other(value, self._fields(value, deep + 1))
+        return self._other(value, self._fields(value, depth + 1))
 
     def _text(self, text: str) -> str:
+        """Return a text that UTF-8 can encode."""
         plain = text.encode("utf-8", "backslashreplace").decode()
         self.is_whole &= plain == text
         return plain
 
-    def _fields(self, value: Any, deep: int) -> Any:
-        """Return what is known of an object: the fields of a dataclass or of a model, the value of an enumeration."""
+    def _fields(self, value: Any, depth: int) -> Any:
+        """Return the fields of a dataclass or a pydantic model, or the value of an enumeration; None for another object."""
         if isinstance(value, enum.Enum):
-            return self.json_of(value.value, deep)
+            return self.json_of(value.value, depth)
         if isinstance(value, (str, int, float)):
             return self._text(str(value))
         names: Any = ()
@@ -90,9 +94,10 @@ class _Encoder:
             names = [field.name for field in dataclasses.fields(value)]
         elif hasattr(type(value), "model_fields"):
             names = type(value).model_fields
-        return {name: self.json_of(getattr(value, name, None), deep) for name in names} or None
+        return {name: self.json_of(getattr(value, name, None), depth) for name in names} or None
 
     def _other(self, value: Any, fields: Any) -> Any:
+        """Return an object by the name of its class and its fields."""
         self.is_whole = False
         kind = type(value)
         named = {TAG: f"{kind.__module__}.{kind.__qualname__}"}

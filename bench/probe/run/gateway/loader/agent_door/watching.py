@@ -1,4 +1,4 @@
-"""Tells the gateway which MCP servers a process starts by itself, in the one run that `bench probe --init` watches."""
+"""Reports the MCP servers that a process starts by itself, in the one run that `bench probe --init` watches."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ CLIENT = "mcp.client."
 
 
 def watch(door: Door) -> None:
-    """Tell of each program that MCP's client starts in this process."""
+    """Report each program that MCP's client starts in this process."""
     commands = set[str]()
 
-    def heard(event: str, arguments: Any) -> None:
+    def hook(event: str, arguments: Any) -> None:
         if event == "subprocess.Popen" and len(commands) < MOST and _is_of_client():
             with suppress(Exception):  # it must not fail what the agent does
                 words = arguments[1] if isinstance(arguments[1], (list, tuple)) else [arguments[1]]
-                commands.add(line := shlex.join(map(os.fsdecode, words)))
-                door.tell({"seen": "served", "what": line})
+                commands.add(command := shlex.join(map(os.fsdecode, words)))
+                door.tell({"seen": "served", "what": command})
 
-    sys.addaudithook(heard)
+    sys.addaudithook(hook)
 
 
 def _is_of_client() -> bool:
-    """Return whether a module of MCP's client is among those that have called this."""
+    """Return whether a module of MCP's client is on the call stack."""
     frame: FrameType | None = sys._getframe()
     while frame and not str(frame.f_globals.get("__name__")).startswith(CLIENT):
         frame = frame.f_back

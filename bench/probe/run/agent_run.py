@@ -1,4 +1,4 @@
-"""One course of the agent, from its start to its end, as it is recorded."""
+"""One run of the agent, from its start to its end, as it is recorded."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ from bench.record.process_events import ProcessEnded, ProcessStarted
 
 
 @dataclass(frozen=True)
-class AgentCourse:
-    """What one course of the agent did and left.
+class AgentRun:
+    """What the agent did in one run, and its effects.
 
-    calls       at the gateway, in the order of their arrival
-    identities  which call each is (`Masks.identity`)
-    readings    of the stores; the last came after the end
-    lives       the processes of the agent, and what doors noticed besides
-    texts       arguments, answers and output by their digests
-    struck      number of the struck call
+    calls       the calls at the gateway, in the order of their arrival
+    identities  the identity of each call (`Masks.identity`)
+    readings    the readings of the stores; the last was made after the end
+    lives       the starts and ends of the agent's processes, and what doors noticed
+    texts       arguments, responses and output by their digests
+    struck      the number of the call into which the fault was injected
     done        whether the task is done, by the owner's check or by the exit code
-    said_done   whether the agent said so
-    printed     the digest of the end of what it printed, and `on_stdout` of what it printed on its standard output
-    in_time     whether it ended before its limit
-    abandoned   in words which call its client gave up while the gateway held it: what the agent did then is the probe's doing
-    answers     the bytes that the calls were answered, in their order; b"" where there are none
-    checks      what the owner's checks answered at the end
-    written     the paths outside of the stores at which something was written in the box, each with the framework that keeps
-                there what the agent knows; "" if none known here does
-    refused     the hosts and ports of the network that it reached for in the box, and that nothing declares
-    half_way    whether it gave up while a part of its effects stood, and was then started once more
+    said_done   whether the agent said that the task is done
+    printed     the digest of the end of its output; `on_stdout`: of its standard output
+    in_time     whether it ended within its limit
+    abandoned   the call that its client gave up while the gateway held it, in words: the probe then caused what the agent
+    did
+    answers     the bytes of the responses, in the order of the calls; b"" where there are none
+    checks      the digests of the answers to the owner's checks at the end
+    written     the paths outside the stores that were written in the box, each with the framework that keeps the agent's
+    memory there; "" if no known framework does
+    refused     the hosts and ports to which connections were refused in the box
+    half_way    whether it gave up with a part of its effects done, and was then started once more
     """
 
     calls: Many[GatewayCall]
@@ -62,17 +63,16 @@ class AgentCourse:
         """The rows that differ at the end from the state at the reset."""
         return rows_after(self.readings)
 
-    def steps(self) -> Mapping[RowPlace, list[StoresRead]]:
-        """Return for each row the readings of the stores that showed a change of the row."""
+    def changes_by_row(self) -> Mapping[RowPlace, list[StoresRead]]:
+        """Return for each row the readings in which it had changed."""
         steps: dict[RowPlace, list[StoresRead]] = {}
         for reading in self.readings:
             for row in reading.changed:
                 steps.setdefault(place_of(row), []).append(reading)
         return steps
 
-    def own_calls(self) -> Iterator[tuple[GatewayCall, str, int]]:
-        """Yield each call that is no part of another call. Each comes with its identity, and with how often this identity was
-        called before."""
+    def outer_calls(self) -> Iterator[tuple[GatewayCall, str, int]]:
+        """Yield each call that is not part of another call, with its identity and how often that was called until then."""
         times = Counter[str]()
         for call, identity in zip(self.calls, self.identities, strict=True):
             if call.continues is None:
@@ -81,7 +81,7 @@ class AgentCourse:
 
 
 def rows_after(readings: Sequence[StoresRead]) -> ChangedRows:
-    """Return the rows that differ from the state at the reset, after these readings of the stores."""
+    """Return the rows that differ from the state at the reset, after these readings."""
     rows: dict[RowPlace, RowDifference] = {}
     for reading in readings:
         for row in reading.changed:

@@ -10,10 +10,10 @@ from itertools import pairwise
 
 import pytest
 
+from bench.probe.run.gateway.fault_injector import CellFault, FaultInjector
 from bench.probe.run.gateway.gate import LiveCall
 from bench.probe.run.gateway.journal import Journal
-from bench.probe.run.gateway.striker import CellStrike, Striker
-from bench.probe.run.gateway.subject import OthersStep
+from bench.probe.run.gateway.subject import OthersStatement
 from bench.record.probe_rows import RowDifference, StoreReading
 
 
@@ -53,9 +53,9 @@ class Counter:
         self.ledger, self.deaths, self.number = Ledger(), 0, 0
         self.journal = Journal(lambda value: value, lambda door, tool, value: f"{door}.{tool}{value}", self.ledger)
         acting = frozenset(f"shop.pay{{'who': '{who}'}}" for who in ("ada", "bob"))
-        step = OthersStep("shop", "a payment")
-        strike = CellStrike("shop.pay{'who': 'ada'}", 1, point, form, acting, step) if point else None
-        self.gate = Striker(self.journal, strike, patience, self.kill, one_by_one=one_by_one)
+        step = OthersStatement("shop", "a payment")
+        strike = CellFault("shop.pay{'who': 'ada'}", 1, point, form, acting, step) if point else None
+        self.gate = FaultInjector(self.journal, strike, patience, self.kill, one_by_one=one_by_one)
 
     async def kill(self) -> None:
         self.deaths += 1
@@ -85,7 +85,7 @@ class Counter:
 
 
 @pytest.mark.parametrize(
-    ("point", "form", "course", "deaths"),
+    ("point", "form", "agent_run", "deaths"),
     [
         ("error", "", ("error", "give"), 0),
         ("lost", "break", ("pass", "break"), 0),
@@ -107,14 +107,14 @@ class Counter:
         ("stream_half", "", ("pass", "half"), 0),
     ],
 )
-def test_a_point_is_struck_once_at_its_call(point: str, form: str, course: tuple[str, str], deaths: int) -> None:
+def test_a_point_is_struck_once_at_its_call(point: str, form: str, agent_run: tuple[str, str], deaths: int) -> None:
     async def calls() -> list[tuple[str, str]]:
         made = [await counter.call("bob"), await counter.call("ada")]
         counter.gate.start_again()
         return [*made, await counter.call("ada")]
 
     counter = Counter(point, form)
-    assert asyncio.run(calls()) == [("pass", "give"), course, ("pass", "give")]
+    assert asyncio.run(calls()) == [("pass", "give"), agent_run, ("pass", "give")]
     assert counter.deaths == deaths
     assert counter.gate.delivered
     assert [entry.point for entry in counter.journal.calls] == [None, point, None]
@@ -141,7 +141,7 @@ def test_a_stale_read_gets_the_answer_that_it_had_before() -> None:
         return counter.gate.struck.call
 
     counter = Counter(None)
-    counter.gate = Striker(counter.journal, CellStrike("shop.look{'who': 'ada'}", 2, "stale", ""), 5.0, counter.kill)
+    counter.gate = FaultInjector(counter.journal, CellFault("shop.look{'who': 'ada'}", 2, "stale", ""), 5.0, counter.kill)
     assert asyncio.run(calls()).instead == b"answer 1"
 
 
@@ -187,7 +187,7 @@ def test_calls_that_need_each_other_do_not_wait_for_ever_one_by_one() -> None:
 def test_what_changed_while_nobody_called_is_the_doing_of_no_call() -> None:
     async def calls() -> None:
         await counter.call("ada")
-        await counter.journal.rest(until_settled=True)
+        await counter.journal.stop_watching(until_settled=True)
         counter.ledger.paid.append("a stranger's")
         await counter.call("bob")
 
@@ -216,7 +216,7 @@ def test_stores_are_watched_until_they_have_settled_though_the_agent_goes_on_wit
         await counter.call("ada")
         await asyncio.sleep(0)
         counter.ledger.paid.append("ada, by a worker")
-        await counter.journal.rest(until_settled=True)
+        await counter.journal.stop_watching(until_settled=True)
         counter.ledger.paid.append("a stranger's")
         await counter.journal.read()
 
@@ -310,7 +310,7 @@ def test_a_call_that_was_held_is_done_before_the_agents_next_effect() -> None:
             return await counter.deliver("ada")
 
         held.deliver = deliver
-        counter.gate.went(held, "disconnected")
+        counter.gate.note_wait_end(held, "disconnected")
         await counter.call("ada", tool="look")
         later = asyncio.create_task(counter.call("bob"))
         await asyncio.sleep(0.1)
@@ -330,7 +330,7 @@ def test_a_client_that_cancels_a_call_which_the_gateway_holds_is_noted() -> None
         await counter.call("ada")
         held = asyncio.create_task(counter.call("bob"))
         await asyncio.sleep(0.01)
-        counter.gate.went(counter.journal.calls[1].call, "cancelled")
+        counter.gate.note_wait_end(counter.journal.calls[1].call, "cancelled")
         await held
 
     counter = slow(Counter(None))
