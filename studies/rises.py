@@ -8,9 +8,9 @@ from functools import cached_property
 
 import pandas as pd
 
-from bench.read.analysis.factors import could_differ
+from bench.read.analysis.factors import pairs_that_could_differ
 from bench.read.analysis.statistics import PairedTest, open_verdict, paired_test
-from bench.read.tables.contrasts import MeanContrast, contrast_of
+from bench.read.tables.contrasts import BootstrapMean, bootstrap_mean
 
 Levels = Mapping[str, object]
 """Factor -> its level."""
@@ -29,8 +29,8 @@ class Rises:
     could_differ: int
 
     @property
-    def contrast(self) -> MeanContrast:
-        return contrast_of(self.by_instance)
+    def contrast(self) -> BootstrapMean:
+        return bootstrap_mean(self.by_instance)
 
     @cached_property
     def test(self) -> PairedTest:
@@ -51,7 +51,7 @@ class Rises:
 
 def main_effect(
     trials: pd.DataFrame, outcome: str, part: str, level: object, reference: object, pairs: list[str]
-) -> MeanContrast:
+) -> BootstrapMean:
     """Return how much the outcome rises if a part changes from its reference to a level, while all else stays equal.
 
     Args:
@@ -81,13 +81,13 @@ def rises(
         return Rises(_by_instance(risen), len(risen), len(risen))
     shared = [name for name in pairs if name != part]
     on_occasion = trials[acted & trials[part].isin((level, reference))].set_index(shared).index
-    kept = risen.loc[could_differ(risen.to_dict(), dict.fromkeys(risen.index, 0.0), set(on_occasion))]
+    kept = risen.loc[pairs_that_could_differ(risen.to_dict(), dict.fromkeys(risen.index, 0.0), set(on_occasion))]
     return Rises(_by_instance(kept), len(risen), len(kept))
 
 
 def interaction(
     trials: pd.DataFrame, outcome: str, parts: tuple[str, str], to: Levels, reference: Levels, pairs: list[str]
-) -> MeanContrast:
+) -> BootstrapMean:
     """Return how much more the outcome rises if another part has its level than if that part has its reference."""
     part, other = parts
     rest = [name for name in pairs if name != other]
@@ -95,7 +95,7 @@ def interaction(
         _risen(trials[trials[other] == levels[other]], outcome, part, (to[part], reference[part]), rest)
         for levels in (to, reference)
     )
-    return contrast_of(_by_instance((with_other - without).dropna()))
+    return bootstrap_mean(_by_instance((with_other - without).dropna()))
 
 
 def _risen(trials: pd.DataFrame, outcome: str, part: str, levels: tuple[object, object], pairs: list[str]) -> pd.Series[float]:

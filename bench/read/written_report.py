@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from bench.read.analysis.arms import require_receipts
 from bench.read.analysis.frames import Run
-from bench.read.claims.judging import findings, of_paper, standing
+from bench.read.claims.judging import claims_sentence, findings, judge_paper
 from bench.read.claims.table import verdict_lines
 from bench.read.render.drawing import Picture
 from bench.read.render.table import Table, comma_separated, markdown
@@ -24,7 +24,7 @@ from bench.read.report.results import Results
 from bench.read.report.summary import Summary
 from bench.read.report.surroundings import ViewMaker
 from bench.read.report.tables import all_tables
-from bench.read.report.trace import trace_of
+from bench.read.report.trace import Trace, trace_of
 
 Drawn = TypeVar("Drawn", Table, Picture)
 
@@ -48,22 +48,24 @@ class Contents:
     pictures: tuple[Picture, ...]
 
 
-def report_of(run: Run, around: ViewMaker | None = None, pdf: bool = False) -> Report:
+def report_of(run: Run, around: ViewMaker | None = None, pdf: bool = False, trace: Trace | None = None) -> Report:
     """Make the files of a run's report.
 
     Args:
         run: The run, as recorded or put together from several.
         around: Makes the views of trials in worlds; without it the page shows their calls alone.
         pdf: Write each figure as PDF too.
+        trace: The data of the page's trace explorer, if `load_traced` has made it; else the trials are read once more.
 
     Raises:
         ResultsError: A fault did not arrive, so that no number may be reported, or the run's folder cannot be read again.
     """
     results = Results(run)
     contents = contents_of(results)
-    lines = tuple(verdict_lines(run, results.once(of_paper)))
+    lines = tuple(verdict_lines(run, results.once(judge_paper)))
     del results  # what it keeps of a large run need not be held while the trials are read again
-    return Report(_files(run, contents, around, pdf), contents.page.summary, lines)
+    explorer = trace or trace_of(run, around)
+    return Report(_files(contents, explorer, pdf), contents.page.summary, lines)
 
 
 def contents_of(results: Results) -> Contents:
@@ -71,15 +73,15 @@ def contents_of(results: Results) -> Contents:
     require_receipts(results.run)
     tables = _named_apart(all_tables(results))
     pictures = _named_apart(all_figures(results))
-    page = page_of(results, tables, pictures, tuple(findings(results)), standing(results))
+    page = page_of(results, tables, pictures, tuple(findings(results)), claims_sentence(results))
     return Contents(page, tuple(tables), tuple(pictures))
 
 
-def _files(run: Run, contents: Contents, around: ViewMaker | None, pdf: bool) -> dict[str, bytes]:
+def _files(contents: Contents, trace: Trace | None, pdf: bool) -> dict[str, bytes]:
     page, tables, pictures = contents.page, contents.tables, contents.pictures
     files = {
         "report.md": as_markdown(page).encode(),
-        "report.html": as_html(page, trace_of(run, around)).encode(),
+        "report.html": as_html(page, trace).encode(),
     }
     for table in tables:
         for ending, text in (("md", markdown(table)), ("csv", comma_separated(table))):

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from bench.read.tables.contrasts import MeanContrast, contrast_of
+from bench.read.tables.contrasts import BootstrapMean, bootstrap_mean
 from bench.record.events import of_kind
 from bench.record.reading import read_records
 from bench.record.record import TrialRecord, latest
@@ -41,9 +41,9 @@ class Divergence:
     form: str
     boundary: str
     place: str
-    between: MeanContrast | None
-    within: MeanContrast | None
-    beyond: MeanContrast
+    between: BootstrapMean | None
+    within: BootstrapMean | None
+    beyond: BootstrapMean
     events: int
     first: float | None = None
 
@@ -138,9 +138,9 @@ def _first_differing_number(first_effects: Sequence[str], second_effects: Sequen
     )
 
 
-def mean_by_instance(instances: Sequence[str], values: Sequence[float]) -> MeanContrast:
+def mean_by_instance(instances: Sequence[str], values: Sequence[float]) -> BootstrapMean:
     """Return the mean over instances of the mean within each instance."""
     by_instance: dict[str, list[float]] = {}
     for instance, value in zip(instances, values, strict=True):
         by_instance.setdefault(instance, []).append(value)
-    return contrast_of({instance: fmean(instance_values) for instance, instance_values in by_instance.items()})
+    return bootstrap_mean({instance: fmean(instance_values) for instance, instance_values in by_instance.items()})

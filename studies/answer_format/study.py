@@ -103,8 +103,8 @@ def _format_arm(run: Run, arm: Arm, words: Arm | None, rejected: pd.DataFrame) -
         malformed=_replies(arm, rejected, "malformed"),
         objected=_replies(arm, rejected, "objected"),
         tokens=arm.mean("tokens"),
-        solved_less=arm.solved_less(words) if words else None,
-        tokens_less=arm.less(words, "tokens") if words else None,
+        solved_less=arm.solved_minus(words) if words else None,
+        tokens_less=arm.minus(words, "tokens") if words else None,
     )
 
 

@@ -21,7 +21,7 @@ from bench.read.render.drawing import GREY, PALE, Picture, finish, legend_of_poi
 from bench.read.render.labels import model_label, slug
 from bench.read.render.marks import Sign, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.tables.contrasts import MeanContrast
+from bench.read.tables.contrasts import BootstrapMean
 from bench.record.config import FAULT_FREE
 from bench.record.damage import DAMAGES
 
@@ -51,12 +51,12 @@ class Purchase:
     model: str
     asking: str
     reviewer: str
-    prevented: MeanContrast
-    unapproved: MeanContrast
-    solved: MeanContrast
-    minutes: MeanContrast
-    tokens: MeanContrast
-    calls: MeanContrast
+    prevented: BootstrapMean
+    unapproved: BootstrapMean
+    solved: BootstrapMean
+    minutes: BootstrapMean
+    tokens: BootstrapMean
+    calls: BootstrapMean
 
 
 def purchases(run: Run) -> list[Purchase]:

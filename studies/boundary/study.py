@@ -20,14 +20,21 @@ from matplotlib.axes import Axes
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import UNUSABLE
-from bench.read.analysis.factors import ArmName, VerdictEvidence, factors_between, had_occasion, refusal, settings_of
+from bench.read.analysis.factors import (
+    ArmName,
+    VerdictEvidence,
+    factor_could_act,
+    factors_between,
+    reason_against_verdict,
+    settings_of,
+)
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import Ratio, holm, ratio_of_sums
 from bench.read.render.cells import AdjustedP, BoundedNumber, Number
 from bench.read.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
 from bench.read.render.labels import slug
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.tables.contrasts import MeanContrast, contrast_of
+from bench.read.tables.contrasts import BootstrapMean, bootstrap_mean
 from bench.record.damage import DAMAGES
 from bench.record.form import STRENGTHS, Commit, Signal
 
@@ -57,7 +64,7 @@ class PartEffect:
     level: str
     reference: str
     damage: Rises
-    costs: Mapping[str, MeanContrast]
+    costs: Mapping[str, BootstrapMean]
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,7 @@ class Interaction:
     scenario: str
     parts: tuple[str, str]
     levels: tuple[str, str]
-    damage: MeanContrast
+    damage: BootstrapMean
 
 
 @dataclass(frozen=True)
@@ -141,7 +148,7 @@ def _ablation(scenario: str, trials: pd.DataFrame, levels: Mapping[str, Sequence
 
 
 def _damage(trials: pd.DataFrame, part: str, level: object, reference: object, pairs: list[str]) -> Rises:
-    return rises(trials, "damage", part, level, reference, pairs, had_occasion(trials, [part]))
+    return rises(trials, "damage", part, level, reference, pairs, factor_could_act(trials, [part]))
 
 
 @dataclass(frozen=True)
@@ -154,8 +161,8 @@ class Gap:
 
     scenario: str
     part: str
-    by_rate: Mapping[float, MeanContrast]
-    grows: MeanContrast
+    by_rate: Mapping[float, BootstrapMean]
+    grows: BootstrapMean
 
 
 def gaps(run: Run) -> list[Gap]:
@@ -206,7 +213,7 @@ class Exposure:
     error_rate: float
     trials: int
     struck: float
-    more: MeanContrast
+    more: BootstrapMean
     for_each: Ratio
 
 
@@ -219,7 +226,7 @@ def exposures(run: Run) -> list[Exposure]:
             float(str(rate)),
             len(group[group["commit"] == commit]),
             float(group.loc[group["commit"] == commit, "faults_delivered"].mean()),
-            contrast_of(more),
+            bootstrap_mean(more),
             ratio_of_sums([more[name] for name in more if struck[name]], [struck[name] for name in more if struck[name]]),
         )
         for (scenario, rate), group in trials.groupby(["scenario", ERRORS], sort=False, observed=True)
@@ -286,7 +293,7 @@ def verdicts(run: Run) -> list[BoundaryVerdict]:
             evidence = VerdictEvidence(
                 _factors(run, group, part, level, reference), risen.pairs, risen.could_differ, len(risen.by_instance)
             )
-            told.append(BoundaryVerdict(str(scenario), sentence, risen, refusal(evidence, part)))
+            told.append(BoundaryVerdict(str(scenario), sentence, risen, reason_against_verdict(evidence, part)))
         told += _grows(str(scenario), group)
     adjusted = holm({place: each.rises.p for place, each in enumerate(told) if not each.refused})
     return [replace(each, p=adjusted.get(place), family=len(adjusted)) for place, each in enumerate(told)]
@@ -320,7 +327,7 @@ def _grows(scenario: str, trials: pd.DataFrame) -> Iterator[BoundaryVerdict]:
     for_each = {name: least[0][name] / least[1][name] - greatest[0][name] / greatest[1][name] for name in were_struck}
     for sentence, grown, of_arms in ((GROWS, in_all, struck), (GROWS_BY_FAULT, for_each, None)):
         evidence = VerdictEvidence(("error_rate",), pairs, pairs, len(grown), of_arms)
-        yield BoundaryVerdict(scenario, sentence, Rises(grown, pairs, pairs), refusal(evidence, "error_rate"))
+        yield BoundaryVerdict(scenario, sentence, Rises(grown, pairs, pairs), reason_against_verdict(evidence, "error_rate"))
 
 
 # Tables and figures

@@ -13,10 +13,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bench.common.errors import ResultsError
-from bench.read.analysis.arms import share_in
+from bench.read.analysis.arms import share_of_rows
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import SPENT, Metric
-from bench.read.analysis.per_solved import PerSolved, per_solved
+from bench.read.analysis.per_solved import PerSolved, spent_per_solved
 from bench.read.analysis.plans import single_faults
 from bench.read.analysis.statistics import Share
 from bench.read.claims.closed_forms import calls_of
@@ -109,9 +109,9 @@ def _curve(trials: pd.DataFrame, rates: Mapping[str, float], column: str, form: 
     points = []
     for plan, rate in rates.items():
         struck = trials[trials["plan"] == plan]
-        spent = per_solved(struck, column)
+        spent = spent_per_solved(struck, column)
         graded = struck[struck["outcome"] != "ungraded"]
-        solved = share_in(graded, graded["outcome"].eq("solved"))
+        solved = share_of_rows(graded, graded["outcome"].eq("solved"))
         points.append(RatePoint(rate, solved, spent, form(rate).per_solved if form else None))
     return tuple(points)
 

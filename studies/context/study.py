@@ -11,7 +11,7 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import Mean, by_unit, mean_of
 from bench.read.render.cells import Estimate
 from bench.read.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
-from bench.read.render.labels import model_label, slug, trials_in
+from bench.read.render.labels import model_label, slug, trial_counts_text
 from bench.read.render.marks import signs_of
 from bench.read.render.table import Table, TableColumn, table_of
 
@@ -122,7 +122,7 @@ def _figure(run: Run, model: str, growths: Sequence[Growth]) -> Picture:
         panel_growths = [growth for growth in growths if (growth.pack, growth.plan) == (pack, plan)]
         for growth in panel_growths:
             draw_line(ax, [(tokens, arm.mean("retry_tokens")) for tokens, arm in growth.sizes], signs[growth.architecture])
-        panel_title(ax, f"{pack}, {plan}", trials_in(arm for growth in panel_growths for _, arm in growth.sizes))
+        panel_title(ax, f"{pack}, {plan}", trial_counts_text(arm for growth in panel_growths for _, arm in growth.sizes))
         ax.set_xlabel("tokens of all documents")
         ax.set_ylabel("retry tokens a trial")
         ax.set_ylim(bottom=0)

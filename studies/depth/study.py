@@ -15,7 +15,7 @@ from bench.read.analysis.plans import single_faults
 from bench.read.analysis.statistics import Mean
 from bench.read.render.cells import Estimate, Rate
 from bench.read.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
-from bench.read.render.labels import model_label, slug, trials_in
+from bench.read.render.labels import model_label, slug, trial_counts_text
 from bench.read.render.marks import signs_of
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.record.plan_entries import FaultEntry
@@ -220,7 +220,7 @@ def _positions_figure(run: Run, model: str, arms: Sequence[StruckArm]) -> Pictur
             draw_line(
                 ax, [(arm.position + shift, arm.retry_tokens) for arm in panel_arms if arm.architecture == architecture], sign
             )
-        ax.set_title(f"{scenario}, {trials_in(arm.arm for arm in panel_arms)}")
+        ax.set_title(f"{scenario}, {trial_counts_text(arm.arm for arm in panel_arms)}")
         names = {
             arm.position: arm.subtask.replace("_", "\n") if arm.length <= LONGEST_NAMED else arm.position for arm in panel_arms
         }
@@ -239,7 +239,9 @@ def _lengths_figure(run: Run, model: str, all_series: Sequence[LengthSeries]) ->
         panel_series = [series for series in all_series if (series.pack, series.end) == (pack, end)]
         for series in panel_series:
             draw_line(ax, [(length, arm.mean("retry_tokens")) for length, arm in series.lengths], signs[series.architecture])
-        panel_title(ax, f"{pack}, {end} subtask struck", trials_in(arm for series in panel_series for _, arm in series.lengths))
+        panel_title(
+            ax, f"{pack}, {end} subtask struck", trial_counts_text(arm for series in panel_series for _, arm in series.lengths)
+        )
         ax.set_xticks(sorted({length for series in panel_series for length, _ in series.lengths}))
         _name_axes(ax, "subtasks in the pipeline")
     legend_of_points(figure, signs)

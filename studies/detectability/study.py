@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bench.common.errors import ResultsError
-from bench.read.analysis.arms import UNUSABLE, share_in
+from bench.read.analysis.arms import UNUSABLE, share_of_rows
 from bench.read.analysis.frames import Run
 from bench.read.analysis.plans import single_faults
 from bench.read.analysis.statistics import Share
@@ -81,8 +81,8 @@ def _when(fault: FaultEntry) -> str:
 
 def _detection(scenario: str, model: str, architecture: str, plan: str, fault: str, trials: pd.DataFrame) -> Detection:
     ends = [_end(*row) for row in zip(trials["outcome"], trials["passed"], trials["silent_corruption"], strict=True)]
-    shares = {end: share_in(trials, [other == end for other in ends]) for end in ENDS}
-    noticed = share_in(trials, trials["faults_detected"] > 0)
+    shares = {end: share_of_rows(trials, [other == end for other in ends]) for end in ENDS}
+    noticed = share_of_rows(trials, trials["faults_detected"] > 0)
     return Detection(scenario, model, architecture, plan, fault, noticed, shares)
 
 

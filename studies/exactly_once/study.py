@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bench.common.errors import ResultsError
-from bench.read.analysis.copies import counted_once, never_errs
+from bench.read.analysis.copies import first_of_copies, is_error_free
 from bench.read.analysis.frames import Run
 from bench.read.analysis.plans import single_faults
 from bench.read.analysis.statistics import Share, exact_share_by_instance
@@ -82,9 +82,9 @@ def exactly_once(run: Run) -> list[CrashedArm]:
 
 def _crashed(scenario: str, model: str, architecture: str, point: str, trials: pd.DataFrame, run: Run) -> CrashedArm:
     counted = trials
-    if never_errs(run, model):
+    if is_error_free(run, model):
         groups, values = ([*trials[columns].itertuples(index=False, name=None)] for columns in (["instance", "plan"], TOLD))
-        counted = trials[counted_once(groups, values)]
+        counted = trials[first_of_copies(groups, values)]
     once = counted[counted["lives"] == 2]
     return CrashedArm(
         scenario,

@@ -19,7 +19,7 @@ from bench.read.render.cells import Number
 from bench.read.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
 from bench.read.render.labels import model_label, slug
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.tables.contrasts import MeanContrast, contrast_of
+from bench.read.tables.contrasts import BootstrapMean, bootstrap_mean
 from bench.record.damage import DAMAGES
 
 from ..by_model import by_model
@@ -44,7 +44,7 @@ class LogOrRow:
     form: str
     log: float | None
     row: float | None
-    difference: MeanContrast
+    difference: BootstrapMean
 
 
 def comparisons(run: Run) -> list[LogOrRow]:
@@ -84,7 +84,7 @@ def _trials(run: Run) -> pd.DataFrame:
 
 def _mean(trials: pd.DataFrame) -> float | None:
     means = trials.groupby("instance", observed=True)["damage"].mean()
-    return contrast_of({str(instance): float(value) for instance, value in means.items()}).value
+    return bootstrap_mean({str(instance): float(value) for instance, value in means.items()}).value
 
 
 # Tables and figures

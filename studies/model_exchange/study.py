@@ -21,7 +21,7 @@ from bench.read.analysis.frames import Run
 from bench.read.render.drawing import BLUE, GREY, ORANGE, PALE, Picture, finish, legend_of_points, panels
 from bench.read.render.labels import model_label
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.tables.contrasts import MeanContrast, contrast_of
+from bench.read.tables.contrasts import BootstrapMean, bootstrap_mean
 from bench.record.damage import DAMAGES
 from bench.record.events import Committed, Event
 from bench.record.reading import read_records
@@ -56,11 +56,11 @@ class Drift:
     plan: str
     pattern: str
     form: str
-    decided: MeanContrast
-    drifted: MeanContrast
-    kept: MeanContrast
-    beyond: MeanContrast
-    damage: MeanContrast
+    decided: BootstrapMean
+    drifted: BootstrapMean
+    kept: BootstrapMean
+    beyond: BootstrapMean
+    damage: BootstrapMean
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class LogLessRow:
 
     plan: str
     form: str
-    drifted: MeanContrast
-    beyond: MeanContrast
+    drifted: BootstrapMean
+    beyond: BootstrapMean
 
 
 def models_of(run: Run) -> ExchangedModels:
@@ -172,7 +172,7 @@ def _by_model(trials: pd.DataFrame) -> pd.DataFrame:
     return wide.dropna()
 
 
-def _of(rows: pd.DataFrame) -> tuple[MeanContrast, ...]:
+def _of(rows: pd.DataFrame) -> tuple[BootstrapMean, ...]:
     measured = (rows["decided", "exchanged"], rows["drifted", "exchanged"], _kept(rows, "drifted"))
     return (*map(_mean, measured), _mean(_beyond(rows, "drifted")), _mean(_beyond(rows, "damage")))
 
@@ -185,9 +185,9 @@ def _beyond(rows: pd.DataFrame, measure: str) -> pd.Series[float]:
     return rows[measure, "exchanged"] - _kept(rows, measure)
 
 
-def _mean(values: pd.Series[float]) -> MeanContrast:
+def _mean(values: pd.Series[float]) -> BootstrapMean:
     by_instance = values.groupby(level="instance", observed=True).mean()
-    return contrast_of({str(instance): float(value) for instance, value in by_instance.items()})
+    return bootstrap_mean({str(instance): float(value) for instance, value in by_instance.items()})
 
 
 # Tables and figures

@@ -32,7 +32,7 @@ from bench.read.render.drawing import PALE, Picture, finish, legend_of_points, p
 from bench.read.render.labels import slug
 from bench.read.render.marks import draw_value, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.tables.contrasts import MeanContrast, contrast_of
+from bench.read.tables.contrasts import BootstrapMean, bootstrap_mean
 from bench.record.damage import Harm
 from bench.record.events import of_kind
 from bench.record.reading import read_records, read_texts
@@ -110,12 +110,12 @@ def onset_of(harms: Mapping[str, Sequence[Harm]], effects: Sequence[int], failed
     return min(dates)
 
 
-def damaged_by(trials: pd.DataFrame, horizon: int) -> MeanContrast:
+def damaged_by(trials: pd.DataFrame, horizon: int) -> BootstrapMean:
     """Return the share of trials that are damaged by effect `horizon`, as a mean over instances."""
     return _by_instance((trials["onset"] <= horizon).astype(float), trials["instance"])
 
 
-def variance_of_call(trials: pd.DataFrame, horizon: int) -> MeanContrast | None:
+def variance_of_call(trials: pd.DataFrame, horizon: int) -> BootstrapMean | None:
     """Return the mean over instances of the variance of Y over the sets of draws. None if there is only one set."""
     if trials["model"].nunique() < 2:
         return None
@@ -144,8 +144,8 @@ def hazard(trials: pd.DataFrame) -> Hazard:
     return Hazard(int(onset_counts.sum()), int(risks.sum()), BoundedNumber(value, *percentiles(again, len(sums)), 4))
 
 
-def _by_instance(values: pd.Series[float], instances: pd.Series[Any] | pd.Index[Any]) -> MeanContrast:
-    return contrast_of({str(name): float(mean) for name, mean in values.groupby(instances).mean().items()})
+def _by_instance(values: pd.Series[float], instances: pd.Series[Any] | pd.Index[Any]) -> BootstrapMean:
+    return bootstrap_mean({str(name): float(mean) for name, mean in values.groupby(instances).mean().items()})
 
 
 def one_wrong_reply(run: Run, trials: pd.DataFrame) -> pd.DataFrame:

@@ -28,7 +28,7 @@ from bench.read.claims.sample_size import pairs_after_correction
 from bench.read.render.cells import AdjustedP, Cell, Number
 from bench.read.render.drawing import Picture
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.tables.contrasts import MeanContrast, contrast_of
+from bench.read.tables.contrasts import BootstrapMean, bootstrap_mean
 from bench.record.damage import DAMAGES
 
 from ..rises import Rises, rises
@@ -132,7 +132,7 @@ class ProposerGap:
 
     scenario: str
     arms: str
-    by_proposer: tuple[MeanContrast, ...]
+    by_proposer: tuple[BootstrapMean, ...]
     grows: Rises
     needed: int | None = None
     p: float | None = None
@@ -164,16 +164,16 @@ def _gaps(run: Run, trials: pd.DataFrame) -> list[ProposerGap]:
     return made
 
 
-def luck(trials: pd.DataFrame) -> MeanContrast | None:
+def luck(trials: pd.DataFrame) -> BootstrapMean | None:
     """Return the mean over instances of the variance of damage over the sets of draws. None if there is one set."""
     if trials["model"].nunique() < 2:
         return None
     return _by_instance(trials.groupby(PLACE, observed=True)["is_damaged"].var(ddof=1))
 
 
-def _by_instance(values: pd.Series[float]) -> MeanContrast:
+def _by_instance(values: pd.Series[float]) -> BootstrapMean:
     means = values.groupby(level="instance", observed=True).mean()
-    return contrast_of({str(name): float(mean) for name, mean in means.items()})
+    return bootstrap_mean({str(name): float(mean) for name, mean in means.items()})
 
 
 NOTES = (

@@ -12,7 +12,7 @@ from bench.read.analysis.arms import UNUSABLE
 from bench.read.analysis.frames import Run
 from bench.read.render.labels import model_label
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.tables.contrasts import MeanContrast, contrast_of
+from bench.read.tables.contrasts import BootstrapMean, bootstrap_mean
 from bench.record.config import FAULT_FREE
 from bench.worlds.read.analysis.beyond_control import beyond_control
 
@@ -36,8 +36,8 @@ class Retries:
     model: str
     failure: str
     pattern: str
-    bare: MeanContrast
-    remedied: MeanContrast
+    bare: BootstrapMean
+    remedied: BootstrapMean
 
 
 def retries(run: Run) -> list[Retries]:
@@ -55,10 +55,10 @@ def retries(run: Run) -> list[Retries]:
     ]
 
 
-def _mean_retries(pairs: pd.DataFrame, failure: str, architecture: str) -> MeanContrast:
+def _mean_retries(pairs: pd.DataFrame, failure: str, architecture: str) -> BootstrapMean:
     of_arm = pairs[(pairs["plan"] == failure) & (pairs["architecture"] == architecture)]
     means = of_arm.groupby("instance", observed=True)[f"beyond_{RETRIED}"].mean()
-    return contrast_of({str(instance): float(value) for instance, value in means.items()})
+    return bootstrap_mean({str(instance): float(value) for instance, value in means.items()})
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class UndoneAsDone:
     model: str
     failure: str
     form: str
-    uncompensated: MeanContrast
-    lost: MeanContrast
+    uncompensated: BootstrapMean
+    lost: BootstrapMean
 
 
 def undone_as_done(run: Run) -> list[UndoneAsDone]:

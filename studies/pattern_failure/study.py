@@ -17,7 +17,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bench.common.errors import ResultsError
-from bench.read.analysis.factors import ArmName, VerdictEvidence, factors_between, refusal
+from bench.read.analysis.factors import ArmName, VerdictEvidence, factors_between, reason_against_verdict
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import Share, exact_share_by_instance
 from bench.read.render.drawing import BLACK, PALE, Picture, finish, panels
@@ -115,7 +115,7 @@ def _judged(pairs: pd.DataFrame, arm: ArmName, factors: tuple[str, ...], named: 
     struck_pairs = of_arm[of_arm["is_struck"]]
     instances = struck_pairs["instance"].astype(str).tolist()
     evidence = VerdictEvidence(factors, len(of_arm), len(struck_pairs), len(set(instances)))
-    return exact_share_by_instance(instances, struck_pairs["is_damaged"].tolist()), refusal(evidence, named)
+    return exact_share_by_instance(instances, struck_pairs["is_damaged"].tolist()), reason_against_verdict(evidence, named)
 
 
 # Tables and figures

@@ -125,7 +125,7 @@ def _variants(
             accepted_less=paired_rates(accepted, _accepted(_of_first_repairs(other, first))) if other else None,
             prompt_tokens=amount_of(by_unit({pair: float(tokens) for pair, (_, tokens) in repairs.items()}).values()),
             retry_tokens=arm.mean("retry_tokens"),
-            retry_less=arm.less(other, "retry_tokens") if other else None,
+            retry_less=arm.minus(other, "retry_tokens") if other else None,
         )
 
 

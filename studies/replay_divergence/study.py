@@ -24,7 +24,7 @@ import pandas as pd
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import UNUSABLE
-from bench.read.analysis.factors import VerdictEvidence, refusal
+from bench.read.analysis.factors import VerdictEvidence, reason_against_verdict
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import holm
 from bench.read.render.cells import AdjustedP, Number
@@ -167,7 +167,7 @@ class BoundaryLook:
             units=len(self.gaps[0].by_instance),
             without_idle=sides[0] == sides[1] if sides[0] and self.idle else None,
         )
-        if reason := refusal(evidence, "strength"):
+        if reason := reason_against_verdict(evidence, "strength"):
             return f"not comparable: {reason}"
         return {1: "smaller", -1: "larger"}.get(sides[0]) or self.gaps[0].open_verdict(self.family)
 

@@ -15,13 +15,13 @@ from matplotlib.axes import Axes
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import Arm, Condition, arms_of
-from bench.read.analysis.factors import ARCHITECTURE, ArmName, VerdictEvidence, factors_between, refusal
+from bench.read.analysis.factors import ARCHITECTURE, ArmName, VerdictEvidence, factors_between, reason_against_verdict
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import LEAST_PRICED
-from bench.read.analysis.plans import run_again
+from bench.read.analysis.plans import subtasks_of_round
 from bench.read.analysis.published import load_published
 from bench.read.analysis.statistics import PairedMean
-from bench.read.claims.closed_forms import NEAR, FirstPrices, first_prices, has_side
+from bench.read.claims.closed_forms import NEAR, FirstPrices, agrees_with_side, first_prices
 from bench.read.render.cells import Cell, Estimate
 from bench.read.render.drawing import BLACK, GREY, PALE, Picture, finish, panels
 from bench.read.render.labels import model_label, slug
@@ -89,7 +89,7 @@ class SizedRound:
     @property
     def place(self) -> MapPoint:
         rerun = sum(self.prices.static[name] for name in self.again)
-        return MapPoint(self.prices.passed / self.prices.monolithic, rerun / self.prices.passed)
+        return MapPoint(self.prices.pass_price / self.prices.monolithic, rerun / self.prices.pass_price)
 
     @property
     def verdict(self) -> str:
@@ -101,14 +101,14 @@ def verdict(ratio: float, measured: PairedMean, factors: tuple[str, ...] = (ARCH
     difference = measured.difference
     if difference.n < LEAST_PRICED or difference.low is None or difference.high is None:
         return "not measured"
-    if refusal(VerdictEvidence(factors, difference.n, difference.n, difference.n), ARCHITECTURE):
+    if reason_against_verdict(VerdictEvidence(factors, difference.n, difference.n, difference.n), ARCHITECTURE):
         return "not comparable"
     if abs(ratio - 1) < NEAR:
         return "sizes do not decide"
     side = (difference.low > 0) - (difference.high < 0)
     if not side:
         return "inconclusive"
-    return "decided by sizes" if has_side(ratio, side) else "not by sizes alone"
+    return "decided by sizes" if agrees_with_side(ratio, side) else "not by sizes alone"
 
 
 def sizes(run: Run) -> list[SizedRound]:
@@ -117,7 +117,7 @@ def sizes(run: Run) -> list[SizedRound]:
     for scenario in run.names("scenario"):
         for model in run.names("model"):
             prices = first_prices(run, scenario, model)
-            for plan, again in run_again(run, scenario).items() if prices else ():
+            for plan, again in subtasks_of_round(run, scenario).items() if prices else ():
                 pair = arms.get(Condition(scenario, model, plan), {})
                 if prices and (measured := _difference(pair.get("static"), pair.get("monolithic"))):
                     factors = factors_between(run, ArmName("static", model, plan), ArmName("monolithic", model, plan))
@@ -130,7 +130,7 @@ def sizes(run: Run) -> list[SizedRound]:
 
 
 def _difference(static: Arm | None, monolithic: Arm | None) -> PairedMean | None:
-    return static.less(monolithic, "first_round_tokens") if static and monolithic else None
+    return static.minus(monolithic, "first_round_tokens") if static and monolithic else None
 
 
 def published_places() -> dict[str, MapPoint]:
@@ -150,7 +150,7 @@ def published_places() -> dict[str, MapPoint]:
 SIZED = (
     TableColumn[SizedRound]("Run again", lambda sized: f"{len(sized.again)} of {sized.subtasks}"),
     TableColumn[SizedRound]("Pass of monolithic", lambda sized: round(sized.prices.monolithic)),
-    TableColumn[SizedRound]("Pass of static", lambda sized: round(sized.prices.passed)),
+    TableColumn[SizedRound]("Pass of static", lambda sized: round(sized.prices.pass_price)),
     TableColumn[SizedRound]("Static's pass by monolithic's", lambda sized: f"{sized.place.pass_ratio:.2f}"),
     TableColumn[SizedRound]("Share of it run again", lambda sized: f"{sized.place.run_again:.0%}"),
     TableColumn[SizedRound]("Round, static by monolithic", lambda sized: f"{sized.place.round_ratio:.2f}"),

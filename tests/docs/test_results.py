@@ -18,8 +18,8 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import FIRST_ROUND
 from bench.read.analysis.published import load_published
 from bench.read.analysis.statistics import is_narrow, mean_of
-from bench.read.claims.judging import of_paper, standing
-from bench.read.claims.retries import COMPARED, beside
+from bench.read.claims.judging import claims_sentence, judge_paper
+from bench.read.claims.retries import COMPARED, paired_tables
 from bench.read.claims.verdicts import Judgement, counts, judge_all
 from bench.read.render.cells import BoundedNumber, text_of
 from bench.read.report.results import Results
@@ -276,12 +276,12 @@ def test_what_is_said_of_the_papers_retries_stands_in_its_run_with_its_verdict(r
     results = Results(bench.load_run(ROOT / "results" / run))
     [cell] = [
         each
-        for each in beside(results.arms, load_published())
+        for each in paired_tables(results.arms, load_published())
         if each.condition.scenario == scenario and not each.other_failure
     ]
     judged = {
         tuple(sorted(each.claim.pair)): each
-        for each in results.once(of_paper)
+        for each in results.once(judge_paper)
         if isinstance(each.claim, DirectionClaim) and each.claim.scenario == scenario and each.whole
     }
     for pair, verdict in FINDING[run, scenario].items():
@@ -293,7 +293,7 @@ def test_what_is_said_of_the_papers_retries_stands_in_its_run_with_its_verdict(r
 
 def test_the_readme_says_the_finding_of_both_counts_with_the_marks() -> None:
     sized, recorded = (
-        next(each for each in beside(results.arms, load_published()) if each.condition.scenario.startswith("multi_file"))
+        next(each for each in paired_tables(results.arms, load_published()) if each.condition.scenario.startswith("multi_file"))
         for run in ("papers_event-simulated", "validation-qwen2.5-coder-1.5b-instruct")
         for results in [Results(bench.load_run(ROOT / "results" / run))]
     )
@@ -305,7 +305,7 @@ def test_the_readme_says_the_finding_of_both_counts_with_the_marks() -> None:
     for text in (README, PAPER):
         assert [number for number in shares if number not in text] == []
     selective, static = (recorded.struck[name] for name in ("runtime_structured", "static"))
-    more = selective.less(static, FIRST_ROUND.tokens.name).difference
+    more = selective.minus(static, FIRST_ROUND.tokens.name).difference
     for text in (README, PAPER):
         assert f"{told(more)} tokens more ({more.n} pairs)" in text
 
@@ -386,10 +386,10 @@ def test_the_short_version_is_read_in_minutes_and_its_counts_are_those_of_the_ru
 
 def test_the_first_screen_of_the_papers_report_says_which_claims_sizes_alone_decide() -> None:
     run = bench.load_run(ROOT / "results" / "paper-qwen2.5-coder-1.5b-instruct")
-    sentence = standing(Results(run))
+    sentence = claims_sentence(Results(run))
     assert sentence.endswith(
         "4 of 14 claims come out as the paper says (4 of these by the sizes of calls alone), 6 against it, 4 open. "
         "Of the 6 on a retry, 4 come out so over the whole round, and 0 against it."
     )
-    sized = standing(Results(bench.load_run(ROOT / "results" / "papers_event-simulated")))
+    sized = claims_sentence(Results(bench.load_run(ROOT / "results" / "papers_event-simulated")))
     assert sized.endswith("Of the 10 on a retry, 7 come out so over the whole round, and 2 against it.")

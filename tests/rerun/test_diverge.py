@@ -16,7 +16,7 @@ from bench.cli.commands.diverge import EXIT_CODES, DivergenceResult, DivergenceS
 from bench.cli.main import app
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.paths import PACKS
-from bench.read.tables.contrasts import MeanContrast
+from bench.read.tables.contrasts import BootstrapMean
 from bench.rerun.divergence import Divergence
 from bench.run.experiment.config import Config
 
@@ -131,8 +131,8 @@ def test_two_tasks_are_no_two_prompts(tmp_path: Path) -> None:
     [(0.02, 0.0, 0.04, "within"), (0.2, 0.1, 0.3, "beyond"), (0.1, 0.01, 0.2, "inconclusive"), (1.0, None, None, "beyond")],
 )
 def test_the_interval_decides_against_the_limit(value: float, low: float | None, high: float | None, verdict: str) -> None:
-    none = MeanContrast(0.0, None, None, 4)
-    measured = Divergence("running", "", "", none, none, MeanContrast(value, low, high, 4), 4)
+    none = BootstrapMean(0.0, None, None, 4)
+    measured = Divergence("running", "", "", none, none, BootstrapMean(value, low, high, 4), 4)
     assert DivergenceResult(measured, SideMeans(none, none, none), "right", "").verdict(0.05) == verdict
     assert EXIT_CODES[verdict] == {"within": 0, "beyond": 1, "inconclusive": 3}[verdict]
 

@@ -12,7 +12,7 @@ from scorecards import lived
 
 import bench
 from bench.common.errors import ResultsError
-from bench.read.tables.contrasts import contrast_of
+from bench.read.tables.contrasts import bootstrap_mean
 from studies.boundary.study import GROWS, GROWS_BY_FAULT, LEVELS, BoundaryVerdict, ablations, exposures, verdicts
 from studies.rises import interaction, main_effect, rises
 
@@ -51,13 +51,13 @@ def test_a_trial_without_its_partner_is_no_evidence(trials: pd.DataFrame) -> Non
 
 
 def test_without_spread_there_is_no_interval() -> None:
-    assert contrast_of({"a": 2.0, "b": 2.0}).low is None and contrast_of({"a": 1.0}).high is None
-    assert contrast_of({}).value is None
+    assert bootstrap_mean({"a": 2.0, "b": 2.0}).low is None and bootstrap_mean({"a": 1.0}).high is None
+    assert bootstrap_mean({}).value is None
 
 
 def test_an_interval_does_not_depend_on_the_order_in_which_instances_were_recorded() -> None:
     values = {"a": 0.1, "b": 0.7, "c": 0.3, "d": 2.0}
-    assert contrast_of(values) == contrast_of(dict(reversed(values.items())))
+    assert bootstrap_mean(values) == bootstrap_mean(dict(reversed(values.items())))
 
 
 def test_a_run_whose_variants_cross_nothing_is_refused(tmp_path: Path) -> None:

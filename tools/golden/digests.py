@@ -56,19 +56,19 @@ class Digests:
 
     @property
     def kept(self) -> dict[str, Any]:
-        """What of it stands in the golden file."""
+        """The part of the digests that the golden file has."""
         return {"cells": self.cells} | ({"columns": self.columns} if self.columns else {})
 
 
 def of_trials(frames: Mapping[str, pd.DataFrame]) -> Digests:
-    """Digest each trial of a run."""
+    """Return the digests of each trial of a run."""
     texts = _texts_of(frames)
     trials = dict.fromkeys(_keys(texts["trials"]))
     return by_cell({aspect: _by_trial(texts, parts, trials) for aspect, parts in ASPECTS.items()})
 
 
 def of_run(frames: Mapping[str, pd.DataFrame]) -> Digests:
-    """Digest each trial of a run, and each column of its frames."""
+    """Return the digests of each trial of a run, and of each column of its frames."""
     columns = {
         frame: {"rows": str(len(values["trial"]))}
         | {name: digest("\0".join(column), BYTES_A_COLUMN) for name, column in values.items() if name not in MEASURED_ANEW}

@@ -50,7 +50,8 @@ def items(runs: Sequence[str]) -> dict[str, Callable[[], Digests]]:
 
 
 def schedule(config: Path) -> Digests:
-    """Digest what the fault schedule of each trial can plan; once for all arms, since it is the same in all of them."""
+    """Return the digests of what the fault schedule of each trial can plan. There is one for all arms, since it is the same in
+    all of them."""
     experiment = adapter.simulated(config, Size())
     drawn: dict[Key, set[str]] = {}
     for trial in experiment.specs:
@@ -60,16 +61,16 @@ def schedule(config: Path) -> Digests:
 
 
 def run_as_it_reads(name: str) -> Digests:
-    """Digest the frames of a committed run."""
+    """Return the digests of the frames of a committed run."""
     return of_run(adapter.read(ROOT / "results" / name))
 
 
 def replay(name: str) -> Digests:
-    """Digest the trials of a committed run that is run again on its recorded replies."""
+    """Return the digests of the trials of a committed run that is run again on its recorded replies."""
     return of_trials(adapter.run_anew(adapter.recorded(ROOT / "results" / name, REPLAYED)))
 
 
 def simulation(name: str) -> Digests:
-    """Digest the trials of a config's experiment on simulated models."""
+    """Return the digests of the trials of a config's experiment on simulated models."""
     size = SIMULATED_OF_LARGE if name in LARGE else SIMULATED
     return of_trials(adapter.run_anew(adapter.simulated(CONFIGS[name], size)))

@@ -13,12 +13,12 @@ PROGRAM = "bench"
 
 
 def page() -> str:
-    """A section for each command, in the order in which `bench --help` lists them."""
+    """Return a section for each command, in the order in which `bench --help` lists them."""
     return "\n\n".join(_section(name, command) for name, command in commands())
 
 
 def commands() -> list[tuple[str, Any]]:
-    """(full name, command) of every command; a group's own commands stand in its place."""
+    """Return (full name, command) of every command. A group is left out, and its own commands come in its place."""
     return list(_in_group(PROGRAM, typer.main.get_command(app)))
 
 

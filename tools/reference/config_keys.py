@@ -55,19 +55,19 @@ def _texts_below(model: type) -> dict[str, str]:
 
 
 def page() -> str:
-    """A section for each table, with a row for each key."""
+    """Return a section for each table, with a row for each key."""
     return "\n\n".join(map(section, tables()))
 
 
 def tables() -> list[Table]:
-    """The config itself and every table in it, each before what stands in it."""
+    """Return the config itself and every table in it, each before its own tables."""
     schema = Config.model_json_schema(schema_generator=Described)
     inner = list(tables_below(schema, "", schema["$defs"]))
     return [Table("The config itself", inspect.getdoc(Config) or "", schema), *_models(), *inner]
 
 
 def tables_below(schema: Schema, place: str, definitions: Mapping[str, Schema]) -> Iterator[Table]:
-    """Every table in a table."""
+    """Yield every table in a table."""
     for key, value in schema["properties"].items():
         for suffix, name in _tables_in(value):
             path = f"{place}{key}{suffix}"

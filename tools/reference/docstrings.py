@@ -19,7 +19,7 @@ TREE = ("|--", "`--")
 
 
 def restructured(lines: Iterable[str]) -> list[str]:
-    """The docstring of these lines, as reStructuredText."""
+    """Return the docstring of these lines as reStructuredText."""
     text = []
     for blank, group in itertools.groupby((line.rstrip() for line in lines), key=lambda line: not line):
         block = list(group)
@@ -73,7 +73,7 @@ def _prose(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _escaped(line: str) -> str:
-    """Code in double backticks, and beside it nothing that is more than text there."""
+    """Return the text with code in double backticks, and nothing else that reStructuredText would take for more than text."""
     return "".join(_literal(piece) if place % 2 else _plain(piece) for place, piece in enumerate(CODE.split(line)))
 
 

@@ -25,12 +25,12 @@ TUTORIALS = "## Tutorials\n"
 
 
 def filled(text: str) -> str:
-    """The text of a page with its generated parts."""
+    """Return the text of a page with its generated parts."""
     return HELD.sub(_made, text)
 
 
 def renewed(text: str) -> str:
-    """The text of a page whose held parts are made anew."""
+    """Return the text of a page with its generated parts made anew."""
     return HELD.sub(lambda part: f"<!-- generated: {part[1]} -->\n\n{_made(part)}\n\n<!-- end of {part[1]} -->", text)
 
 
@@ -40,13 +40,13 @@ def _made(part: re.Match[str]) -> str:
 
 
 def built_pages(folders: Iterable[Path]) -> dict[str, Path]:
-    """The page of each report or probe that stands in these folders, by the report's name."""
+    """Return the page of each report or probe in these folders, by the report's name."""
     found = (path for folder in folders for name in ("probe.html", "report.html") for path in sorted(folder.glob(f"*/{name}")))
     return {path.parent.name: path for path in found}
 
 
 def listed(text: str, built: Mapping[str, Path]) -> str:
-    """The first page with a list of the pages that are built beside it, each by its first sentence."""
+    """Return the first page with a list of the pages that are built beside it, each by its first sentence."""
     rows = []
     for name, path in built.items():
         heading = HEADING.search(path.read_text(encoding="utf-8"))

@@ -10,11 +10,11 @@ from bench.probe.run.probe_file import ProbeFile
 
 
 def page() -> str:
-    """A section for each table, with a row for each key."""
+    """Return a section for each table, with a row for each key."""
     return "\n\n".join(map(section, tables()))
 
 
 def tables() -> list[Table]:
-    """The file itself and every table in it."""
+    """Return the file itself and every table in it."""
     schema = ProbeFile.model_json_schema(schema_generator=Described)
     return [Table("The file itself", inspect.getdoc(ProbeFile) or "", schema), *tables_below(schema, "", schema["$defs"])]

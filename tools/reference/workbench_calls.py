@@ -13,7 +13,7 @@ def page() -> str:
 
 
 def table(*classes: type) -> str:
-    """The calls that these classes themselves define."""
+    """Return a table of the calls that these classes themselves define."""
     rows = [
         f"| `{_signature(name, member)}` | {_first_sentence(member)} |"
         for of in classes

@@ -26,8 +26,8 @@ from bench.read.compare.compare import GATE
 from bench.read.compare.verdict import (
     ComparisonFinding,
     GatedMeasure,
-    contrast_of_amounts,
-    contrast_of_rates,
+    compare_amounts,
+    compare_rates,
     finding_of,
     verdict_of,
 )
@@ -88,11 +88,11 @@ def _judged(rng: np.random.Generator, cell: Cell, unlike: bool) -> dict[str, Com
     solved = [rng.random(shape) < np.clip(hard * (1 - less / SOLVED), 0, 1) for less in (0.0, fewer)]
     judged: dict[str, ComparisonFinding] = {}
     if cell.planted == "solved" or not cell.change:
-        rates, _ = contrast_of_rates(_rates(solved[0]), _rates(solved[1]), GATE["solved"], more_is_good=True)
+        rates, _ = compare_rates(_rates(solved[0]), _rates(solved[1]), GATE["solved"], more_is_good=True)
         judged["solved"] = finding_of(rates, rates.p)
     if cell.planted != "solved":
         tokens = [_tokens(rng, shape, size, shared, chance, by) for chance, by in ((failing, 1.0), (more, dearer))]
-        amounts, _ = contrast_of_amounts(_by_pair(tokens[0]), _by_pair(tokens[1]), GATE["tokens"])
+        amounts, _ = compare_amounts(_by_pair(tokens[0]), _by_pair(tokens[1]), GATE["tokens"])
         judged["tokens"] = finding_of(amounts, amounts.p)
     return judged
 

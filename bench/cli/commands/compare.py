@@ -181,7 +181,7 @@ def _compare_runs(
 ) -> ComparisonOutput:
     """Compare two runs, or two models or architectures of one run."""
     from bench.read.analysis.frames import load_run  # noqa: PLC0415
-    from bench.read.analysis.pairing import COUNTERPARTS, only  # noqa: PLC0415
+    from bench.read.analysis.pairing import COUNTERPARTS, part_of_run  # noqa: PLC0415
     from bench.read.compare.compare import compare  # noqa: PLC0415
     from bench.read.compare.compare_table import WIDE, as_json, cases_of, compare_table, sentences  # noqa: PLC0415
 
@@ -193,7 +193,7 @@ def _compare_runs(
     for column, pair in zip(COUNTERPARTS, sides, strict=True):
         if pair:
             data_a, data_b, *earlier_runs = (
-                only(run, column, pair[place == 1]) for place, run in enumerate((data_a, data_b, *earlier_runs))
+                part_of_run(run, column, pair[place == 1]) for place, run in enumerate((data_a, data_b, *earlier_runs))
             )
     comparison = compare(data_a, data_b, *bounds, earlier_runs)
     names = [", ".join((Path(run).name, *(pair[n] for pair in chosen_pairs))) for n, run in enumerate((run_a, run_b or run_a))]
@@ -210,7 +210,7 @@ def _compare_runs(
 
 def _print_output(compared: ComparisonOutput, as_markdown: bool) -> None:
     """Print the lines, and the tables below the lines. Only the Markdown form has all columns."""
-    from bench.read.render.labels import listed  # noqa: PLC0415
+    from bench.read.render.labels import join_names  # noqa: PLC0415
     from bench.read.render.table import markdown  # noqa: PLC0415
 
     for line in compared.lines:
@@ -225,7 +225,7 @@ def _print_output(compared: ComparisonOutput, as_markdown: bool) -> None:
             wrapped.show_report_table(table.without(compared.wide))
             wrapped.print("\n".join(f"- {note}" for note in table.footer), end="\n\n")
         if compared.wide:
-            wide_columns = listed(compared.wide, len(compared.wide))
+            wide_columns = join_names(compared.wide, len(compared.wide))
             wrapped.print(
                 f"With --markdown the tables also have the columns {wide_columns}. With --json a program reads all values."
             )

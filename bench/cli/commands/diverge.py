@@ -26,7 +26,7 @@ from bench.worlds.run.bank import replies_in
 
 # It imports pandas and matplotlib, which slows down the start.
 if TYPE_CHECKING:
-    from bench.read.tables.contrasts import MeanContrast
+    from bench.read.tables.contrasts import BootstrapMean
     from bench.rerun.divergence import Divergence
 
 DivergenceOf = Literal["model", "architecture", "prompt"]
@@ -66,9 +66,9 @@ class DivergenceSide:
 class SideMeans:
     """The mean cost of a trial on each side over all instances, and the difference of the two means."""
 
-    first: MeanContrast
-    second: MeanContrast
-    difference: MeanContrast
+    first: BootstrapMean
+    second: BootstrapMean
+    difference: BootstrapMean
 
     def as_json(self) -> dict[str, object]:
         """Return the means and their difference under the names of the command's JSON."""

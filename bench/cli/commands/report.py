@@ -65,12 +65,15 @@ def write_report(folders: list[Path], target: Path, verbose: bool = False, pdf: 
     from bench.read.analysis.metrics import METRICS  # noqa: PLC0415
     from bench.read.report.figures import FIGURES  # noqa: PLC0415
     from bench.read.report.tables import TABLES  # noqa: PLC0415
+    from bench.read.report.trace import load_traced  # noqa: PLC0415
     from bench.read.written_report import report_of  # noqa: PLC0415
     from bench.record.files import write_files  # noqa: PLC0415
     from bench.rerun.world_views import WorldViews  # noqa: PLC0415
 
-    run = merge([load_run(folder, check=True) for folder in folders])
-    made = report_of(run, WorldViews(packs_of(PACKS, folders[0], err)), pdf)
+    run, trace = (
+        load_traced(folders[0]) if len(folders) == 1 else (merge([load_run(each, check=True) for each in folders]), None)
+    )
+    made = report_of(run, WorldViews(packs_of(PACKS, folders[0], err)), pdf, trace)
     written = write_files(target, made.files)
     print_left_out(err, METRICS, TABLES, FIGURES, STUDIES)
     if verbose:

@@ -56,6 +56,8 @@ class Arm:
         return self.trials[self.trials["outcome"] != "ungraded"]
 
     def mean(self, column: str) -> Mean:
+        """Return the mean of a column over the usable trials, with its 95% interval. If there are several instances, each
+        counts once."""
         if column not in self._means:
             self._means[column] = statistics.amount_of(self.units(column), measure_of(column))
         return self._means[column]
@@ -66,8 +68,8 @@ class Arm:
         return list(statistics.by_unit(self.by_pair(column)).values())
 
     def by_pair(self, column: str) -> Mapping[Pair, float]:
-        """Return pair -> value. A pair without a value is left out: a trial without an effective fault has no price, for
-        instance."""
+        """Return a column's value by pair: (instance, repetition) -> value. A pair without a value is left out: a trial without
+        an effective fault has no price, for instance."""
         if column not in self._values_by_pair:
             self._values_by_pair[column] = {pair: value for _, pair, value in self.values(column)}
         return self._values_by_pair[column]
@@ -80,6 +82,7 @@ class Arm:
 
     @cached_property
     def _means(self) -> dict[str, Mean]:
+        """Column -> its mean, of the columns that were asked for before."""
         return {}
 
     @cached_property
@@ -94,10 +97,11 @@ class Arm:
 
     @cached_property
     def answered(self) -> Arm:
-        """This arm without the trials that gave up."""
+        """The arm without the trials that gave up."""
         return replace(self, usable=self.usable[self.usable["outcome"].isin(ANSWERED)])
 
     def count(self, outcome: str) -> int:
+        """Return how many trials of the arm have this outcome. Trials that ended in an error are included."""
         return int((self.trials["outcome"] == outcome).sum())
 
     def solved(self) -> Share:
@@ -106,10 +110,11 @@ class Arm:
 
     @cached_property
     def _share_solved(self) -> Share:
+        """The share of usable trials that are solved. It has no trial if the architecture is an instrument."""
         tried = self.usable[:0] if self.is_instrument else self.usable
-        return share_in(tried, tried["outcome"].eq("solved"))
+        return share_of_rows(tried, tried["outcome"].eq("solved"))
 
-    def less(self, other: Arm, column: str) -> PairedMean:
+    def minus(self, other: Arm, column: str) -> PairedMean:
         """Return the paired difference: this arm's values minus the other arm's values."""
         return statistics.paired_difference(self.by_pair(column), other.by_pair(column), measure_of(column))
 
@@ -119,12 +124,13 @@ class Arm:
         ours, theirs = map(statistics.by_unit, statistics.in_common(self.by_pair(column), other.by_pair(column)))
         return statistics.ratio_of_means(ours, theirs)
 
-    def solved_less(self, other: Arm) -> RateDifference:
+    def solved_minus(self, other: Arm) -> RateDifference:
         """Return the paired difference of the shares solved: this arm's share minus the other arm's share."""
         return statistics.paired_rates(self.solved_by_pair(), other.solved_by_pair())
 
     def solved_by_pair(self) -> Mapping[Pair, bool]:
-        """Return whether each pair was solved. Trials that ended in an error are left out."""
+        """Return whether the trial of each pair is solved: (instance, repetition) -> solved. Trials that ended in an error are
+        left out."""
         return {pair: bool(solved) for pair, solved in self.by_pair("correct").items()}
 
 
@@ -133,6 +139,7 @@ Arms = Mapping[Condition, Mapping[str, Arm]]
 
 
 def arms_of(run: Run) -> Arms:
+    """Return the arms of a run, by condition and architecture, both in the config's order."""
     order = run.names("architecture")
     described = run.manifest.descriptions.architectures
     instruments = {name for name in order if (known := described.get(run.config.base(name))) and known.is_instrument}
@@ -165,23 +172,24 @@ def instances_by_scenario(run: Run) -> Mapping[str, list[str]]:
     return {name: sorted(instance for scenario, instance in instances if scenario == name) for name in run.names("scenario")}
 
 
-def share_in(rows: pd.DataFrame, held: Sequence[bool] | pd.Series[bool]) -> Share:
-    """Return the share of rows in which a condition held. The interval clusters by instance."""
+def share_of_rows(rows: pd.DataFrame, held: Sequence[bool] | pd.Series[bool]) -> Share:
+    """Return the share of rows for which a condition is true. The interval clusters by instance."""
     return statistics.share_by_instance(instances_of(rows), [bool(success) for success in held])
 
 
 def control_of(arms: Arms, arm: Arm) -> Arm | None:
-    """Return the arm of the same architecture without faults. None if this arm is that arm, or if the run has none."""
+    """Return the control of an arm: the arm of the same architecture without faults. None if this arm is the control, or if the
+    run has none."""
     if arm.condition.plan == FAULT_FREE:
         return None
     fault_free = Condition(arm.condition.scenario, arm.condition.model, FAULT_FREE)
     return arms.get(fault_free, {}).get(arm.architecture)
 
 
-def tokens_over(control: Arm | None, arm: Arm) -> Mean:
+def excess_tokens(control: Arm | None, arm: Arm) -> Mean:
     """Return the paired excess: this arm's tokens minus its control's tokens, over the pairs that both answered. Empty without
     a control."""
-    return arm.answered.less(control.answered, "tokens").difference if control else statistics.mean_of(())
+    return arm.answered.minus(control.answered, "tokens").difference if control else statistics.mean_of(())
 
 
 def shortfalls(run: Run) -> list[str]:

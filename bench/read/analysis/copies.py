@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bench.read.analysis.frames import Run
 
 
-def never_errs(run: Run, model: str) -> bool:
+def is_error_free(run: Run, model: str) -> bool:
     """Return whether a model gives the same outputs in each repetition: it is simulated, without failures or a bank of
     replies."""
     parameters = run.parameters_of(model)
@@ -22,13 +22,14 @@ def never_errs(run: Run, model: str) -> bool:
     return run.is_simulated(model) and parameters.kind == "simulated" and not errs("failure_rate") and not errs("bank")
 
 
-def counting(run: Run, model: str, groups: Sequence[Hashable], values: Sequence[object]) -> NDArray[np.bool_]:
-    """Return for each trial of a model whether it counts (`counted_once`). All trials count if the model is real or can err."""
-    return counted_once(groups, values) if never_errs(run, model) else np.ones(len(groups), dtype=bool)
+def counted_trials(run: Run, model: str, groups: Sequence[Hashable], values: Sequence[object]) -> NDArray[np.bool_]:
+    """Return for each trial of a model whether it counts (`first_of_copies`). All count if the model is real or can err."""
+    return first_of_copies(groups, values) if is_error_free(run, model) else np.ones(len(groups), dtype=bool)
 
 
-def counted_once(groups: Sequence[Hashable], values: Sequence[object]) -> NDArray[np.bool_]:
-    """Return whether each trial counts. If all trials of a group have the same values, only the first does."""
+def first_of_copies(groups: Sequence[Hashable], values: Sequence[object]) -> NDArray[np.bool_]:
+    """Return for each trial whether it counts. If all trials of a group have the same values, the first one counts and the
+    others are copies."""
     by_group: dict[Hashable, set[str]] = {}
     for group, value in zip(groups, values, strict=True):
         by_group.setdefault(group, set()).add(repr(value))

@@ -16,7 +16,7 @@ NO_ANSWER = (
 AS_CONTROL = "the failed call is made again, and the response cache gives it the same reply, so each trial equals its control"
 
 
-def decided_ahead(run: Run, model: str, plan: str) -> str:
+def reason_for_fixed_outcome(run: Run, model: str, plan: str) -> str:
     """Return why no trial of this model under the plan could have had another result; '' if one could.
 
     Args:

@@ -36,6 +36,8 @@ Place = TypeVar("Place", bound=Hashable)
 
 
 class ArmName(NamedTuple):
+    """The architecture, the model and the fault plan of an arm."""
+
     architecture: str
     model: str
     plan: str
@@ -51,7 +53,7 @@ class ArmSettings:
 
 
 def settings_of(run: Run, arm: ArmName) -> ArmSettings:
-    """Return what an arm was run with.
+    """Return the settings of an arm, with defaults filled in.
 
     A boundary that checks the policy asks people as well, unless the variant says whom it asks. That is a setting of its own,
     and follows from no other.
@@ -97,16 +99,18 @@ def factors_between(run: Run, first: ArmName, second: ArmName, other_run: Run | 
     return tuple(key for key in differ if not any((key, other) in follows for other in differ))
 
 
-def had_occasion(trials: pd.DataFrame, factors: Collection[str]) -> pd.Series[bool]:
-    """Return for each trial whether one of the factors had an occasion to act in the trial. Without a factor the answer is
-    always true: two runs with the same settings are compared by whatever else differs."""
+def factor_could_act(trials: pd.DataFrame, factors: Collection[str]) -> pd.Series[bool]:
+    """Return for each trial whether one of the factors could act in it. Without a factor the answer is always true: two runs
+    with the same settings are compared by whatever else differs."""
     if not factors or not set(factors) <= set(OCCASIONS):
         return pd.Series(True, index=trials.index)
     columns = [column for factor in factors for column in OCCASIONS[factor]]
     return trials.reindex(columns=columns).astype("Float64").fillna(0.0).gt(0.0).any(axis=1).astype(bool)
 
 
-def could_differ(first: Mapping[Place, object], second: Mapping[Place, object], acted: Collection[Place]) -> list[Place]:
+def pairs_that_could_differ(
+    first: Mapping[Place, object], second: Mapping[Place, object], acted: Collection[Place]
+) -> list[Place]:
     """Return the pairs that could have differed: pairs in which a factor could act in either trial (`acted`), and pairs that do
     differ."""
     return [place for place in first if place in second and (place in acted or first[place] != second[place])]
@@ -146,13 +150,14 @@ def other_differences(factors: Collection[str], named: str) -> str:
     return f"the arms differ in {' and '.join(factors)}, and the sentence names {named} alone"
 
 
-def refusal(evidence: VerdictEvidence, named: str | None) -> str:
+def reason_against_verdict(evidence: VerdictEvidence, named: str | None) -> str:
     """Return why no verdict about the factor that a sentence names can rest on this evidence; "" if it can. None means that the
     sentence names all factors."""
     return next(_reasons(evidence, named), "")
 
 
 def _reasons(evidence: VerdictEvidence, named: str | None) -> Iterator[str]:
+    """Yield each reason why no verdict about the named factor can rest on this evidence."""
     if named is not None and (reason := other_differences(evidence.factors, named)):
         yield reason
     if not evidence.could_differ:

@@ -19,7 +19,7 @@ NEVER_MASKED = ("call", "tool", "event", "process")
 IMPACTS = ("effective", "masked", "undetermined")
 TOLD_BY_CONTROL = ("input", "state")
 """Points at which no undamaged reply exists to be judged."""
-_course_of = attrgetter("subtasks", "attempt", "seed", "messages", "reply", "delivered", "failure", "tool_calls", "options")
+_exchange_of = attrgetter("subtasks", "attempt", "seed", "messages", "reply", "delivered", "failure", "tool_calls", "options")
 """Returns what a call asked and what it got: all that the next call can depend on."""
 
 
@@ -46,6 +46,7 @@ class Receipt:
 
     @property
     def adds_up(self) -> bool:
+        """Whether the fault was delivered if it was planned and applicable, and not delivered otherwise."""
         return self.delivered == (self.planned and not self.not_applicable)
 
 
@@ -93,7 +94,7 @@ def _finish(ended: str, point: str, outcome: Outcome) -> str:
     return "answered_wrong" if outcome == "wrong" else "answered"
 
 
-def silently_corrupted(record: TrialRecord, receipts: Iterable[Receipt]) -> bool:
+def is_silently_corrupted(record: TrialRecord, receipts: Iterable[Receipt]) -> bool:
     """Return whether the answer is wrong and a fault in its content passed every verification."""
     return record.outcome == "wrong" and any(
         receipt.delivered and receipt.finish == "undetected" and receipt.first.point in CONTENT_POINTS for receipt in receipts
@@ -114,7 +115,7 @@ def impacts_by_control(
         if receipt.first.point not in TOLD_BY_CONTROL or at is None or at >= len(control):
             continue
         same_way = all(
-            _course_of(entry.call) == _course_of(other.call) for entry, other in zip(calls[:at], control[:at], strict=True)
+            _exchange_of(entry.call) == _exchange_of(other.call) for entry, other in zip(calls[:at], control[:at], strict=True)
         )
         if same_way and calls[at].call.subtasks == control[at].call.subtasks:
             if control[at].verdict == "accepted":

@@ -149,7 +149,7 @@ class Run:
         """
         return self.manifest.scenarios.get(scenario, ManifestPack())
 
-    def with_frames(self, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Run:
+    def map_frames(self, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Run:
         """Return the run after the same change to each frame.
 
         Args:
@@ -158,9 +158,9 @@ class Run:
         Returns:
             A new run; this one stays as it is.
         """
-        return self.having({name: change(frame) for name, frame in self.frames.items()})
+        return self.replace_frames({name: change(frame) for name, frame in self.frames.items()})
 
-    def having(self, frames: Mapping[str, pd.DataFrame]) -> Run:
+    def replace_frames(self, frames: Mapping[str, pd.DataFrame]) -> Run:
         """Return the run with these frames instead of its present frames.
 
         Args:
@@ -206,7 +206,7 @@ class Run:
 
 
 @without_collector()
-def load_run(path: str | Path, check: bool = False) -> Run:
+def load_run(path: str | Path, check: bool = False, also: Callable[[TrialRecord], None] | None = None) -> Run:
     """Read a run.
 
     The frames of a large run are kept in the user's cache folder (`bench.read.analysis.kept`), so that they are made only once.
@@ -214,6 +214,7 @@ def load_run(path: str | Path, check: bool = False) -> Run:
     Args:
         path: What commands take: the run's name under results/, its folder, or its archive.
         check: Whether all its files are checked, as by `bench verify`.
+        also: Called with each record of a trial, in the order of recording; never, if the frames come from the cache.
 
     Returns:
         The run: frames with a row for each trial, call, fault and so on, in the config's order; tokens by our tokenizer, times
@@ -226,7 +227,7 @@ def load_run(path: str | Path, check: bool = False) -> Run:
     manifest, kept = read_manifest(folder), KeptFrames(folder)
     loaded = kept.read()
     if loaded is None or (check and not loaded.checked):
-        loaded = _load(folder, manifest, check)
+        loaded = _load(folder, manifest, check, also)
         kept.keep(loaded)
     frames: dict[str, Any] = dict(loaded.frames)
     ours = {name: frames.pop(name) for name in ("trials", "calls", "faults", "recoveries", "replies", "waits")}
@@ -244,7 +245,7 @@ def load_run(path: str | Path, check: bool = False) -> Run:
     )
 
 
-def with_controls(
+def pair_with_controls(
     read: Callable[[Container[str]], Iterable[TrialRecord]], controls: Mapping[str, str]
 ) -> Iterator[tuple[TrialRecord, tuple[LedgerEntry, ...]]]:
     """Yield trials, each with the calls of its control: the same trial without faults.
@@ -264,7 +265,7 @@ def with_controls(
             yield record, calls[control_of[record.id]]
 
 
-def _load(folder: Path, manifest: Manifest, check: bool) -> Loaded:
+def _load(folder: Path, manifest: Manifest, check: bool, also: Callable[[TrialRecord], None] | None) -> Loaded:
     tariff = Tariff(manifest.models)
     tasks = {name: pack.subtasks for name, pack in manifest.scenarios.items()}
     blocks, sessions, rerun, failed, trials = TrialBlocks(), list[SessionRecord](), set[str](), FailedTrials(), 0
@@ -282,9 +283,11 @@ def _load(folder: Path, manifest: Manifest, check: bool) -> Loaded:
             if failed_trial not in ("", record.id):
                 blocks.remove(failed_trial)
             add(record)
+            if also:
+                also(record)
     if not blocks:
         raise ResultsError(f"{folder}: no trial is recorded yet; let `bench run` finish at least one")
     if blocks.undetermined:
-        for record, control in with_controls(partial(read_trials, folder), blocks.controls()):
+        for record, control in pair_with_controls(partial(read_trials, folder), blocks.controls()):
             add(record, control)
     return Loaded(blocks.frames(manifest.config), tuple(sessions), trials, frozenset(rerun), check)

@@ -51,7 +51,7 @@ INTEGERS = (np.int8, np.int16, np.int32)
 
 @dataclass(frozen=True)
 class Loaded:
-    """What reading a run's records yields.
+    """The frames and the sessions of a run, read from its records or from the cache.
 
     frames     the frames by name, `trials` first
     sessions   the records of its sessions, in order
@@ -68,15 +68,15 @@ class Loaded:
 
 
 class KeptFrames:
-    """The kept frames of a run. Nothing is kept of a small run."""
+    """The cached frames of a run. A small run has no cache."""
 
     def __init__(self, run: Path):
-        self._run, self._path = run, cache_folder("frames") / named_by_path(run)
+        self._run, self._path = run, cache_folder("frames") / cache_name(run)
         self._state = self._present_state()
 
     def read(self) -> Loaded | None:
-        """Return the kept frames; None if nothing is kept of the run's present state."""
-        with suppress(Exception), kept_file(self._path) as file:  # made anew, whatever is wrong with it
+        """Return the frames from the cache; None if the cache has none of the run's present state."""
+        with suppress(Exception), open_cache(self._path) as file:  # made anew, whatever is wrong with it
             head = json.loads(file.readline())
             if self._key and head["key"] == self._key:
                 sessions, rerun = SESSIONS.validate_python(head["sessions"]), frozenset(head["rerun"])
@@ -84,13 +84,13 @@ class KeptFrames:
         return None
 
     def keep(self, loaded: Loaded) -> None:
-        """Keep the frames that were read, unless the run has changed meanwhile or the folder cannot be written."""
+        """Write frames to the cache, unless the run has changed meanwhile or the folder cannot be written."""
         if not self._key or self._state != self._present_state():
             return
         head = {"key": self._key, "trials": loaded.trials, "rerun": sorted(loaded.rerun), "checked": loaded.checked}
         head["sessions"] = SESSIONS.dump_python(loaded.sessions, mode="json")
         with suppress(OSError):
-            with new_kept_file(self._path) as file:
+            with create_cache(self._path) as file:
                 file.write(json.dumps(head).encode() + b"\n")
                 for array in _arrays(loaded.frames):
                     np.save(file, array, allow_pickle=False)
@@ -110,8 +110,8 @@ class KeptFrames:
 
 
 @contextmanager
-def kept_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that `new_kept_file` wrote, after a check of its digest. Raises OSError, and ValueError if a byte of the file
+def open_cache(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that `create_cache` wrote, after a check of its digest. Raises OSError, and ValueError if a byte of the file
     has changed."""
     with opened(path) as file:
         if file.read(DIGEST) != digest_of_file(file).encode():
@@ -121,7 +121,7 @@ def kept_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def new_kept_file(path: Path) -> Iterator[IO[bytes]]:
+def create_cache(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that only its owner can read, in place of any file of this name. The digest of the content stands before the
     content. Raises OSError."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -134,7 +134,7 @@ def new_kept_file(path: Path) -> Iterator[IO[bytes]]:
         file.write(digest)
 
 
-def named_by_path(run: Path) -> str:
+def cache_name(run: Path) -> str:
     """Return the name of the cache file of a run. The name depends on the run's path, so a later state of the run replaces the
     file."""
     return _digest(("", os.fsencode(run.absolute())))

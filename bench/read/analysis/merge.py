@@ -67,7 +67,7 @@ def merge(runs: Sequence[Run]) -> Run:
     merged = _manifest(beside, shared)
     frames = {name: _join(merged.config, [run.frames[name] for run in beside]) for name in runs[0].frames}
     return replace(
-        runs[0].having(frames),
+        runs[0].replace_frames(frames),
         manifest=merged,
         sessions=tuple(chain.from_iterable(run.sessions for run in runs)),
         errors_rerun=sum(run.errors_rerun for run in runs),
@@ -232,7 +232,7 @@ def _without(run: Run, places: Set[TrialPlace], label: str) -> Run:
         return run
     trials = set(run.trials.loc[[place in places for place in places_of(run.trials)], "trial"])
     note = f"{len(trials)} trials of {label} stand in an earlier run as well, the same records: they count once."
-    kept = run.with_frames(lambda rows: rows.loc[~rows["trial"].isin(trials)])
+    kept = run.map_frames(lambda rows: rows.loc[~rows["trial"].isin(trials)])
     return replace(kept, notes=(*run.notes, note))
 
 
@@ -250,7 +250,7 @@ def _rename(run: Run, column: Counterpart, names: Sequence[str], label: str) -> 
     note = f"What {label} measured under the name of {_KINDS[column]} of an earlier run stands as {', '.join(new.values())}."
     rerun = frozenset(ids.get(trial, trial) for trial in run.rerun)
     manifest = _with_names(run.manifest, column, new)
-    return replace(run.with_frames(change), manifest=manifest, rerun=rerun, notes=(*run.notes, note))
+    return replace(run.map_frames(change), manifest=manifest, rerun=rerun, notes=(*run.notes, note))
 
 
 def _map_names(names: pd.Series[str], new: Mapping[str, str]) -> pd.Series[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, get_args
 
 from bench.common.registry import Part, Registry
-from bench.read.analysis.faults import silently_corrupted
+from bench.read.analysis.faults import is_silently_corrupted
 from bench.read.analysis.measure import Measure
 from bench.read.analysis.trial import MEASURED, CallMeasure, TrialReading
 
@@ -104,7 +104,7 @@ OURS: tuple[Metric, ...] = (
     Metric("note", "str", lambda trial: trial.record.grade.note if trial.is_graded and trial.record.grade else ""),
     TOKENS,
     RETRY_TOKENS,
-    Metric("rejections", "int64", lambda trial: trial.course.rejections, measure="retry"),
+    Metric("rejections", "int64", lambda trial: trial.failures.rejections, measure="retry"),
     *FIRST_ROUND,
     *PRICE,
     *FIRST_PASS,
@@ -122,7 +122,7 @@ OURS: tuple[Metric, ...] = (
     Metric(
         "silent_corruption",
         "bool",
-        lambda trial: trial.outcome != "error" and silently_corrupted(trial.record, trial.receipts),
+        lambda trial: trial.outcome != "error" and is_silently_corrupted(trial.record, trial.receipts),
     ),
     Metric("undetected_failure", "bool", lambda trial: trial.outcome == "wrong" and trial.passed_every_check),
     API,

@@ -49,6 +49,7 @@ class TrialPlace(NamedTuple):
 
     @property
     def arm(self) -> tuple[str, str, str, str]:
+        """The scenario, model, fault plan and architecture."""
         return self.scenario, self.model, self.plan, self.architecture
 
 
@@ -67,7 +68,7 @@ class Shared:
             places = places_of(rows)
             return [(place.scenario, place.instance) in self.cases and place.plan in self.plans for place in places]
 
-        return run.with_frames(lambda rows: rows.loc[are_shared(rows)])
+        return run.map_frames(lambda rows: rows.loc[are_shared(rows)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +92,7 @@ class PairedRuns:
     trials: int
 
     def counterpart(self, column: str, name: str) -> str:
-        """Return the name in the second run of what has this name in the first run."""
+        """Return the counterpart in the second run of a name in the first run."""
         return self.counterparts[column][1] if column in self.counterparts else name
 
 
@@ -165,11 +166,11 @@ def differing_settings(runs: Iterable[Run], aside: Set[str]) -> list[str]:
     return [key for key in keys if any(other.get(key) != first.get(key) for other in others)]
 
 
-def only(run: Run, column: Counterpart, name: str) -> Run:
+def part_of_run(run: Run, column: Counterpart, name: str) -> Run:
     """Return the run with the trials of one model or architecture. Raises ResultsError if it has none."""
     if name not in (known := run.names(column)):
         raise ResultsError(f"{run.name} holds no trial of the {column} '{name}'; {nearest(name, known)}")
-    kept = run.with_frames(lambda rows: rows.loc[rows[column] == name])
+    kept = run.map_frames(lambda rows: rows.loc[rows[column] == name])
     return replace(kept, manifest=run.manifest.model_copy(update={"name": f"{run.name}, {name}"}))
 
 

@@ -32,11 +32,12 @@ class PerSolved:
 
     @property
     def ratio(self) -> Ratio:
+        """The amount for each solved trial as a ratio, with its interval."""
         return Ratio(self.units, self.value, self.low, self.high)
 
 
-def per_solved(trials: pd.DataFrame, column: str) -> PerSolved:
-    """Return what was spent by each solved trial. Errors count as spent, because they were paid too."""
+def spent_per_solved(trials: pd.DataFrame, column: str) -> PerSolved:
+    """Return what was spent for each solved trial. Errors count as spent, because they were paid too."""
     trials = trials[[name for name in ("instance", "outcome", column) if name in trials]]  # a choice among few columns is fast
     trials = trials[trials["outcome"] != "ungraded"]
     solved = trials["outcome"].eq("solved")

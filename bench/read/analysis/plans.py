@@ -11,7 +11,7 @@ def single_faults(run: Run) -> dict[str, FaultEntry]:
     return {plan: faults[0] for plan in run.names("plan") if len(faults := run.config.faults_of(plan)) == 1}
 
 
-def run_again(run: Run, scenario: str) -> dict[str, tuple[str, ...]]:
+def subtasks_of_round(run: Run, scenario: str) -> dict[str, tuple[str, ...]]:
     """Return plan -> the subtasks from the struck subtask to its checkpoint."""
     pack, by_subtask = scenario.partition(":")[0], dict[str, tuple[str, ...]]()
     for plan, fault in single_faults(run).items():
@@ -20,12 +20,12 @@ def run_again(run: Run, scenario: str) -> dict[str, tuple[str, ...]]:
             continue
         stages = run.pack(scenario).stages
         again = next((tuple(stage[stage.index(struck) :]) for stage in stages if struck in stage), ())
-        if again := again or _seen_again(run, scenario, plan, str(struck)):
+        if again := again or _observed_subtasks(run, scenario, plan, str(struck)):
             by_subtask[plan] = again
     return by_subtask
 
 
-def _seen_again(run: Run, scenario: str, plan: str, struck: str) -> tuple[str, ...]:
+def _observed_subtasks(run: Run, scenario: str, plan: str, struck: str) -> tuple[str, ...]:
     """Find these subtasks in the trials of `static`, for an early run whose manifest has no stages. They are the calls of the
     rejection that caused the struck subtask's first retry, from the struck subtask on."""
     calls = run.calls

@@ -41,6 +41,7 @@ class Cells(BaseModel):
 
     @property
     def values(self) -> dict[str, MeanAndSd]:
+        """The published values by architecture."""
         return self.__pydantic_extra__
 
 
@@ -69,6 +70,8 @@ class NaturalFailures(_Strict):
 
 
 class Paper(_Strict):
+    """The paper: its title, source and model, the model's temperature, and the number of runs."""
+
     title: str
     source: str
     model: str
@@ -192,6 +195,7 @@ class Published(_Strict):
         return None
 
     def natural(self, scenario: str) -> NaturalFailures | None:
+        """Return the paper's count of natural failures of a scenario; None if it has none."""
         return next((natural for natural in self.natural_failures if natural.scenario == scenario), None)
 
 
@@ -205,8 +209,8 @@ class PublishedValue:
 
 
 def published_for(run: Run) -> Published:
-    """Return the paper's figures and its claims if the run has one of its tasks, with all of its architectures, and a failure
-    that stands beside its own; else the paper without them."""
+    """Return the paper's figures and claims if they apply to a run, else the paper without them. They apply if the run has one
+    of the paper's tasks, all of its architectures, and the paper's failure or one that is compared with it."""
     published = load_published()
     there = [set(run.names(column)) for column in ("scenario", "architecture", "plan")]
     for size in (published, *published.sized):

@@ -40,12 +40,13 @@ class Recovery:
         """The subtasks that were struck, each once."""
         return tuple(dict.fromkeys(receipt.first.subtask for receipt in self.faults))
 
-    def having(self, impact: str) -> int:
+    def count_impact(self, impact: str) -> int:
         """Return how many of the recovery's faults had this impact."""
         return sum(receipt.impact == impact for receipt in self.faults)
 
 
 def tokens_of(calls: Iterable[Called]) -> int:
+    """Return the tokens of these calls, sent and received."""
     return sum([call.tokens_in + call.tokens_out for call in calls])
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from bench.read.analysis import statistics
 from bench.read.analysis.arms import Arm, Arms, control_of, pairs_of
-from bench.read.analysis.decided_ahead import decided_ahead
+from bench.read.analysis.decided_ahead import reason_for_fixed_outcome
 from bench.read.analysis.faults import CONTENT_POINTS
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import Pair, RateDifference, Share, TwoByTwo
@@ -38,7 +38,7 @@ class RecoveryRate:
     @cached_property
     def change(self) -> RateDifference:
         """The share solved under faults minus the share that the control solved."""
-        return self.arm.solved_less(self.control)
+        return self.arm.solved_minus(self.control)
 
     @cached_property
     def recovered(self) -> Share:
@@ -65,7 +65,7 @@ class RecoveryRate:
     @property
     def decided(self) -> str:
         """Why the plan leaves each trial only one possible result; "" if it does not."""
-        return decided_ahead(self.run, self.arm.condition.model, self.arm.condition.plan)
+        return reason_for_fixed_outcome(self.run, self.arm.condition.model, self.arm.condition.plan)
 
     def _among_solved(self, held: Mapping[Pair, bool]) -> Share:
         """Return the share among the pairs that the control solves. It is empty if the plan leaves each trial only one possible

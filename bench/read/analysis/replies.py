@@ -37,8 +37,8 @@ class JudgedReply:
 
 
 def judged_replies(events: Sequence[Event], receipts: Iterable[Receipt]) -> tuple[JudgedReply, ...]:
-    """Return each judged reply once, however many outputs it held. An output that several calls made belongs to the last call.
-    Verdicts on what stood before a fault do not count."""
+    """Return each judged reply once, even if it has several outputs. An output that several calls made belongs to the last
+    call. Verdicts on what was there before a fault do not count."""
     made = {call.call: call for call in of_kind(events, Called)}
     struck = [receipt.call for receipt in receipts if receipt.delivered and receipt.call is not None]
     touched = Lineage(events).calls_made_from(struck) if struck else frozenset()

@@ -44,6 +44,7 @@ class FrameRows(Generic[Item]):
         self._is_one = len(fields) == 1
 
     def of(self, trial: TrialReading) -> list[RowValues]:
+        """Return the rows of one trial, a tuple of values for each item. The values are in the order of `names`."""
         read, others, is_one = self._fields, self._others, self._is_one
         return [
             ((read(item),) if is_one else read(item)) + tuple([other(item, trial) for other in others])
@@ -103,8 +104,8 @@ FAULTS: tuple[Column[Receipt], ...] = (
 )
 
 
-def _having(impact: str) -> Callable[[Recovery, TrialReading], int]:
-    return lambda row, _: row.having(impact)
+def _of_impact(impact: str) -> Callable[[Recovery, TrialReading], int]:
+    return lambda row, _: row.count_impact(impact)
 
 
 def _of_first(measured: CallMeasure) -> Callable[[Recovery, TrialReading], float | None]:
@@ -118,7 +119,7 @@ def _of_all(measured: CallMeasure) -> Callable[[Recovery, TrialReading], float]:
 RECOVERIES: tuple[Column[Recovery], ...] = (
     Column("subtask", "str", lambda row, _: "+".join(row.subtasks)),
     Column("faults", "int64", lambda row, _: len(row.faults)),
-    *(Column(impact, "int64", _having(impact)) for impact in IMPACTS),
+    *(Column(impact, "int64", _of_impact(impact)) for impact in IMPACTS),
     *(Column(f"first_{name}", "float64", _of_first(measured)) for name, measured in MEASURED.items()),
     *(Column(f"price_{name}", "float64", _of_all(measured)) for name, measured in MEASURED.items()),
     Column("accepted_again", "bool", "accepted_again"),
@@ -170,7 +171,7 @@ class TrialRows:
 
     @classmethod
     def of(cls, trial: TrialReading) -> TrialRows:
-        """Return all rows that are kept of a trial."""
+        """Return the rows of one trial in all frames."""
         return cls(
             place=place_of(trial.record),
             trial=tuple([metric.value(trial) for metric in METRICS]),

@@ -53,21 +53,25 @@ class TrialReading:
 
     @kept
     def entries(self) -> tuple[LedgerEntry, ...]:
+        """The ledger's entries, one for each call, in the order of the calls."""
         return ledger.book(self.record.events)
 
     @kept
     def receipts(self) -> tuple[Receipt, ...]:
+        """What became of each fault. If the trial alone does not tell a fault's impact, the control tells it."""
         faults = receipts(self.record)
         impacts = impacts_by_control(faults, self.entries, self.control) if self.control else {}
         return receipts(self.record, impacts) if impacts else faults
 
     @kept
-    def course(self) -> TrialFailures:
+    def failures(self) -> TrialFailures:
+        """The trial's rejections and losses."""
         return TrialFailures(self.record.events)
 
     @kept
     def recoveries(self) -> tuple[Recovery, ...]:
-        return self.course.recoveries(self.receipts)
+        """A recovery for each failure that revealed a fault, in order."""
+        return self.failures.recoveries(self.receipts)
 
     @kept
     def first_rounds(self) -> tuple[tuple[Called, ...], ...]:
@@ -76,12 +80,13 @@ class TrialReading:
 
     @kept
     def calls_of_first_rounds(self) -> frozenset[int]:
+        """The numbers of the calls of all first rounds."""
         return frozenset(call.call for calls in self.first_rounds for call in calls)
 
     @kept
     def effective(self) -> tuple[Recovery, ...]:
         """The recoveries of failures that revealed at least one effective fault."""
-        return tuple(recovery for recovery in self.recoveries if recovery.having("effective"))
+        return tuple(recovery for recovery in self.recoveries if recovery.count_impact("effective"))
 
     def first_round(self, measured: CallMeasure, only: Container[str] | None = None) -> float | None:
         """Return the mean of a measure over the first rounds of this trial; None if it has none. Calls for other subtasks than
@@ -97,7 +102,7 @@ class TrialReading:
         if not self.effective:
             return None
         calls = {call.call: call for recovery in self.effective for call in recovery.calls}
-        return measured(tuple(calls.values())) / sum(recovery.having("effective") for recovery in self.effective)
+        return measured(tuple(calls.values())) / sum(recovery.count_impact("effective") for recovery in self.effective)
 
     @kept
     def first_attempts(self) -> tuple[Called, ...] | None:
@@ -113,6 +118,7 @@ class TrialReading:
 
     @kept
     def accounts(self) -> dict[Account, int]:
+        """Account -> its tokens."""
         return ledger.totals(self.entries)
 
     @kept
@@ -135,6 +141,7 @@ class TrialReading:
 
     @kept
     def outcome(self) -> str:
+        """The recorded outcome, or `error` if the ledger does not add up."""
         return "error" if self.imbalance else self.record.outcome
 
     @property
@@ -149,10 +156,12 @@ class TrialReading:
 
     @property
     def retry_tokens(self) -> int:
+        """The tokens of retries, of reruns, and of judging after a rejection."""
         return sum([entry.tokens for entry in self.entries if entry.is_retry])
 
     @property
     def score(self) -> float | None:
+        """The grader's score, 0 for a trial that gave up; None if the trial is no evidence."""
         if not self.is_graded:
             return None
         return self.record.grade.score if self.record.grade else 0.0
@@ -177,6 +186,7 @@ class TrialReading:
 
     @kept
     def subtasks(self) -> frozenset[str]:
+        """The subtasks for which a call asked."""
         return frozenset(name for entry in self.entries for name in entry.call.subtasks)
 
     def faults(self, stage: str) -> int:

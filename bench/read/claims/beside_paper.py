@@ -15,11 +15,11 @@ from matplotlib.ticker import PercentFormatter
 from bench.common.wording import plural
 from bench.read.analysis.arms import Arm, Arms
 from bench.read.analysis.frames import Run
-from bench.read.analysis.lived import live_seconds_of
+from bench.read.analysis.live_seconds import live_seconds_of
 from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, METRICS, Metric
 from bench.read.analysis.published import Cells, Published, PublishedTable
 from bench.read.claims.counted import COUNTED, COUNTED_SO, IN_ALL
-from bench.read.claims.retries import WHOLE, Beside, beside
+from bench.read.claims.retries import WHOLE, PairedTable, paired_tables
 from bench.read.render.cells import NOTHING, BoundedNumber, Cell, Estimate, PublishedNumber, Rate, text_of
 from bench.read.render.drawing import (
     BLACK,
@@ -33,7 +33,7 @@ from bench.read.render.drawing import (
     panel_title,
     panels,
 )
-from bench.read.render.labels import condition_label, in_brackets, listed, model_label, numbers_said, slug
+from bench.read.render.labels import condition_label, counts_text, in_brackets, join_names, model_label, slug
 from bench.read.render.marks import Sign, draw_value
 from bench.read.render.table import Table
 from bench.read.report.figure_part import FigurePart
@@ -48,12 +48,13 @@ SIGNS: Mapping[str, Sign] = {OURS: ("o", BLUE), ROUND: ("s", SKY), PAPERS: ("D",
 
 
 def paper_tables(run: Run, arms: Arms, published: Published) -> Iterator[Table]:
-    cells = list(beside(arms, published))
+    """Yield the paper's tables beside our numbers, one for each scenario, model and fault plan."""
+    cells = list(paired_tables(arms, published))
     for cell in cells:
         yield _Table(run, published, cell).table(_name(cell, [other for other in cells if other.table is cell.table]))
 
 
-def _name(cell: Beside, alike: Sequence[Beside]) -> str:
+def _name(cell: PairedTable, alike: Sequence[PairedTable]) -> str:
     """Return `table1`, with suffixes that distinguish it from others of the same published table."""
     condition = cell.condition
     parts = [
@@ -65,7 +66,7 @@ def _name(cell: Beside, alike: Sequence[Beside]) -> str:
 
 
 class _Table:
-    def __init__(self, run: Run, published: Published, cell: Beside):
+    def __init__(self, run: Run, published: Published, cell: PairedTable):
         self._run, self._published, self._beside = run, published, cell
         there = cell.undisturbed.keys() | cell.struck.keys()
         self._architectures = [name for name in (*published.columns, *published.monoliths) if name in there]
@@ -175,7 +176,8 @@ class _Table:
             "without a fault that asked for every subtask; correct: k/N of the trials without a fault, with Wilson's "
             "interval; of monolithic's: over the pairs that have both rounds"
         )
-        yield f"retry tokens: of the first round after the fault, effective or masked; {COUNTED_SO}: {counted_said(table)}"
+        counted = f"{COUNTED_SO}: {counted_calls_text(table)}"
+        yield f"retry tokens: of the first round after the fault, effective or masked; {counted}"
         shares = " and ".join(_shares(self._published))
         yield (
             f"framework: in the paper it is {shares} of latency in each cell that has it, as if it were apportioned; ours is "
@@ -185,9 +187,9 @@ class _Table:
             yield f"failure: in the paper another thing fails; here {self._beside.other_failure}"
 
 
-def counted_said(table: PublishedTable) -> str:
+def counted_calls_text(table: PublishedTable) -> str:
     """Return in words which calls of a round the paper counts."""
-    each = [f"of {name} the calls for {listed(subtasks)}" for name, subtasks in table.counted.items()]
+    each = [f"of {name} the calls for {join_names(subtasks)}" for name, subtasks in table.counted.items()]
     return f"{'; '.join([*each, 'of any other the whole round'])}; {IN_ALL}: all calls up to the next verdict on what it struck"
 
 
@@ -207,26 +209,26 @@ def _shares(published: Published) -> list[str]:
 def retry_figures(run: Run, arms: Arms, published: Published) -> Iterator[Picture]:
     """Yield a figure for each model: the price of a retry relative to a retry of monolithic, which the abstract claims. Each
     table has a panel."""
-    cells = list(beside(arms, published))
+    cells = list(paired_tables(arms, published))
     for model in run.names("model"):
         of_model = [cell for cell in cells if cell.condition.model == model and any(map(cell.ratio, cell.struck))]
         if of_model:
             yield _figure(run, model, of_model, published)
 
 
-def _figure(run: Run, model: str, cells: Sequence[Beside], published: Published) -> Picture:
+def _figure(run: Run, model: str, cells: Sequence[PairedTable], published: Published) -> Picture:
     names = {cell: [name for name in (*published.columns, *published.monoliths) if name in cell.struck] for cell in cells}
     figure, axes = panels(len(cells), 2, max(3.6, 0.95 * max(map(len, names.values()))), 2.7)
     for cell, ax in zip(cells, axes, strict=True):
         _panel(ax, cell, names[cell])
     legend_of_points(figure, SIGNS)
     last = next(name for name in reversed(names[cells[0]]) if name in published.columns)
-    title = f"{_retry_said(cells[0], last)} {in_brackets(model_label(run, model))}"
+    title = f"{_retry_sentence(cells[0], last)} {in_brackets(model_label(run, model))}"
     caption = "Above the line, a retry takes more tokens than the whole call. A pair is a repetition that has both retries."
     return finish(figure, slug("retry", model), title, f"{title}. {caption}")
 
 
-def _retry_said(cell: Beside, name: str) -> str:
+def _retry_sentence(cell: PairedTable, name: str) -> str:
     """Return a sentence with the abstract's claim for this table, in our numbers and in the paper's."""
     ratio, theirs = cell.ratio(name), cell.papers_ratio(name)
     if ratio is None or ratio.ratio is None:
@@ -236,7 +238,7 @@ def _retry_said(cell: Beside, name: str) -> str:
     return f"On {cell.condition.scenario}, {COUNTED_SO}, a retry with {name} took {ours} of the tokens of monolithic's{papers}"
 
 
-def _panel(ax: Axes, cell: Beside, names: Sequence[str]) -> None:
+def _panel(ax: Axes, cell: PairedTable, names: Sequence[str]) -> None:
     for place, name in enumerate(names):
         theirs = cell.papers_ratio(name)
         for aside, sign, ratio in ((-0.15, OURS, cell.ratio(name)), (0.0, ROUND, cell.ratio(name, measure=FIRST_ROUND.tokens))):
@@ -254,7 +256,7 @@ def _panel(ax: Axes, cell: Beside, names: Sequence[str]) -> None:
     panel_title(
         ax,
         f"{'Not the failure of table' if cell.other_failure else 'Table'} {cell.table.number}: {cell.condition.scenario}",
-        f"fault plan {cell.condition.plan}, {numbers_said(pairs, 'pairs')}",
+        f"fault plan {cell.condition.plan}, {counts_text(pairs, 'pairs')}",
     )
 
 

@@ -49,7 +49,7 @@ class BreakEven:
 
 
 @dataclass(frozen=True)
-class Sides:
+class PairMeans:
     """The values of a measure in two architectures, over the units that both have: pairs, or instances if there are several."""
 
     ours: Mean
@@ -57,7 +57,7 @@ class Sides:
 
 
 @dataclass(frozen=True)
-class Rivals:
+class ArchitecturePair:
     """Two architectures under one condition. If they have a break-even rate, `name` is the architecture with the dearer first
     pass and the cheaper round; else it is the later of the two in the config.
 
@@ -71,41 +71,43 @@ class Rivals:
     condition: Condition
     name: str
     other: str
-    passes: Sides
-    rounds: Sides
+    passes: PairMeans
+    rounds: PairMeans
     break_even: BreakEven | None
     rejections: tuple[Mean, Mean]
     published: BreakEven | None
 
 
-def rivals_of(arms: Arms, published: Published) -> Mapping[Condition, tuple[Rivals, ...]]:
+def architecture_pairs(arms: Arms, published: Published) -> Mapping[Condition, tuple[ArchitecturePair, ...]]:
     """Return the pairs of architectures for each condition with faults. A condition in which no two architectures can be
     compared is left out."""
-    by_condition: dict[Condition, tuple[Rivals, ...]] = {}
+    by_condition: dict[Condition, tuple[ArchitecturePair, ...]] = {}
     for condition, struck in arms.items():
         free = arms.get(replace(condition, plan=FAULT_FREE), {})
         if condition.plan != FAULT_FREE:
-            pairs = tuple(_rivals(free, struck, published))
+            pairs = tuple(_architecture_pairs(free, struck, published))
             by_condition |= {condition: pairs} if any(pair.break_even for pair in pairs) else {}
     return by_condition
 
 
-def _rivals(free: Mapping[str, Arm], struck: Mapping[str, Arm], published: Published) -> Iterator[Rivals]:
+def _architecture_pairs(free: Mapping[str, Arm], struck: Mapping[str, Arm], published: Published) -> Iterator[ArchitecturePair]:
     for other, name in combinations([name for name in struck if name in free], 2):
         rivals = _comparison(name, other, free, struck, published)
         is_other_way = rivals.break_even and _less(rivals.passes) < 0 and _less(rivals.rounds) > 0
         yield _comparison(other, name, free, struck, published) if is_other_way else rivals
 
 
-def _less(sides: Sides) -> float:
+def _less(sides: PairMeans) -> float:
     return (sides.ours.mean or 0.0) - (sides.theirs.mean or 0.0)
 
 
-def _comparison(name: str, other: str, free: Mapping[str, Arm], struck: Mapping[str, Arm], published: Published) -> Rivals:
+def _comparison(
+    name: str, other: str, free: Mapping[str, Arm], struck: Mapping[str, Arm], published: Published
+) -> ArchitecturePair:
     passes = in_common(free[name].by_pair(FIRST_PASS.tokens.name), free[other].by_pair(FIRST_PASS.tokens.name))
     rounds = in_common(struck[name].by_pair(FIRST_ROUND.tokens.name), struck[other].by_pair(FIRST_ROUND.tokens.name))
     condition = struck[name].condition
-    return Rivals(
+    return ArchitecturePair(
         condition=condition,
         name=name,
         other=other,
@@ -117,8 +119,8 @@ def _comparison(name: str, other: str, free: Mapping[str, Arm], struck: Mapping[
     )
 
 
-def _sides(ours: Mapping[Pair, float], theirs: Mapping[Pair, float], measure: Measure) -> Sides:
-    return Sides(*(amount_of(by_unit(values).values(), measure) for values in (ours, theirs)))
+def _sides(ours: Mapping[Pair, float], theirs: Mapping[Pair, float], measure: Measure) -> PairMeans:
+    return PairMeans(*(amount_of(by_unit(values).values(), measure) for values in (ours, theirs)))
 
 
 def _papers_rate(published: Published, condition: Condition, name: str, other: str) -> BreakEven | None:

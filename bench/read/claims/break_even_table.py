@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from bench.read.claims.break_even import BreakEven, Rivals, rivals_of
+from bench.read.claims.break_even import ArchitecturePair, BreakEven, architecture_pairs
 from bench.read.render.cells import BoundedNumber, Cell, Estimate, Number
 from bench.read.render.labels import condition_columns
 from bench.read.render.table import Table, TableColumn, table_of
@@ -21,26 +21,28 @@ FEWEST = 5
 
 def break_even_tables(of: Results) -> list[Table]:
     """Return the table. Empty if no two architectures have first passes without faults, and rounds with faults."""
-    rivals = list(chain.from_iterable(rivals_of(of.arms, of.published).values()))
-    papers = TableColumn[Rivals]("By the paper's figures", lambda pair: _rate(pair.published.rate) if pair.published else "–")
+    rivals = list(chain.from_iterable(architecture_pairs(of.arms, of.published).values()))
+    papers = TableColumn[ArchitecturePair](
+        "By the paper's figures", lambda pair: _rate(pair.published.rate) if pair.published else "–"
+    )
     columns = (
         *(column.of(lambda pair: pair.condition) for column in condition_columns(of.run)),
-        TableColumn[Rivals]("Architecture", lambda pair: pair.name),
-        TableColumn[Rivals]("Against", lambda pair: pair.other),
-        TableColumn[Rivals]("First pass", lambda pair: BoundedNumber.of(pair.passes.ours)),
-        TableColumn[Rivals]("First pass, other's", lambda pair: BoundedNumber.of(pair.passes.theirs)),
-        TableColumn[Rivals]("Pairs of passes", lambda pair: pair.passes.ours.n),
-        TableColumn[Rivals]("First round", lambda pair: BoundedNumber.of(pair.rounds.ours)),
-        TableColumn[Rivals]("First round, other's", lambda pair: BoundedNumber.of(pair.rounds.theirs)),
-        TableColumn[Rivals]("Pairs of rounds", lambda pair: pair.rounds.ours.n),
-        TableColumn[Rivals](
+        TableColumn[ArchitecturePair]("Architecture", lambda pair: pair.name),
+        TableColumn[ArchitecturePair]("Against", lambda pair: pair.other),
+        TableColumn[ArchitecturePair]("First pass", lambda pair: BoundedNumber.of(pair.passes.ours)),
+        TableColumn[ArchitecturePair]("First pass, other's", lambda pair: BoundedNumber.of(pair.passes.theirs)),
+        TableColumn[ArchitecturePair]("Pairs of passes", lambda pair: pair.passes.ours.n),
+        TableColumn[ArchitecturePair]("First round", lambda pair: BoundedNumber.of(pair.rounds.ours)),
+        TableColumn[ArchitecturePair]("First round, other's", lambda pair: BoundedNumber.of(pair.rounds.theirs)),
+        TableColumn[ArchitecturePair]("Pairs of rounds", lambda pair: pair.rounds.ours.n),
+        TableColumn[ArchitecturePair](
             "Cheaper from failures a trial", lambda pair: _rate(pair.break_even.rate) if pair.break_even else NOT_MEASURED
         ),
-        TableColumn[Rivals]("Low", lambda pair: _ends(pair.break_even)[0]),
-        TableColumn[Rivals]("High", lambda pair: _ends(pair.break_even)[1]),
+        TableColumn[ArchitecturePair]("Low", lambda pair: _ends(pair.break_even)[0]),
+        TableColumn[ArchitecturePair]("High", lambda pair: _ends(pair.break_even)[1]),
         *([papers] if any(pair.published for pair in rivals) else []),
-        TableColumn[Rivals]("Rejections a trial", lambda pair: Estimate(pair.rejections[0], 1, with_n=True)),
-        TableColumn[Rivals]("Rejections a trial, other's", lambda pair: Estimate(pair.rejections[1], 1, with_n=True)),
+        TableColumn[ArchitecturePair]("Rejections a trial", lambda pair: Estimate(pair.rejections[0], 1, with_n=True)),
+        TableColumn[ArchitecturePair]("Rejections a trial, other's", lambda pair: Estimate(pair.rejections[1], 1, with_n=True)),
     )
     title = "Break-even: from how many failures a trial on an architecture is cheaper than another"
     notes = (*_NOTES, *([_PAPERS] if any(pair.published for pair in rivals) else []), *_few(rivals))
@@ -61,7 +63,7 @@ _NOTES = (
 _PAPERS = "by the paper's figures: its tokens without a failure are the first pass, its retry tokens the round"
 
 
-def _few(rivals: Iterable[Rivals]) -> Iterator[str]:
+def _few(rivals: Iterable[ArchitecturePair]) -> Iterator[str]:
     """Yield a note if the smallest N limits the use of the numbers."""
     numbers = [_smallest(pair) for pair in rivals if pair.break_even and pair.break_even.low is not None]
     if numbers and (n := min(numbers)) < FEWEST:
@@ -71,7 +73,7 @@ def _few(rivals: Iterable[Rivals]) -> Iterator[str]:
         )
 
 
-def _smallest(pair: Rivals) -> int:
+def _smallest(pair: ArchitecturePair) -> int:
     """Return the number of pairs of passes, or of rounds if that is smaller."""
     return min(pair.passes.ours.n, pair.rounds.ours.n)
 

@@ -15,7 +15,7 @@ NEAR = 0.05
 """A ratio of rounds this near to 1 decides nothing: it ignores that a struck output is shorter, and that a reason is told."""
 
 
-def has_side(ratio: float, side: int) -> bool:
+def agrees_with_side(ratio: float, side: int) -> bool:
     """Return whether a ratio of rounds agrees with the measured side: 1 if the first round is dearer, -1 if the second is."""
     return abs(ratio - 1) >= NEAR and (ratio > 1) is (side > 0)
 
@@ -29,8 +29,8 @@ class FirstPrices:
     static: Mapping[str, float]
 
     @property
-    def passed(self) -> float:
-        """The price of a pass of static."""
+    def pass_price(self) -> float:
+        """The tokens of a pass of static: the sum over its subtasks."""
         return sum(self.static.values())
 
     def round_of(self, architecture: str, again: Mapping[str, Sequence[str]]) -> float | None:

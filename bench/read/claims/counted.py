@@ -36,8 +36,8 @@ COUNTED = Metric("first_round_counted_tokens", "float64", lambda trial: _value(t
 METRICS = (COUNTED, Metric("first_round_counted_usage", "float64", lambda trial: _value(trial, "usage"), measure="first_round"))
 
 
-def in_whole_rounds(published: Published) -> Published:
-    """Return the claims with each retry that is counted as the paper counts over the whole round."""
+def over_whole_rounds(published: Published) -> Published:
+    """Return the claims with each retry counted over its whole round, and not as the paper counts."""
     whole = {"measure": FIRST_ROUND.tokens.name}
     claims = (
         claim.model_copy(update=whole) if not isinstance(claim, RateClaim) and claim.measure == COUNTED.name else claim

@@ -11,13 +11,13 @@ import pandas as pd
 from bench.common import values
 from bench.read.analysis.arms import Arm, Arms, Condition, arms_of, pairs_of
 from bench.read.analysis.claim import Claim, DirectionClaim, RateClaim, RatioClaim
-from bench.read.analysis.copies import counting
-from bench.read.analysis.decided_ahead import decided_ahead
+from bench.read.analysis.copies import counted_trials
+from bench.read.analysis.decided_ahead import reason_for_fixed_outcome
 from bench.read.analysis.frames import Run
 from bench.read.analysis.replies import MALFORMED
 from bench.read.analysis.statistics import Pair
 from bench.read.claims.closed_forms import FirstPrices, first_prices
-from bench.read.claims.natural import distinct
+from bench.read.claims.natural import distinct_replies
 
 
 @values.dataclass(frozen=True)
@@ -34,6 +34,7 @@ class EvidenceItem:
 
     @property
     def pair(self) -> Pair:
+        """(instance, repetition)."""
         return self.instance, self.repetition
 
 
@@ -78,25 +79,27 @@ class ModelResults:
 
 
 def results_by_model(run: Run, arms: Arms | None = None) -> tuple[ModelResults, ...]:
+    """Return the results of each model of a run, in the config's order."""
     known = arms_of(run) if arms is None else arms
     return tuple(ModelResults(run, known, model) for model in run.names("model"))
 
 
 def evidence(source: ModelResults, claim: Claim) -> tuple[EvidenceItem, ...] | Missing:
-    """Return the values in the order of the run. If repetitions are copies of each other, only the first counts."""
-    items = with_copies(source, claim)
+    """Return the values on which a claim is judged, in the order of the run, or why there are none. If repetitions are copies
+    of each other, only the first counts."""
+    items = values_with_copies(source, claim)
     if isinstance(items, Missing):
         return items
     values: dict[Pair, list[object]] = {}
     for item in items:
         values.setdefault(item.pair, []).append((item.side, item.value, item.subtask))
-    once = counting(source.run, source.model, [instance for instance, _ in values], list(values.values()))
+    once = counted_trials(source.run, source.model, [instance for instance, _ in values], list(values.values()))
     counted = {pair for pair, counts in zip(values, once, strict=True) if counts}
     return tuple(item for item in items if item.pair in counted)
 
 
-def with_copies(source: ModelResults, claim: Claim) -> tuple[EvidenceItem, ...] | Missing:
-    """Return the values of all trials, in the order of the run."""
+def values_with_copies(source: ModelResults, claim: Claim) -> tuple[EvidenceItem, ...] | Missing:
+    """Return the values of all trials for a claim, in the order of the run, or why there are none."""
     return _outcomes(source, claim) if isinstance(claim, RateClaim) else _values_of_both(source, claim)
 
 
@@ -126,7 +129,7 @@ def _outcomes(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ...
         return items or Missing("no trial ended with an answer")
     replies = source.run.replies
     first = replies["trial"].isin(set(arm.usable["trial"])) & replies["attempt"].eq(1)
-    return _valid_but_wrong(distinct(replies[first]))
+    return _valid_but_wrong(distinct_replies(replies[first]))
 
 
 def _items(trials: pd.DataFrame, side: str, values: pd.Series[float] | pd.Series[bool]) -> Iterator[EvidenceItem]:
@@ -138,7 +141,7 @@ def _silent_corruption(source: ModelResults, claim: RateClaim) -> tuple[Evidence
     """Return whether each graded trial was silently corrupted, if a fault of this effect was delivered under a plan that leaves
     an answer."""
     run = source.run
-    decided = [plan for plan in run.names("plan") if decided_ahead(run, source.model, plan)]
+    decided = [plan for plan in run.names("plan") if reason_for_fixed_outcome(run, source.model, plan)]
     told = run.faults["delivered"] & run.faults["effect"].eq(claim.effect) & ~run.faults["plan"].isin(decided)
     struck = run.faults.loc[told, "trial"]
     arms = [

@@ -22,7 +22,7 @@ IDENTITY = ["scenario", "instance", "repetition", "model", "digest"]
 """Replies that agree in these columns are one reply."""
 
 
-def distinct(replies: pd.DataFrame) -> pd.DataFrame:
+def distinct_replies(replies: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of `Run.replies` that no fault touched, each reply once, in order. A reply that one architecture accepted
     and another rejected counts as rejected."""
     untouched = replies[~replies["exposed"]]
@@ -57,7 +57,7 @@ def natural_failures(run: Run) -> Iterator[Rejections]:
 
     Over all subtasks also all schema failures together, and missing fields even if there are none.
     """
-    replies = distinct(run.replies)
+    replies = distinct_replies(run.replies)
     for model in run.names("model"):
         for scenario in run.names("scenario"):
             of_pair = replies[(replies["model"] == model) & (replies["scenario"] == scenario)]

@@ -15,14 +15,14 @@ from bench.read.analysis.factors import (
     ARCHITECTURE,
     ArmName,
     VerdictEvidence,
-    could_differ,
+    factor_could_act,
     factors_between,
-    had_occasion,
-    refusal,
+    pairs_that_could_differ,
+    reason_against_verdict,
 )
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import by_unit
-from bench.read.claims.evidence import Missing, ModelResults, evidence, with_copies
+from bench.read.claims.evidence import Missing, ModelResults, evidence, values_with_copies
 from bench.read.claims.measurement import compared_values
 
 COUNTED = {
@@ -50,6 +50,7 @@ class Population:
 
 
 def population_of(run: Run, claim: Claim) -> Population:
+    """Return the trials on which a claim is judged, and in what its arms differ."""
     several = len(instances_by_scenario(run).get(claim.scenario, ())) > 1
     cluster = "instance" if several else "repetition"
     if isinstance(claim, RateClaim):
@@ -76,19 +77,19 @@ def reason_against(source: ModelResults, claim: Claim) -> str:
     if isinstance(claim, RateClaim):
         return ""
     run = source.run
-    every, counted = with_copies(source, claim), evidence(source, claim)
+    every, counted = values_with_copies(source, claim), evidence(source, claim)
     if isinstance(every, Missing) or isinstance(counted, Missing):
         return ""
     first, second = (ArmName(name, source.model, claim.plan) for name in claim.pair)
     factors = factors_between(run, first, second)
     rows = run.trials[run.trials["trial"].isin({item.trial for item in every})]
-    acted = set(rows.loc[had_occasion(rows, factors), "trial"].tolist())
+    acted = set(rows.loc[factor_could_act(rows, factors), "trial"].tolist())
     higher, lower = compared_values(every)
-    differ = could_differ(higher, lower, {item.pair for item in every if item.trial in acted})
+    differ = pairs_that_could_differ(higher, lower, {item.pair for item in every if item.trial in acted})
     of_counted = compared_values(counted)
     units = len(by_unit({pair: 0.0 for pair in of_counted[0] if pair in of_counted[1]}))
     rests_on = VerdictEvidence(factors, len(higher.keys() & lower.keys()), len(differ), units)
-    return refusal(rests_on, ARCHITECTURE if ARCHITECTURE in factors or not factors else factors[0])
+    return reason_against_verdict(rests_on, ARCHITECTURE if ARCHITECTURE in factors or not factors else factors[0])
 
 
 def _lies_between(run: Run, name: str, first: str, second: str) -> bool:

@@ -27,7 +27,7 @@ NO_DIFFERENCE = 0.005
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
+class PairedTable:
     """A published table, with the arms of ours that are compared with it.
 
     condition   the scenario, the model and the plan with the paper's failure
@@ -54,23 +54,24 @@ class Beside:
         return statistics.ratio_of_means(*(statistics.by_unit(rounds_of) for rounds_of in statistics.in_common(*rounds)))
 
     def papers_ratio(self, of: str, to: str = WHOLE) -> float | None:
+        """Return the paper's retry tokens of an architecture divided by those of another; None if the table lacks the first."""
         values = self.table.cells["retry_tokens"].values
         return values[of].mean / values[to].mean if of in values else None
 
 
-def beside(arms: Arms, published: Published) -> Iterator[Beside]:
-    """Yield each published table for each size of its pack, each model and each plan. Plans with the table's own failure come
-    first."""
+def paired_tables(arms: Arms, published: Published) -> Iterator[PairedTable]:
+    """Yield each published table with the arms of ours that are compared with it, for each size of its pack, each model and
+    each plan. Plans with the table's own failure come first."""
     events = [(table, table.plan) for table in published.table]
     events += [(table, plan) for table in published.table for plan in table.instead]
     for table, plan in events:
         for condition, struck in arms.items():
             if condition.scenario.partition(":")[0] == table.scenario and condition.plan == plan:
                 control = Condition(condition.scenario, condition.model, FAULT_FREE)
-                yield Beside(table, condition, arms.get(control, {}), struck)
+                yield PairedTable(table, condition, arms.get(control, {}), struck)
 
 
-def asks_the_same(run: Run, first: Arm, second: Arm) -> bool:
+def rounds_ask_the_same(run: Run, first: Arm, second: Arm) -> bool:
     """Return whether the rounds of two arms ask for the same subtasks in the same order, in every pair that has both."""
     calls = run.calls[run.calls["in_first_round"]]
     asked: dict[str, list[str]] = {}
@@ -90,7 +91,7 @@ VerdictOnRetries = Callable[[Condition, str, str, Metric], str]
 def retry_findings(run: Run, arms: Arms, published: Published, verdicts: VerdictOnRetries) -> Iterator[SummaryFinding]:
     """Yield for each of the paper's tables what a retry took at its event, as the paper counts and over the whole round.
     Several models are not told of."""
-    for cell in beside(arms, published) if len(run.names("model")) == 1 else ():
+    for cell in paired_tables(arms, published) if len(run.names("model")) == 1 else ():
         sentences = [text for pair in COMPARED if not cell.other_failure and (text := _sentence(run, cell, pair, verdicts))]
         if sentences:
             first = f"On {cell.condition.scenario}, {sentences[0]}"
@@ -99,7 +100,7 @@ def retry_findings(run: Run, arms: Arms, published: Published, verdicts: Verdict
             yield SummaryFinding(" ".join([first, *others]), f"table{cell.table.number}", first, title)
 
 
-def _title(run: Run, cell: Beside) -> str:
+def _title(run: Run, cell: PairedTable) -> str:
     counted, whole = (_value(cell.ratio(OWN, measure=measure)) for measure in (COUNTED, FIRST_ROUND.tokens))
     took = f"a retry of {OWN} took {counted:.0%} of {WHOLE}'s tokens {COUNTED_SO} ({cell.papers_ratio(OWN):.0%} there)"
     in_all = f" and {whole:.0%} in all" if abs(whole - counted) >= NO_DIFFERENCE else ""
@@ -107,7 +108,7 @@ def _title(run: Run, cell: Beside) -> str:
     return f"On {cell.condition.scenario} {took}{in_all}{marked}"
 
 
-def _sentence(run: Run, cell: Beside, pair: tuple[str, str], verdicts: VerdictOnRetries) -> str:
+def _sentence(run: Run, cell: PairedTable, pair: tuple[str, str], verdicts: VerdictOnRetries) -> str:
     """Return a sentence on two retries, "" if they are not compared. The whole round is left out where it is what the paper
     counts."""
     (of, to), at, whole = pair, cell.condition, FIRST_ROUND.tokens
@@ -119,7 +120,7 @@ def _sentence(run: Run, cell: Beside, pair: tuple[str, str], verdicts: VerdictOn
     text = f"a retry of {of} took {_share(counted)} of {to}'s tokens {COUNTED_SO} ({evidence})"
     if abs(_value(in_all) - _value(counted)) < NO_DIFFERENCE:
         return f"{text}."
-    same = asks_the_same(run, cell.struck[of], cell.struck[to])
+    same = rounds_ask_the_same(run, cell.struck[of], cell.struck[to])
     why = f"the same calls, told the reason: {FROM_CODE}" if same else verdicts(at, of, to, whole)
     return f"{text} and {_share(in_all)} over {IN_ALL}{f' ({why})' if why else ''}."
 

@@ -17,7 +17,7 @@ from bench.read.claims.population import Population, population_of
 from bench.read.claims.retries import FROM_CODE
 from bench.read.claims.verdicts import ClaimVerdict, Judgement, counts, family_of
 from bench.read.render.cells import NARROW, NARROW_NOTE, NOTHING, AdjustedP, BoundedNumber, Cell, Number, Rate, text_of
-from bench.read.render.labels import listed, model_label
+from bench.read.render.labels import join_names, model_label
 from bench.read.render.limits import limit_notes
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.summary import SummaryFinding
@@ -52,7 +52,8 @@ ROUND_NOTE = (
 )
 
 
-def ours(judgement: Judgement) -> Cell:
+def our_number(judgement: Judgement) -> Cell:
+    """Return our number for a claim as a cell; `n/a` if it was not measured."""
     measured = judgement.measured
     if measured is None:
         return NOTHING
@@ -61,19 +62,21 @@ def ours(judgement: Judgement) -> Cell:
     return BoundedNumber(measured.value, measured.low, measured.high, *_form(judgement.claim), measured.basis)
 
 
-def over_the_round(judgement: Judgement) -> str:
-    """Return our number over the whole round, with its verdict; a dash for what is no retry."""
+def whole_round_text(judgement: Judgement) -> str:
+    """Return our number over the whole round, with its verdict; a dash if the claim is about no retry."""
     whole = judgement.whole
     if whole is None or whole.measured is None:
         return "–"
-    return f"{text_of(ours(whole))}: {FROM_CODE if judgement.same_calls else whole.in_words}"
+    return f"{text_of(our_number(whole))}: {FROM_CODE if judgement.same_calls else whole.in_words}"
 
 
-def number_of(judgement: Judgement) -> int:
+def count_behind(judgement: Judgement) -> int:
+    """Return how many values, pairs or outputs are behind our number."""
     return judgement.measured.n if judgement.measured else 0
 
 
-def to_decide(judgement: Judgement) -> Cell:
+def count_to_decide(judgement: Judgement) -> Cell:
+    """Return the number that would decide an open claim, as a cell; a dash for a decided one."""
     if judgement.measured is None or judgement.verdict not in ("inconclusive", "cannot be decided"):
         return "–"
     return NOTHING if judgement.measured.needed is None else judgement.measured.needed
@@ -106,16 +109,16 @@ def _adjusted_p(judgement: Judgement) -> AdjustedP:
 
 
 _PUBLISHED = TableColumn[Judgement]("Published", lambda each: Number(each.expected, *_form(each.claim))).of(_judgement)
-_ROUND = TableColumn[Judgement](f"Ours, {IN_ALL}", over_the_round).of(_judgement)
+_ROUND = TableColumn[Judgement](f"Ours, {IN_ALL}", whole_round_text).of(_judgement)
 VERDICT_COLUMNS = (
     TableColumn[LabelledJudgement]("Claim", lambda labelled: labelled[0].claim.id),
     TableColumn[LabelledJudgement]("Model", lambda labelled: labelled[1]),
     TableColumn[Judgement]("Verdict", lambda judgement: judgement.in_words).of(_judgement),
     TableColumn[Judgement]("What is said", lambda judgement: judgement.claim.sentence).of(_judgement),
-    TableColumn[Judgement]("Ours", ours).of(_judgement),
+    TableColumn[Judgement]("Ours", our_number).of(_judgement),
     _PUBLISHED,
-    TableColumn[Judgement]("N", number_of).of(_judgement),
-    TableColumn[Judgement]("To decide", to_decide).of(_judgement),
+    TableColumn[Judgement]("N", count_behind).of(_judgement),
+    TableColumn[Judgement]("To decide", count_to_decide).of(_judgement),
     TableColumn[Judgement]("p (Holm)", _adjusted_p).of(_judgement),
     TableColumn[Judgement]("Reason", lambda judgement: judgement.reason).of(_judgement),
     TableColumn[Judgement]("Why it can be compared", lambda judgement: judgement.claim.why).of(_judgement),
@@ -148,7 +151,7 @@ def _populations(run: Run, judgements: Sequence[Judgement]) -> Table:
 
 def _verdicts(run: Run, judgements: Sequence[Judgement]) -> Table:
     claims = tuple(dict.fromkeys(judgement.claim for judgement in judgements))
-    notes = (*tallies(run, judgements), *VERDICT_NOTES, *_floor(claims), *_last_notes(run, judgements))
+    notes = (*verdict_tallies(run, judgements), *VERDICT_NOTES, *_floor(claims), *_last_notes(run, judgements))
     columns: tuple[TableColumn[LabelledJudgement], ...] = VERDICT_COLUMNS
     if any(judgement.whole for judgement in judgements):
         columns = tuple(part for column in columns for part in ([column, _ROUND] if column is _PUBLISHED else [column]))
@@ -180,8 +183,8 @@ def _floor(claims: Iterable[Claim]) -> Iterator[str]:
 # In words
 
 
-def tallies(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
-    """Yield for each model how often each verdict occurs."""
+def verdict_tallies(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
+    """Yield a line for each model with the number of claims by verdict."""
     for model in run.names("model"):
         of_model = _of_model(judgements, model)
         text = "; ".join(f"{verdict}: {times}" for verdict, times in counts(of_model).items())
@@ -198,7 +201,7 @@ def verdict_finding(run: Run, judgements: Sequence[Judgement]) -> SummaryFinding
         if findings:
             beside = f" with {model_label(run, model)}" if len(run.names("model")) > 1 else ""
             measured = f"{plural(judged, 'claim')} of the paper that {'was' if judged == 1 else 'were'} measured"
-            parts.append(f"Of the {measured}{beside}, {listed(findings)}.")
+            parts.append(f"Of the {measured}{beside}, {join_names(findings)}.")
     return SummaryFinding(" ".join(parts), "claims") if parts else None
 
 
@@ -216,7 +219,7 @@ _IN_WORDS: dict[ClaimVerdict, tuple[str, str]] = {
 
 def verdict_lines(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
     """Yield for each model the tally, and each verdict. If nothing was judged, yield nothing."""
-    for model, tally in zip(run.names("model"), tallies(run, judgements), strict=True) if judgements else ():
+    for model, tally in zip(run.names("model"), verdict_tallies(run, judgements), strict=True) if judgements else ():
         yield tally
         of_model = _of_model(judgements, model)
         yield from (verdict_line(judgement) for judgement in of_model if judgement.measured)
@@ -224,10 +227,11 @@ def verdict_lines(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
 
 
 def verdict_line(judgement: Judgement) -> str:
+    """Return a line with the verdict, the claim and our number."""
     n = f", N={judgement.measured.n}" if judgement.measured else ""
-    text = f"{text_of(ours(judgement))}{n}"
+    text = f"{text_of(our_number(judgement))}{n}"
     if judgement.whole and judgement.whole.measured:
-        text += f"; {IN_ALL} {over_the_round(judgement)}"
+        text += f"; {IN_ALL} {whole_round_text(judgement)}"
     meaning = f"; {NARROW_NOTE}" if NARROW in text else ""
     return f"  {judgement.in_words:<30}  {judgement.claim.id}: {judgement.claim.sentence}: ours {text}{meaning}"
 

@@ -33,9 +33,9 @@ from bench.read.analysis.arms import Arms
 from bench.read.analysis.claim import Claim, DirectionClaim, RateClaim, RatioClaim
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import FIRST_ROUND
-from bench.read.analysis.plans import run_again
+from bench.read.analysis.plans import subtasks_of_round
 from bench.read.analysis.published import Published
-from bench.read.claims.closed_forms import NEAR, has_side
+from bench.read.claims.closed_forms import NEAR, agrees_with_side
 from bench.read.claims.counted import COUNTED, counted_calls
 from bench.read.claims.evidence import Missing, ModelResults, results_by_model
 from bench.read.claims.measurement import LEVEL, TOLERANCE, Measurement, measurement_of
@@ -87,13 +87,13 @@ class Judgement:
         if self.verdict == "decided by sizes":
             return f"{self.verdict}, {'as claimed' if self.side > 0 else 'contrary'}"
         if self.verdict == "cannot be decided" and self.measured is not None and self.measured.test:
-            return statistics.floor_said(self.measured.test.pairs)
+            return statistics.floor_verdict(self.measured.test.pairs)
         if self.verdict != "counterexample found" or self.measured is None:
             return self.verdict
         return f"{self.verdict} ({self.measured.otherwise} of {self.measured.n})"
 
     @property
-    def stands(self) -> int:
+    def support(self) -> int:
         """1 if the verdict is as claimed, -1 if it contradicts the claim, 0 if it leaves the claim open."""
         if self.verdict == "decided by sizes":
             return 1 if self.side > 0 else -1
@@ -135,6 +135,7 @@ def sizes_in(run: Run, published: Published) -> tuple[Published, ...]:
 
 
 def counts(judgements: Sequence[Judgement]) -> dict[ClaimVerdict, int]:
+    """Return the number of claims by verdict, in the order of VERDICTS."""
     counted = Counter(judgement.verdict for judgement in judgements)
     return {verdict: counted[verdict] for verdict in VERDICTS}
 
@@ -225,7 +226,7 @@ def _asked_again(run: Run, claim: DirectionClaim | RatioClaim) -> Mapping[str, S
         return counted_calls(claim.scenario, claim.plan)
     if claim.measure != FIRST_ROUND.tokens.name:
         return {}
-    if again := run_again(run, claim.scenario).get(claim.plan, ()):
+    if again := subtasks_of_round(run, claim.scenario).get(claim.plan, ()):
         return {"static": again, "runtime_structured": again[:1]}
     calls = run.calls[run.calls["in_first_round"] & run.calls["scenario"].eq(claim.scenario) & run.calls["plan"].eq(claim.plan)]
     rounds = calls.groupby(["architecture", "trial"], sort=False)["subtask"].agg(tuple)
@@ -240,7 +241,7 @@ def _by_sizes(source: ModelResults, claim: Claim, measurement: Measurement, want
     if ratio is None:
         return ""
     above = not isinstance(claim, RatioClaim) or wanted > 1
-    if not has_side(ratio, side if above else -side):
+    if not agrees_with_side(ratio, side if above else -side):
         return ""
     where = "claimed" if side > 0 else "other"
     return f"the closed form has {ratio:.2f}, on the {where} side as measured, for the sizes of these calls"

@@ -1,7 +1,7 @@
 """Decide whether a run is worse than another, by a gate of a few measures, each over the pairs of all arms together.
 
 `bench compare` uses this, and so does whatever else sets one side beside another: `compare(first, second)`, where each side is
-a run, or a part of one (`bench.read.analysis.pairing.only`).
+a run, or a part of one (`bench.read.analysis.pairing.part_of_run`).
 
 The owner names the measures and how much worse each may be (`GATE`); `bench.read.compare.verdict` says what they come to. All
 other measures, and the arms by themselves, stand beside the gate: they are shown, corrected together, and decide nothing.
@@ -32,33 +32,33 @@ from bench.common.errors import ConfigError, nearest
 from bench.read.analysis import statistics
 from bench.read.analysis.arms import Arm, Condition, arms_of, instances_by_scenario, pairs_of, require_receipts
 from bench.read.analysis.aspects import aspects_between
-from bench.read.analysis.copies import counted_once, never_errs
+from bench.read.analysis.copies import first_of_copies, is_error_free
 from bench.read.analysis.factors import (
     ARCHITECTURE,
     ArmName,
     VerdictEvidence,
-    could_differ,
+    factor_could_act,
     factors_between,
-    had_occasion,
-    refusal,
+    pairs_that_could_differ,
+    reason_against_verdict,
 )
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import LEAST_PRICED, METRICS, measure_of
 from bench.read.analysis.pairing import PairedRuns, paired_runs
-from bench.read.analysis.per_solved import PerSolved, per_solved
+from bench.read.analysis.per_solved import PerSolved, spent_per_solved
 from bench.read.analysis.statistics import Mean, Pair, RateDifference
 from bench.read.compare.verdict import (
     REASONS,
     ComparisonFinding,
     ComparisonVerdict,
-    Contrast,
     GatedMeasure,
-    contrast_of_amounts,
-    contrast_of_rates,
-    correct,
-    counterexamples,
+    MeasureChange,
+    compare_amounts,
+    compare_damage,
+    compare_rates,
     finding_of,
-    floor_of,
+    floor_reason,
+    holm_corrected,
     verdict_of,
 )
 from bench.record.config import FAULT_FREE
@@ -87,8 +87,8 @@ PREFIX = "damage_"
 
 
 def gate_of(texts: Sequence[str]) -> Margins:
-    """Return the gate that texts like `tokens` or `tokens=0.2` name; the default one for no texts. Raise ConfigError for a
-    measure that is not known, or a margin that is none."""
+    """Return the measures that decide with their margins, read from texts like `tokens` or `tokens=0.2`; the default gate for
+    no texts. Raise ConfigError for a measure that is not known, or a margin that is none."""
     gate: dict[str, float] = {}
     for text in texts:
         name, given, margin = text.partition("=")
@@ -116,7 +116,7 @@ class ArmDifference:
 
     criterion: Criterion
     gates: bool
-    contrast: Contrast
+    change: MeasureChange
     difference: Mean | RateDifference
     unpaired: int
     finding: ComparisonFinding
@@ -155,10 +155,12 @@ class Comparison:
 
     @property
     def gated(self) -> tuple[ArmDifference, ...]:
+        """The findings on which the verdict rests."""
         return tuple(row for row in self.overall if row.gates)
 
     @cached_property
     def verdict(self) -> ComparisonVerdict:
+        """The verdict on the second run."""
         measures = [GatedMeasure(row.finding, row.criterion in QUALITY) for row in self.gated]
         return verdict_of(measures, bool(self.missing))
 
@@ -223,7 +225,7 @@ def compare(
         overall = tuple(row if row.gates else next(rows) for row in overall)
         each = [tuple(next(rows) for _ in of_arm) for of_arm in each]
     arms = tuple(pair.comparison(of_pair) for pair, of_pair in zip(pairs, each, strict=True))
-    dollars = (per_solved(runs.first.trials, COLUMNS["cost"]), per_solved(runs.second.trials, COLUMNS["cost"]))
+    dollars = (spent_per_solved(runs.first.trials, COLUMNS["cost"]), spent_per_solved(runs.second.trials, COLUMNS["cost"]))
     return Comparison(runs, gate, overall, arms, _missing(runs, overall), dollars, judge.history.flaky)
 
 
@@ -237,7 +239,7 @@ def _arm_pairs(runs: PairedRuns) -> list[_ArmPair]:
     for condition, named in before.items():
         models = (condition.model, runs.counterpart("model", condition.model))
         of_model = list(zip((runs.first, runs.second), models, strict=True))
-        never_err, repeatable = (all(test(*each) for each in of_model) for test in (never_errs, _is_repeatable))
+        never_err, repeatable = (all(test(*each) for each in of_model) for test in (is_error_free, _is_repeatable))
         for name, arm in named.items():
             other = after[replace(condition, model=models[1])][runs.counterpart("architecture", name)]
             names = (ArmName(name, models[0], condition.plan), ArmName(other.architecture, models[1], condition.plan))
@@ -257,9 +259,9 @@ def _missing(runs: PairedRuns, rows: Sequence[ArmDifference]) -> tuple[str, ...]
     lacking = [f"{len(runs.absent)} of {runs.arms} arms of A: {', '.join(runs.absent)}"] if runs.absent else []
     if pairs < WHOLE * runs.trials:
         lacking.append(f"{runs.trials - pairs} of {runs.trials} trials of A have no partner in B")
-    usable = [row for row in rows if row.gates and row.criterion == "tokens" and row.contrast.pairs is not None]
-    if not lacking and any((row.contrast.pairs or 0) < WHOLE * pairs for row in usable if row.unpaired):
-        lacking.append(f"only {usable[0].contrast.pairs} of {pairs} pairs can be used")
+    usable = [row for row in rows if row.gates and row.criterion == "tokens" and row.change.pairs is not None]
+    if not lacking and any((row.change.pairs or 0) < WHOLE * pairs for row in usable if row.unpaired):
+        lacking.append(f"only {usable[0].change.pairs} of {pairs} pairs can be used")
     return tuple(lacking)
 
 
@@ -284,18 +286,18 @@ def _history(first: Run, earlier: Sequence[Run]) -> EarlierRuns:
 def _correct(rows: Sequence[ArmDifference]) -> list[ArmDifference]:
     """Return rows beside the gate after a correction for their number."""
     tested = [row if row.criterion != "damage" and row.finding not in ("not measured", "equal") else None for row in rows]
-    adjusted = correct([row.contrast.p if row else None for row in tested])
+    adjusted = holm_corrected([row.change.p if row else None for row in tested])
     family = sum(p is not None for p in adjusted)
 
     def judged(row: ArmDifference, p: float | None) -> ArmDifference:
-        finding = finding_of(row.contrast, p)
-        return replace(row, finding=finding, reason=_reason(row.contrast, finding, family))
+        finding = finding_of(row.change, p)
+        return replace(row, finding=finding, reason=_reason(row.change, finding, family))
 
     return [judged(row, p) if test else row for row, test, p in zip(rows, tested, adjusted, strict=True)]
 
 
-def _reason(contrast: Contrast, finding: ComparisonFinding, family: int = 1) -> str:
-    return (contrast.why or floor_of(contrast, family) if finding == "undecided" else "") or REASONS[finding]
+def _reason(change: MeasureChange, finding: ComparisonFinding, family: int = 1) -> str:
+    return (change.why or floor_reason(change, family) if finding == "undecided" else "") or REASONS[finding]
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,7 +345,7 @@ class _ArmPair:
 
     @cached_property
     def _pairs_with_occasion(self) -> frozenset[Pair]:
-        trials = [arm.trials[had_occasion(arm.trials, self.factors)] for arm in (self.before, self.after)]
+        trials = [arm.trials[factor_could_act(arm.trials, self.factors)] for arm in (self.before, self.after)]
         return frozenset(pair for of_arm in trials for pair in pairs_of(of_arm))
 
     def _unit(self, pair: Pair) -> Pair:
@@ -379,7 +381,7 @@ def _without_copies(before: Arm, after: Arm, column: str) -> tuple[Arm, Arm]:
     """Return both arms with one repetition of each instance whose repetitions all have the same values in both arms."""
     values = [dict(zip(pairs_of(arm.trials), arm.trials[column].tolist(), strict=True)) for arm in (before, after)]
     pairs = [pair for pair in values[0] if pair in values[1]]
-    counts = counted_once([instance for instance, _ in pairs], [[of_arm[pair] for of_arm in values] for pair in pairs])
+    counts = first_of_copies([instance for instance, _ in pairs], [[of_arm[pair] for of_arm in values] for pair in pairs])
     copies = {pair for pair, counts_here in zip(pairs, counts, strict=True) if not counts_here}
     return _but(before, copies), _but(after, copies)
 
@@ -410,39 +412,39 @@ class _Judge:
 
     def _row(self, criterion: Criterion, pairs: Sequence[_ArmPair]) -> ArmDifference:
         before, after, acted = _join([pair.values(criterion) for pair in pairs])
-        contrast, difference = self._contrast(criterion, before, after)
-        differ = could_differ(before, after, {pair for pair, had in acted.items() if had})
+        change, difference = self._change(criterion, before, after)
+        differ = pairs_that_could_differ(before, after, {pair for pair, had in acted.items() if had})
         rests_on = VerdictEvidence((), len(acted), len(differ), len({unit for unit, _ in differ}))
-        if contrast.pairs and (why := refusal(rests_on, named=None)):
-            contrast = replace(contrast, low=None, high=None, p=None, why=why)
-        finding = finding_of(contrast, contrast.p)
-        reason = _reason(contrast, finding)
-        if (contrast.pairs or 0) < FEWEST.get(criterion, 0):
+        if change.pairs and (why := reason_against_verdict(rests_on, named=None)):
+            change = replace(change, low=None, high=None, p=None, why=why)
+        finding = finding_of(change, change.p)
+        reason = _reason(change, finding)
+        if (change.pairs or 0) < FEWEST.get(criterion, 0):
             finding = "not measured"
-            reason = f"both repaired a failure in {contrast.pairs or 0} pairs, which is too few"
+            reason = f"both repaired a failure in {change.pairs or 0} pairs, which is too few"
             if criterion == "cost":
                 reason = "no pair has known dollars: give the models of both runs price_in and price_out"
-            contrast, difference = replace(contrast, before=None, after=None, low=None, high=None), statistics.mean_of(())
-        elif contrast.pairs and not differ:
+            change, difference = replace(change, before=None, after=None, low=None, high=None), statistics.mean_of(())
+        elif change.pairs and not differ:
             pass
         elif criterion == "damage" and all(pair.is_repeatable for pair in pairs):
-            finding, reason = counterexamples(before, after, self.allowed)
+            finding, reason = compare_damage(before, after, self.allowed)
         elif all(pair.is_equal for pair in pairs):
             finding, reason = "equal", REASONS["equal"]
         unpaired = len(before) + len(after) - 2 * len(before.keys() & after.keys())
-        return ArmDifference(criterion, criterion in self.gate, contrast, difference, unpaired, finding, reason)
+        return ArmDifference(criterion, criterion in self.gate, change, difference, unpaired, finding, reason)
 
-    def _contrast(
+    def _change(
         self, criterion: Criterion, before: Mapping[Pair, Any], after: Mapping[Pair, Any]
-    ) -> tuple[Contrast, Mean | RateDifference]:
+    ) -> tuple[MeasureChange, Mean | RateDifference]:
         margin = self.gate.get(criterion, GATE.get(criterion, MARGIN))
         if criterion == "solved":
-            return contrast_of_rates(before, after, margin, more_is_good=True)
+            return compare_rates(before, after, margin, more_is_good=True)
         if criterion == "damage":
             first, second = ({pair: any(harms.values()) for pair, harms in side.items()} for side in (before, after))
-            return contrast_of_rates(first, second, margin, more_is_good=False)
+            return compare_rates(first, second, margin, more_is_good=False)
         noise = self.history.noise.get(criterion, ())
-        return contrast_of_amounts(before, after, margin, measure_of(COLUMNS[criterion]), noise=noise)
+        return compare_amounts(before, after, margin, measure_of(COLUMNS[criterion]), noise=noise)
 
 
 def _join(pairs: Sequence[tuple[Mapping[Pair, Any], ...]]) -> tuple[dict[Pair, Any], dict[Pair, Any], dict[Pair, Any]]:

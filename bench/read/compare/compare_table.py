@@ -12,8 +12,8 @@ from bench.read.analysis.statistics import Mean
 from bench.read.compare.compare import ArmComparison, ArmDifference, Comparison
 from bench.read.compare.verdict import EQUAL
 from bench.read.render.cells import NONE_SOLVED, NOTHING, BoundedNumber, Cell, Number, text_of
-from bench.read.render.labels import listed, model_label
-from bench.read.render.limits import coverage_said, limit_notes
+from bench.read.render.labels import join_names, model_label
+from bench.read.render.limits import coverage_sentence, limit_notes
 from bench.read.render.table import Table, TableColumn, table_of
 
 _TOKENS, _SECONDS = (TOKENS.digits, False), (LATENCY.digits, False)
@@ -56,40 +56,41 @@ def sentences(comparison: Comparison) -> Iterator[str]:
         if row.finding == "undecided":
             yield f"{row.criterion}: {row.reason}{_plan(row)}"
     if len(comparison.factors) > 1:
-        factors = listed(comparison.factors, len(comparison.factors))
+        factors = join_names(comparison.factors, len(comparison.factors))
         yield f"the arms differ in {factors}: the verdict is on all of these together"
     if comparison.runs.left_out:
         yield f"only what both runs share is compared; left out: {'; '.join(comparison.runs.left_out)}"
     yield from comparison.runs.notes
     if comparison.flaky:
-        yield f"flaky in A and in earlier runs: {len(comparison.flaky)} trials, such as {listed(comparison.flaky, MOST_NAMED)}"
+        named = join_names(comparison.flaky, MOST_NAMED)
+        yield f"flaky in A and in earlier runs: {len(comparison.flaky)} trials, such as {named}"
     if all(side.spent is not None for side in comparison.dollars):
         yield "dollars for a solved task: {1} against {0}".format(*map(_dollars, comparison.dollars))
 
 
 def _finding_in_words(row: ArmDifference) -> str:
     """Return a measure's finding with its change."""
-    contrast = row.contrast
-    if row.finding in ("equal", "not measured") or contrast.before is None or contrast.after is None:
+    change = row.change
+    if row.finding in ("equal", "not measured") or change.before is None or change.after is None:
         return f"{row.criterion} {row.finding}"
-    if row.finding == "trade-off" or (row.criterion == "damage" and not contrast.within and row.reason[:1].isdigit()):
+    if row.finding == "trade-off" or (row.criterion == "damage" and not change.within and row.reason[:1].isdigit()):
         return f"damage {row.finding} ({row.reason})"
     shown = text_of(BoundedNumber.of(row.difference, *_FORMS[row.criterion]))
-    share = f", {(contrast.after / contrast.before - 1):+.1%}" if not contrast.is_rate and contrast.before else ""
+    share = f", {(change.after / change.before - 1):+.1%}" if not change.is_rate and change.before else ""
     return f"{row.criterion} {row.finding} ({shown}{share})"
 
 
 def _plan(row: ArmDifference) -> str:
     """Return what these pairs would have shown, and how many would show a loss of the margin."""
-    contrast = row.contrast
-    if contrast.shows is None:
+    change = row.change
+    if change.shows is None:
         return ""
-    points = " points" if contrast.is_rate else "%"
-    base = 1.0 if contrast.is_rate else min(contrast.before or 0.0, contrast.after or 0.0)
-    shows = f"; they would show a loss of {100 * contrast.shows / base:.1f}{points} four times in five" if base else ""
-    if contrast.needed is None or not base:
+    points = " points" if change.is_rate else "%"
+    base = 1.0 if change.is_rate else min(change.before or 0.0, change.after or 0.0)
+    shows = f"; they would show a loss of {100 * change.shows / base:.1f}{points} four times in five" if base else ""
+    if change.needed is None or not base:
         return shows
-    return f"{shows}, and a loss of {100 * contrast.margin / base:.3g}{points} needs about {contrast.needed} units"
+    return f"{shows}, and a loss of {100 * change.margin / base:.3g}{points} needs about {change.needed} units"
 
 
 def compare_table(comparison: Comparison, by_arm: bool = False) -> Table:
@@ -100,20 +101,20 @@ def compare_table(comparison: Comparison, by_arm: bool = False) -> Table:
         return TableColumn(title, lambda row: Number(read(row.by), *_FORMS[row.by.criterion]))
 
     def needed(row: Measured) -> Cell:
-        return "–" if row.by.finding != "undecided" else row.by.contrast.needed or NOTHING
+        return "–" if row.by.finding != "undecided" else row.by.change.needed or NOTHING
 
     columns = (
         *(map(_of_arm, _columns(comparison)) if by_arm else ()),
         TableColumn[Measured]("Measure", lambda row: _NAMES.get(row.by.criterion, row.by.criterion)),
-        number("A", lambda row: row.contrast.before),
-        number("B", lambda row: row.contrast.after),
+        number("A", lambda row: row.change.before),
+        number("B", lambda row: row.change.after),
         TableColumn[Measured]("B − A, paired", lambda row: BoundedNumber.of(row.by.difference, *_FORMS[row.by.criterion])),
-        number("Margin", lambda row: row.contrast.margin),
+        number("Margin", lambda row: row.change.margin),
         TableColumn[Measured]("Finding", lambda row: row.by.finding),
         TableColumn[Measured]("Gates", lambda row: "yes" if row.by.gates and row.arm is None else "no"),
-        TableColumn[Measured]("Pairs", lambda row: row.by.contrast.pairs or 0),
+        TableColumn[Measured]("Pairs", lambda row: row.by.change.pairs or 0),
         TableColumn[Measured]("Unpaired", lambda row: row.by.unpaired),
-        number("Would show", lambda row: row.contrast.shows),
+        number("Would show", lambda row: row.change.shows),
         TableColumn[Measured]("Needed", needed),
         TableColumn[Measured]("Reason", lambda row: row.by.reason),
     )
@@ -133,7 +134,7 @@ def compare_table(comparison: Comparison, by_arm: bool = False) -> Table:
         ),
         *([COUNTED] if any(row.by.criterion == "damage" for row in rows) else []),
         *limit_notes(spreads),
-        *filter(None, [coverage_said(spreads)]),
+        *filter(None, [coverage_sentence(spreads)]),
     )
     title = f"{comparison.runs.second.name} (B) against {comparison.runs.first.name} (A)"
     return table_of("compare", title, columns, rows, notes)
@@ -144,13 +145,13 @@ def _columns(comparison: Comparison) -> tuple[TableColumn[ArmComparison], ...]:
     first, second = comparison.runs.first, comparison.runs.second
 
     def models(arm: ArmComparison) -> str:
-        return of_both(model_label(first, arm.first.model), model_label(second, arm.second.model))
+        return name_in_both(model_label(first, arm.first.model), model_label(second, arm.second.model))
 
     return (
         TableColumn("Scenario", lambda arm: arm.first.scenario),
         TableColumn("Model", models),
         TableColumn("Fault plan", lambda arm: arm.first.plan),
-        TableColumn("Architecture", lambda arm: of_both(*arm.architectures)),
+        TableColumn("Architecture", lambda arm: name_in_both(*arm.architectures)),
     )
 
 
@@ -171,7 +172,12 @@ def cases_of(comparison: Comparison) -> Iterator[tuple[str, str, str, str]]:
         worse = [row for row in arm.rows if row.finding in ("worse", "trade-off")]
         verdict = "equal" if not worse else "worse" if comparison.verdict == "worse" else "undecided"
         name = " ".join(
-            (arm.first.scenario, of_both(arm.first.model, arm.second.model), arm.first.plan, of_both(*arm.architectures))
+            (
+                arm.first.scenario,
+                name_in_both(arm.first.model, arm.second.model),
+                arm.first.plan,
+                name_in_both(*arm.architectures),
+            )
         )
         yield name, "is no worse by itself (beside the gate)", verdict, "; ".join(map(_finding_in_words, worse))
 
@@ -180,7 +186,7 @@ def _dollars(spent: PerSolved) -> str:
     return NONE_SOLVED if spent.value is None else text_of(BoundedNumber(spent.value, spent.low, spent.high, COST.digits))
 
 
-def of_both(first: str, second: str) -> str:
+def name_in_both(first: str, second: str) -> str:
     """Return the name of something in both runs: one name, or `first → second` if they differ."""
     return second if first == second else f"{first} → {second}"
 
@@ -231,15 +237,15 @@ def _row_as_json(row: ArmDifference) -> dict[str, Any]:
     return {
         "measure": row.criterion,
         "gates": row.gates,
-        "before": row.contrast.before,
-        "after": row.contrast.after,
+        "before": row.change.before,
+        "after": row.change.after,
         **dict(zip(("difference", "low", "high"), _difference(row), strict=True)),
-        "margin": row.contrast.margin,
-        "pairs": row.contrast.pairs,
+        "margin": row.change.margin,
+        "pairs": row.change.pairs,
         "unpaired": row.unpaired,
-        "p": row.contrast.p,
+        "p": row.change.p,
         "verdict": row.finding,
         "reason": row.reason,
-        "would_show": row.contrast.shows,
-        "needed": row.contrast.needed,
+        "would_show": row.change.shows,
+        "needed": row.change.needed,
     }

@@ -9,8 +9,8 @@ from bench.common.errors import ResultsError
 from bench.read.analysis.arms import arms_of, instances_by_scenario
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import COST, RETRY_TOKENS, measure_of
-from bench.read.analysis.pairing import only
-from bench.read.analysis.per_solved import PerSolved, per_solved
+from bench.read.analysis.pairing import part_of_run
+from bench.read.analysis.per_solved import PerSolved, spent_per_solved
 from bench.read.analysis.statistics import Mean, Pair, PairedMean, RateDifference, paired_difference
 from bench.read.compare.compare import Comparison, compare
 
@@ -49,13 +49,13 @@ class ModelPair:
 
 
 def model_pairs(run: Run) -> tuple[ModelPair, ...]:
-    """Return each further model beside the first, over all packs, fault plans and architectures that both have. A model that
-    shares no trial with the first is left out."""
+    """Return the comparison of each further model with the first, over all packs, fault plans and architectures that both have.
+    A model that shares no trial with the first is left out."""
     first, *others = run.names("model")
     pairs = []
     for other in others if len(others) < MOST else ():
         try:
-            pairs.append(_pair(compare(only(run, "model", first), only(run, "model", other)), first, other))
+            pairs.append(_pair(compare(part_of_run(run, "model", first), part_of_run(run, "model", other)), first, other))
         except ResultsError:
             continue
     return tuple(pairs)
@@ -63,29 +63,27 @@ def model_pairs(run: Run) -> tuple[ModelPair, ...]:
 
 def _pair(comparison: Comparison, first: str, second: str) -> ModelPair:
     judged = [
-        ModelMeasure(
-            row.criterion, (row.contrast.before, row.contrast.after), row.difference, row.contrast.pairs or 0, row.finding
-        )
+        ModelMeasure(row.criterion, (row.change.before, row.change.after), row.difference, row.change.pairs or 0, row.finding)
         for row in comparison.overall
         if row.finding != "not measured"
     ]
     runs = (comparison.runs.first, comparison.runs.second)
-    before, after = per_solved(runs[0].trials, COST.name), per_solved(runs[1].trials, COST.name)
+    before, after = spent_per_solved(runs[0].trials, COST.name), spent_per_solved(runs[1].trials, COST.name)
     measures = {measure.name: measure for measure in (*judged, _retries(*runs))}
     return ModelPair(first, second, comparison.verdict, measures, (before, after))
 
 
 def _retries(first: Run, second: Run) -> ModelMeasure:
-    before, after = (pool(run, RETRY_TOKENS.name) for run in (first, second))
+    before, after = (pooled_values(run, RETRY_TOKENS.name) for run in (first, second))
     paired: PairedMean = paired_difference(after, before, measure_of(RETRY_TOKENS.name))
     shared = before.keys() & after.keys()
     means = tuple(sum(side[pair] for pair in shared) / len(shared) if shared else None for side in (before, after))
     return ModelMeasure(RETRY_TOKENS.name, (means[0], means[1]), paired.difference, paired.pairs)
 
 
-def pool(run: Run, column: str) -> dict[Pair, float]:
-    """Return the values of all arms of a run of one model. Trials of one instance stand together, as in `compare`; if a pack
-    has only one, trials of one repetition do."""
+def pooled_values(run: Run, column: str) -> dict[Pair, float]:
+    """Return the values of all arms of a run of one model, by unit. Trials of one instance stand together, as in `compare`; if
+    a pack has only one, trials of one repetition do."""
     several = {name: len(instances) > 1 for name, instances in instances_by_scenario(run).items()}
     values: dict[Pair, float] = {}
     arms = {

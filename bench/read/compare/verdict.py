@@ -63,8 +63,8 @@ Harms = Mapping[str, int]
 
 
 @dataclass(frozen=True)
-class Contrast:
-    """One measure in A and in B, and the interval of B minus A.
+class MeasureChange:
+    """The change of one measure from A to B: both values, and the interval of B minus A.
 
     low, high     None if there is no interval
     margin        in the unit of the measure
@@ -104,14 +104,23 @@ class GatedMeasure(NamedTuple):
     is_quality: bool
 
 
-def contrast_of_rates(
+def compare_rates(
     before: Mapping[Pair, bool | None], after: Mapping[Pair, bool | None], margin: float, *, more_is_good: bool
-) -> tuple[Contrast, RateDifference]:
-    """Return the contrast of two rates, pair by pair, and their difference. A pair with an unknown value is left out of the
-    difference.
+) -> tuple[MeasureChange, RateDifference]:
+    """Compare a rate in A and in B, pair by pair.
 
-    An unknown value (None, of a trial that ended in an error) counts against every finding: the interval reaches from the low
-    end where all of them speak for A to the high end where all of them speak for B.
+    A pair with an unknown value is left out of the difference. An unknown value (None, of a trial that ended in an error)
+    counts against every finding: the interval reaches from the low end where all of them speak for A to the high end where all
+    of them speak for B.
+
+    Args:
+        before: Whether each pair of A succeeded; None if that is unknown.
+        after: Whether each pair of B succeeded.
+        margin: How much lower B's rate may be, or higher if more is bad; a share of 1.
+        more_is_good: Whether success is good, as *solved* is and *damaged* is not.
+
+    Returns:
+        The change with its test, and the difference B minus A with its interval.
     """
     known = [{pair: value for pair, value in side.items() if value is not None} for side in (before, after)]
     difference = statistics.paired_rates(known[1], known[0])
@@ -126,7 +135,7 @@ def contrast_of_rates(
     spread = max((statistics.mean_of(each) for each in rises), key=lambda mean: mean.sd or 0.0)
     unseen = 1 - LEVEL ** (1 / units) if units else 1.0
     shows, needed = _plan(spread, margin, spread.sd)
-    contrast = Contrast(
+    change = MeasureChange(
         before=_mean(first),
         after=_mean(second),
         low=at_worst.low,
@@ -143,10 +152,10 @@ def contrast_of_rates(
         needed=max(needed or 0, math.ceil(math.log(LEVEL) / math.log(1 - margin))) if 0 < margin < 1 else None,
         why=_too_few(at_worst.pairs),
     )
-    return contrast, difference
+    return change, difference
 
 
-def contrast_of_amounts(
+def compare_amounts(
     before: Mapping[Pair, float],
     after: Mapping[Pair, float],
     margin: float,
@@ -154,8 +163,8 @@ def contrast_of_amounts(
     *,
     unseen: float | None = None,
     noise: Sequence[float] = (),
-) -> tuple[Contrast, Mean]:
-    """Return the contrast of two amounts, pair by pair, and their mean difference. A smaller amount is better.
+) -> tuple[MeasureChange, Mean]:
+    """Compare an amount in A and in B, pair by pair. A smaller amount is better.
 
     Args:
         before: A's amounts.
@@ -164,6 +173,9 @@ def contrast_of_amounts(
         measure: What the amounts measure.
         unseen: The loss of a pair that nobody saw; the smaller mean, if it is not given.
         noise: Differences of units between A and earlier runs like it, whose spread counts with the spread of B minus A.
+
+    Returns:
+        The change with its test, and the mean of B minus A with its interval.
     """
     first, second = statistics.in_common(before, after)
     base, other = (_mean(statistics.by_unit(side)) for side in (first, second))
@@ -175,7 +187,7 @@ def contrast_of_amounts(
     test = statistics.paired_test(second, first)
     spread = _spread(statistics.differences_of(second, first), noise)
     shows, needed = _plan(difference, allowed, spread, RULE_OF_THREE * rare)
-    contrast = Contrast(
+    change = MeasureChange(
         before=base,
         after=other,
         low=difference.low,
@@ -192,25 +204,25 @@ def contrast_of_amounts(
         needed=needed,
         why=_too_few(difference.n),
     )
-    return contrast, difference
+    return change, difference
 
 
-def finding_of(contrast: Contrast, p: float | None) -> ComparisonFinding:
+def finding_of(change: MeasureChange, p: float | None) -> ComparisonFinding:
     """Return the finding on a measure. `p` is of its test; of an arm by itself, it is corrected over all arms."""
-    if contrast.why or contrast.before is None or contrast.after is None:
+    if change.why or change.before is None or change.after is None:
         return "undecided"
-    gain = (contrast.after - contrast.before) * (1 if contrast.more_is_good else -1)
-    if p is not None and p < LEVEL and abs(gain) > contrast.margin:
+    gain = (change.after - change.before) * (1 if change.more_is_good else -1)
+    if p is not None and p < LEVEL and abs(gain) > change.margin:
         return "worse" if gain < 0 else "better"
-    return "no worse" if contrast.within else "undecided"
+    return "no worse" if change.within else "undecided"
 
 
-def floor_of(contrast: Contrast, family: int = 1) -> str:
+def floor_reason(change: MeasureChange, family: int = 1) -> str:
     """Return why no difference could be told from chance after a correction for so many tests: too few units differ; "" if it
     could."""
-    if contrast.least is None or contrast.least * family < LEVEL:
+    if change.least is None or change.least * family < LEVEL:
         return ""
-    differ = "at most 1" if contrast.least >= 1 else round(1 - math.log2(contrast.least))
+    differ = "at most 1" if change.least >= 1 else round(1 - math.log2(change.least))
     needed = math.floor(math.log2(2 * family / LEVEL)) + 1
     return f"{differ} of the {needed} units that must differ do (floor)"
 
@@ -229,7 +241,7 @@ def verdict_of(measures: Iterable[GatedMeasure], missing: bool = False) -> Compa
     return "better" if "better" in every else "equal" if every == {"equal"} else "no worse"
 
 
-def correct(ps: Sequence[float | None]) -> list[float | None]:
+def holm_corrected(ps: Sequence[float | None]) -> list[float | None]:
     """Return each p after Holm's correction over all that could be tested."""
     adjusted = statistics.holm({place: p for place, p in enumerate(ps) if p is not None})
     return [adjusted.get(place) for place in range(len(ps))]
@@ -276,12 +288,14 @@ def _too_few(units: int) -> str:
 # Damage
 
 
-def counterexamples(
+def compare_damage(
     before: Mapping[Pair, Harms], after: Mapping[Pair, Harms], allowed: Mapping[str, int]
 ) -> tuple[ComparisonFinding, str]:
     """Return the finding on damage, and a text with how many more and how many fewer effects B damages than A, by kind.
 
     Args:
+        before: Pair -> the damaged effects of A's trial, by kind.
+        after: Pair -> the damaged effects of B's trial, by kind.
         allowed: Kind of damage -> how many effects more count as none; 0 for a kind that it does not have.
     """
     more, fewer = Counter[str](), Counter[str]()

@@ -62,6 +62,7 @@ class TrialTexts:
 
     @cached_property
     def calls(self) -> list[SentCall]:
+        """The calls of the model, with their texts, in order."""
         return [self._sent_call(number, event) for number, event in enumerate(self.record.events) if isinstance(event, Called)]
 
     @property

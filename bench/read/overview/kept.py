@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from bench.common.bounds import BoundedTable, Many
 from bench.common.digests import digest_of_file
 from bench.common.files import content_of, opened
-from bench.read.analysis.kept import kept_file, key_of, named_by_path, new_kept_file
+from bench.read.analysis.kept import cache_name, create_cache, key_of, open_cache
 from bench.read.analysis.metrics import METRICS
 from bench.record.archive import archive_path
 
@@ -34,7 +34,7 @@ class SpentTrials(BaseModel):
 
     @classmethod
     def total(cls, parts: Iterable[SpentTrials]) -> SpentTrials:
-        """Add up what these spent."""
+        """Return the sum of these."""
         parts = list(parts)
         known = [part.dollars for part in parts if part.dollars is not None]
         dollars = sum(known) if len(known) == len(parts) else None
@@ -42,10 +42,12 @@ class SpentTrials(BaseModel):
 
     @property
     def cost(self) -> str:
+        """The dollars as text."""
         return "unknown" if self.dollars is None else f"{self.dollars:.5f}"
 
     @property
     def text(self) -> str:
+        """The trials, tokens and dollars in words."""
         dollars = "dollars unknown" if self.dollars is None else f"{self.cost} dollars"
         return f"{self.trials:,} trials, {self.tokens:,} tokens, {dollars}"
 
@@ -78,6 +80,7 @@ class RunRow(BaseModel):
 
     @property
     def spent(self) -> SpentTrials:
+        """What all models of the run spent."""
         return SpentTrials.total(row.spent for row in self.models)
 
     @property
@@ -97,7 +100,7 @@ class _CommittedRows(BaseModel):
 
 
 class KeptRows:
-    """The rows of runs, kept in a folder. Without a folder nothing is kept."""
+    """The cached rows of runs. Without a folder nothing is cached."""
 
     def __init__(self, folder: Path | None = None):
         self._folder = folder
@@ -118,13 +121,13 @@ class KeptRows:
             return read()
         if committed := self._committed_row(run):
             return committed
-        path = self._folder / f"{named_by_path(run)}.json"
-        with suppress(Exception), kept_file(path) as file:  # made anew, whatever is wrong with it
+        path = self._folder / f"{cache_name(run)}.json"
+        with suppress(Exception), open_cache(path) as file:  # made anew, whatever is wrong with it
             kept = _KeptRow.model_validate_json(file.read(MOST_BYTES))
             if kept.key == key:
                 return kept.row
         row = read()
-        with suppress(OSError), new_kept_file(path) as file:  # else it is read anew the next time
+        with suppress(OSError), create_cache(path) as file:  # else it is read anew the next time
             file.write(_KeptRow(key=key, row=row).model_dump_json().encode())
         return row
 

@@ -13,10 +13,10 @@ from bench.common.wording import plural
 from bench.read.analysis.arms import Arm, arms_of, missing_trials, require_receipts
 from bench.read.analysis.frames import Run, load_run
 from bench.read.analysis.metrics import COST, LEAST_PRICED, PRICE, TOKENS
-from bench.read.claims.judging import in_short
+from bench.read.claims.judging import short_claims_sentence
 from bench.read.overview.kept import KeptRows, RowOfModel, RunRow, SpentTrials
 from bench.read.render.cells import BoundedNumber, Linked
-from bench.read.render.labels import each_arm, model_label
+from bench.read.render.labels import all_arms, model_label
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.html import group_thousands, render, source
 from bench.record.archive import SUFFIX
@@ -67,7 +67,7 @@ class Index:
 
 
 def sum_spent(runs: Iterable[ListedRun]) -> SpentTrials:
-    """Add up what these runs spent."""
+    """Return the sum of what these runs spent."""
     return SpentTrials.total(listed.row.spent for listed in runs)
 
 
@@ -116,16 +116,16 @@ def row_of(folder: Path) -> RunRow:
     run = load_run(folder)
     require_receipts(run)
     arms = arms_of(run)
-    every = list(each_arm(arms))
+    every = list(all_arms(arms))
     return RunRow(
         name=folder.name,
         started=run.manifest.started[:16].replace("T", " "),
         tags=run.manifest.tags,
         note=run.manifest.note,
         missing=missing_trials(run),
-        solved=_solved_said(every, named=False),
+        solved=_solved_text(every, named=False),
         simulated=any(run.is_simulated(arm.condition.model) for arm in every),
-        verdicts=in_short(run, arms),
+        verdicts=short_claims_sentence(run, arms),
         models=tuple(_row_of_model(run, part) for part in _by_pack_and_model(every)),
     )
 
@@ -138,8 +138,8 @@ def _row_of_model(run: Run, arms: Sequence[Arm]) -> RowOfModel:
     return RowOfModel(
         pack=condition.scenario,
         model=model_label(run, condition.model),
-        solved=_solved_said(arms),
-        price=_price_said(arms),
+        solved=_solved_text(arms),
+        price=_price_text(arms),
         spent=SpentTrials(trials=sum(map(len, frames)), tokens=tokens, dollars=dollars),
     )
 
@@ -198,7 +198,7 @@ def _by_pack_and_model(arms: Iterable[Arm]) -> Iterator[list[Arm]]:
     return (list(of) for _, of in groupby(sorted(arms, key=place), key=place))
 
 
-def _solved_said(arms: Sequence[Arm], named: bool = True) -> str:
+def _solved_text(arms: Sequence[Arm], named: bool = True) -> str:
     """Return in words what the worst and the best arm solved without faults. If no trial was without faults, it tells this of
     the first fault plan."""
     plans = [arm.condition.plan for arm in arms]
@@ -209,7 +209,7 @@ def _solved_said(arms: Sequence[Arm], named: bool = True) -> str:
     return _between(ends, none, named) + ("" if plan == FAULT_FREE else f" under {plan}")
 
 
-def _price_said(arms: Sequence[Arm]) -> str:
+def _price_text(arms: Sequence[Arm]) -> str:
     means = [(arm.mean(PRICE.tokens.name), arm.architecture) for arm in arms]
     priced = [(mean, name) for mean, name in means if mean.n >= LEAST_PRICED]
     ends = [(mean.mean or 0.0, group_thousands(BoundedNumber.of(mean)), name) for mean, name in priced]

@@ -15,7 +15,7 @@ _FORMULA = re.compile(r"\s*[=+\-@\t\r]")
 
 
 def escape_markdown(text: str) -> str:
-    """Return the text as one line of Markdown, which may stand in a table's cell."""
+    """Return the text as one line of Markdown that a table's cell can hold."""
     line = " ".join(escape_terminal(text).split())
     return re.sub(r"([\\|`*<]|!(?=\[)|\](?=[(\[])|^\[(?=[^\]]*\]:))", r"\\\1", line)
 

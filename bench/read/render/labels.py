@@ -52,31 +52,34 @@ def arm_columns(run: Run) -> tuple[TableColumn[Arm], ...]:
     )
 
 
-def each_arm(arms: Arms) -> Iterator[Arm]:
+def all_arms(arms: Arms) -> Iterator[Arm]:
+    """Yield every arm, in the order of its condition and architecture."""
     return (arm for named in arms.values() for arm in named.values())
 
 
 def condition_label(run: Run, condition: Condition) -> str:
+    """Return a condition in words: its scenario, model and fault plan."""
     return f"{condition.scenario}, {model_label(run, condition.model)}, fault plan {condition.plan}"
 
 
-def under(plan: str) -> str:
+def plan_phrase(plan: str) -> str:
+    """Return "without faults", or "under" and the plan's name."""
     return "without faults" if plan == FAULT_FREE else f"under {plan}"
 
 
-def trials_in(arms: Iterable[Arm]) -> str:
+def trial_counts_text(arms: Iterable[Arm]) -> str:
     """Return in words over how many trials each mean is taken."""
-    return numbers_said([len(arm.usable) for arm in arms])
+    return counts_text([len(arm.usable) for arm in arms])
 
 
-def numbers_said(counts: Sequence[int], noun: str = "trials") -> str:
+def counts_text(counts: Sequence[int], noun: str = "trials") -> str:
     """Return in words over how many trials each value of a panel is taken: "10 trials each"."""
     least, most = min(counts), max(counts)
     number = f"{least}" if least == most else f"{least} to {most}"
     return f"{number} {noun if most > 1 else noun.removesuffix('s')} each".replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def extremes_said(
+def extremes_text(
     values: Mapping[str, float | None], shown: Callable[[float], str], unit: str = "", about: Collection[str] = ()
 ) -> str:
     """Return in words the least and the greatest value with their arms, and the values of the arms in `about`: "357 tokens with
@@ -88,10 +91,10 @@ def extremes_said(
     if first != last and shown(low) == shown(high):
         return f"{shown(low)}{unit} with each"
     others = [(value, name) for value, name in known if name in {*about, last} - {first}]
-    return listed([f"{shown(low)}{unit} with {first}", *(f"{shown(value)} with {name}" for value, name in others)])
+    return join_names([f"{shown(low)}{unit} with {first}", *(f"{shown(value)} with {name}" for value, name in others)])
 
 
-def listed(names: Sequence[str], most: int = MOST_NAMED) -> str:
+def join_names(names: Sequence[str], most: int = MOST_NAMED) -> str:
     """Return names as a sentence lists them. Of many names only the first few are listed."""
     if len(names) > most + 1:
         return f"{', '.join(names[:most])} and {len(names) - most} more"

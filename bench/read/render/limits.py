@@ -30,7 +30,7 @@ def limit_notes(numbers: Iterable[Limited]) -> tuple[str, ...]:
     )
 
 
-def coverage_said(numbers: Iterable[Limited], opening: str = "With so few trials some intervals are too narrow") -> str:
+def coverage_sentence(numbers: Iterable[Limited], opening: str = "With so few trials some intervals are too narrow") -> str:
     """Return a sentence on intervals that are too narrow, with the worst case. "" if there are none."""
     measured = [limit.measured for number in numbers for limit in limits_of(number) if limit.code == "coverage"]
     known = [share for share in measured if share is not None]
@@ -41,6 +41,7 @@ def coverage_said(numbers: Iterable[Limited], opening: str = "With so few trials
 
 
 def numbers_in(table: Table) -> Iterator[Limited]:
+    """Yield each number with an interval in the cells of a table."""
     for row in table.rows:
         for cell in row:
             match cell:

@@ -12,7 +12,7 @@ from bench.read.analysis.metrics import CALLS, COST, FIRST_ROUND, LEAST_PRICED, 
 from bench.read.analysis.statistics import Share
 from bench.read.compare.models import ModelMeasure, ModelPair
 from bench.read.render.cells import BoundedNumber, value_of
-from bench.read.render.labels import each_arm, extremes_said, listed, model_label
+from bench.read.render.labels import all_arms, extremes_text, join_names, model_label
 from bench.record.config import FAULT_FREE
 
 LONGEST = 150
@@ -22,17 +22,17 @@ MODELS = 2
 
 
 def headline_of(run: Run, arms: Arms, models: Sequence[ModelPair]) -> str:
-    """Return the first of these findings that the run has: models compared, damage in a world, the cost of a repair, what was
-    solved. If the title is longer than LONGEST, the names of models are cut to the part in which they differ."""
+    """Return the title of a report: the first of its findings on models compared, damage in a world, the cost of a repair, and
+    what was solved. If the title is longer than LONGEST, the names of models are cut to the part in which they differ."""
     findings = (*_models(run, models), *_damage(run, arms), *_repair(run, arms), *_extremes_of_solving(run, arms))
     headline = next(iter(findings), "What was run")
     if len(headline) > LONGEST:
-        for label, short in _told_apart([model_label(run, model) for model in run.names("model")]).items():
+        for label, short in _shortened_labels([model_label(run, model) for model in run.names("model")]).items():
             headline = headline.replace(label, short)
     return headline
 
 
-def _told_apart(labels: Sequence[str]) -> Mapping[str, str]:
+def _shortened_labels(labels: Sequence[str]) -> Mapping[str, str]:
     """Return label -> the words of the name that distinguish it: words that all names share at the beginning or end are left
     out. A mark says that a model is recorded or simulated."""
     words = [label.partition(" (")[0].split("-") for label in labels]
@@ -63,7 +63,7 @@ def compared_arms(run: Run, arms: Arms) -> list[ComparedArms]:
     if len(run.names("model")) < MODELS:
         return [ComparedArms(condition, "", named) for condition, named in arms.items()]
     alike: dict[tuple[str, str, str], dict[str, Arm]] = {}
-    for arm in each_arm(arms):
+    for arm in all_arms(arms):
         place = arm.condition.scenario, arm.condition.plan, arm.architecture
         alike.setdefault(place, {})[model_label(run, arm.condition.model)] = arm
     return [
@@ -72,16 +72,16 @@ def compared_arms(run: Run, arms: Arms) -> list[ComparedArms]:
     ]
 
 
-def harmed_trials(arm: Arm) -> tuple[int, int]:
+def count_harmed_trials(arm: Arm) -> tuple[int, int]:
     """Return in how many trials of an arm damage was done in a world, and how many trials there are."""
     lived = arm.usable[arm.usable["lives"].notna()]
     harmed = lived[[metric.name for metric in METRICS if metric.harm]].gt(0).any(axis=1).fillna(False)
     return int(harmed.sum()), len(lived)
 
 
-def only_asked(arms: Arms) -> bool:
+def has_only_instruments(arms: Arms) -> bool:
     """Return whether all architectures are instruments, which have no task to solve."""
-    return all(arm.is_instrument for arm in each_arm(arms))
+    return all(arm.is_instrument for arm in all_arms(arms))
 
 
 def _damage(run: Run, arms: Arms) -> Iterator[str]:
@@ -90,14 +90,14 @@ def _damage(run: Run, arms: Arms) -> Iterator[str]:
     sentences = list[tuple[bool, str]]()
     for group in compared_arms(run, arms):
         condition, named = group.condition, group.named
-        counts = sorted((k / n, name, k, n) for name, arm in named.items() for k, n in [harmed_trials(arm)] if n)
+        counts = sorted((k / n, name, k, n) for name, arm in named.items() for k, n in [count_harmed_trials(arm)] if n)
         if counts and condition.plan != FAULT_FREE:
             (_, first, least, trials), *others = dict.fromkeys([counts[0], counts[-1]])
             texts = [f"{first} did damage in {least} of {trials} trials{_solved_nothing(run, named[first])}"]
             texts += [f"{name} in {k} of {n}{_solved_nothing(run, named[name])}" for _, name, k, n in others]
             where = f"Under {condition.plan} on {condition.scenario}{group.by}"
             marked = "" if group.by else _mark(run, condition)
-            sentences.append((counts[0][0] == counts[-1][0], f"{where}, {listed(texts)}{_none_solved(run)}{marked}"))
+            sentences.append((counts[0][0] == counts[-1][0], f"{where}, {join_names(texts)}{_none_solved(run)}{marked}"))
     yield from (text for _, text in sorted(sentences, key=lambda pair: pair[0]))
 
 
@@ -119,10 +119,11 @@ def _models(run: Run, pairs: Sequence[ModelPair]) -> Iterator[str]:
     elif solved:
         verdicts = [f"{model_label(run, pair.second)} {_gap(pair.measures['solved'])[0]} ({pair.verdict})" for pair in solved]
         first = f"{model_label(run, pairs[0].first)}, which solved {_k_of_n(solved[0].measures['solved'], 0)} trials"
-        yield f"Beside {first}: {listed(verdicts)}"
+        yield f"Beside {first}: {join_names(verdicts)}"
 
 
 def _k_of_n(solved: ModelMeasure, side: int) -> str:
+    """Return how many pairs a model solved: "3 of 10"."""
     return f"{round((solved.values[side] or 0.0) * solved.pairs)} of {solved.pairs}"
 
 
@@ -174,7 +175,7 @@ def _repair(run: Run, arms: Arms) -> Iterator[str]:
     for condition, named in arms.items():
         rounds = {name: arm.mean(FIRST_ROUND.tokens.name) for name, arm in named.items()}
         means = {name: mean.mean for name, mean in rounds.items() if mean.n >= LEAST_PRICED}
-        means_said = extremes_said(means, "{:,.0f}".format, " tokens", about) if condition.plan != FAULT_FREE else ""
+        means_said = extremes_text(means, "{:,.0f}".format, " tokens", about) if condition.plan != FAULT_FREE else ""
         if means_said and about & named.keys() <= means.keys():
             on = f"{condition.scenario}{_by(run, condition)}{_under(run, condition)}"
             yield f"A repair on {on} took {means_said}{_none_solved(run)}{_mark(run, condition)}"
@@ -183,7 +184,7 @@ def _repair(run: Run, arms: Arms) -> Iterator[str]:
 def _extremes_of_solving(run: Run, arms: Arms) -> Iterator[str]:
     """Name the architectures that solved the most and the least of the first pack. An instrument has nothing to solve."""
     condition, named = next(iter(arms.items()))
-    if only_asked(arms):
+    if has_only_instruments(arms):
         name, arm = next(iter(named.items()))
         asked = int(arm.trials[CALLS.name].sum())
         yield f"{name} asked the model {asked:,} times on {condition.scenario}{_mark(run, condition)}"
@@ -195,7 +196,7 @@ def _extremes_of_solving(run: Run, arms: Arms) -> Iterator[str]:
         yield f"No trial was solved, 0 of {len(run.trials):,}{_mark(run, condition)}"
     elif shares:
         ends = dict.fromkeys([shares[-1][1:], shares[0][1:]])
-        yield f"On {condition.scenario}, {listed(solved_texts(ends))}{_mark(run, condition)}"
+        yield f"On {condition.scenario}, {join_names(solved_texts(ends))}{_mark(run, condition)}"
 
 
 def _none_solved(run: Run) -> str:
@@ -203,6 +204,7 @@ def _none_solved(run: Run) -> str:
 
 
 def _by(run: Run, condition: Condition) -> str:
+    """Name the model if the run has several."""
     return f" with {condition.model}" if len(run.names("model")) >= MODELS else ""
 
 
@@ -213,4 +215,5 @@ def _under(run: Run, condition: Condition) -> str:
 
 
 def _mark(run: Run, condition: Condition) -> str:
+    """Return a mark for the arms of a simulated model."""
     return " (SIMULATED)" if run.is_simulated(condition.model) else ""

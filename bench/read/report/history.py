@@ -33,23 +33,23 @@ def _recording(models: Sequence[History]) -> str:
     first = models[0]
     reused, calls, errors = (sum(getattr(model, what) for model in models) for what in ("reused", "calls", "superseded"))
     parts_said = [
-        f"{first.name}, digest {first.digest}: {sessions_said(first.sessions)}",
+        f"{first.name}, digest {first.digest}: {sessions_text(first.sessions)}",
         f"{errors} records of errors were superseded on resume",
         f"{reused} of {calls} calls reused another trial's reply",
-        f"machine: {name_values(first.machine.shown)}",
+        f"machine: {name_values_text(first.machine.shown)}",
         *([f"itself a replay of {first.before.name}"] if first.before else []),
     ]
     return "; ".join(parts_said)
 
 
-def sessions_said(sessions: Iterable[SessionRecord]) -> str:
+def sessions_text(sessions: Iterable[SessionRecord]) -> str:
     """Return in words when each session began and ended, how it ended, and what trouble its endpoints had."""
     spans: list[tuple[str, str]] = []
     for session in sessions:
         if session.what == "began":
             spans.append((session.at, ""))
         elif spans and not spans[-1][1]:
-            text = "; ".join((session.detail, *map(_trouble_said, session.trouble)))
+            text = "; ".join((session.detail, *map(_trouble_text, session.trouble)))
             spans[-1] = (spans[-1][0], f"{session.at} ({text})")
     if not spans:
         return "its sessions are not recorded"
@@ -57,7 +57,7 @@ def sessions_said(sessions: Iterable[SessionRecord]) -> str:
     return f"{len(spans)} session{'s' if len(spans) > 1 else ''}: {text}"
 
 
-def _trouble_said(trouble: EndpointTrouble) -> str:
+def _trouble_text(trouble: EndpointTrouble) -> str:
     fell = (
         f"the limit of {trouble.limit} calls in flight fell {trouble.fell} times, to {trouble.lowest} at least"
         if trouble.fell
@@ -67,14 +67,15 @@ def _trouble_said(trouble: EndpointTrouble) -> str:
     return f"{trouble.endpoint}: {' and '.join(filter(None, (fell, paused)))}"
 
 
-def name_values(values: Mapping[str, Any]) -> str:
+def name_values_text(values: Mapping[str, Any]) -> str:
+    """Return names and their values as a list in words. A value of None is left out."""
     shown = {
         name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items() if value is not None
     }
     return ", ".join(f"{name} {value}" for name, value in shown.items()) or "–"
 
 
-def sandbox_said(run: Run) -> str:
+def sandbox_text(run: Run) -> str:
     """Return in words which guards protected the sandbox. Older runs did not record the guards."""
     sandbox = run.manifest.sandbox
     missing = [f"{name} {words}" for name, words in sandbox.items() if words != "in force"]

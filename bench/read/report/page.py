@@ -10,9 +10,9 @@ from bench.read.analysis.frames import Run
 from bench.read.render.drawing import Picture
 from bench.read.render.escaping import escape_markdown
 from bench.read.render.labels import model_label
-from bench.read.render.limits import coverage_said, numbers_in
+from bench.read.render.limits import coverage_sentence, numbers_in
 from bench.read.render.table import Table, markdown
-from bench.read.report.history import history_facts, name_values, sandbox_said, sessions_said
+from bench.read.report.history import history_facts, name_values_text, sandbox_text, sessions_text
 from bench.read.report.results import Results
 from bench.read.report.summary import Summary, SummaryFinding, summary_of
 from bench.read.report.table_part import LEAD, OPEN, SECTIONS
@@ -76,7 +76,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """The text of a report. `warnings` are what a reader must know before any number. `standing` says whether the paper's
+    """The text of a report. `warnings` are what a reader must know before any number. `on_claims` says whether the paper's
     claims hold ("" if none was judged). `first` is the figure beside the summary (None if there is none). `facts` describe the
     run, line by line. `names` are the architectures, packs, models and plans that the sentences name.
     `lead` are the tables on the first screen."""
@@ -87,14 +87,14 @@ class Page:
     first: Picture | None
     facts: tuple[tuple[str, str], ...]
     sections: tuple[Section, ...]
-    standing: str = ""
+    on_claims: str = ""
     names: tuple[str, ...] = ()
     lead: tuple[Table, ...] = ()
 
     @property
     def findings(self) -> tuple[SummaryFinding, ...]:
-        """The summary's findings without the tally of the paper's claims, which `standing` has."""
-        return tuple(each for each in self.summary.findings if not (self.standing and each.table == TALLY))
+        """The summary's findings without the tally of the paper's claims, if `on_claims` has it."""
+        return tuple(each for each in self.summary.findings if not (self.on_claims and each.table == TALLY))
 
     @property
     def opened(self) -> tuple[Section, ...]:
@@ -116,9 +116,10 @@ def page_of(
     tables: Sequence[Table],
     pictures: Sequence[Picture],
     verdicts: Sequence[SummaryFinding] = (),
-    standing: str = "",
+    on_claims: str = "",
 ) -> Page:
-    """Return the page. `verdicts` has a sentence for each source of claims that judged a claim."""
+    """Return what a report's pages show, before it is written as Markdown or HTML. `verdicts` has a sentence for each source of
+    claims that judged a claim."""
     run = results.run
     return Page(
         title=f"Report of {'runs' if run.parts else 'run'} {run.name}",
@@ -127,7 +128,7 @@ def page_of(
         first=next(iter(pictures), None),
         facts=tuple(_facts(run)),
         sections=_sections(tables, pictures[1:]),
-        standing=standing,
+        on_claims=on_claims,
         lead=tuple(table for table in tables if table.section == LEAD),
         names=tuple(name for column in NAMED for name in run.names(column) if name != FAULT_FREE),
     )
@@ -136,7 +137,7 @@ def page_of(
 def _with_coverage(summary: Summary, tables: Sequence[Table]) -> Summary:
     """Return the summary with a limit on how often the tables' intervals hold the truth."""
     numbers = (number for table in tables for number in numbers_in(table))
-    text = coverage_said(numbers, "That every interval is wide enough: with so few trials some are too narrow")
+    text = coverage_sentence(numbers, "That every interval is wide enough: with so few trials some are too narrow")
     return replace(summary, limits=(*summary.limits, text)) if text else summary
 
 
@@ -180,10 +181,10 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("Fault plans", "; ".join(_plan(run, plan) for plan in run.names("plan"))),
         ("Made from", _of_each(run, lambda part: part.sources)),
         ("Code", _of_each(run, lambda part: _code(part.manifest))),
-        ("Packages", _of_each(run, lambda part: name_values(part.manifest.packages))),
-        ("Machine", _of_each(run, lambda part: name_values(part.manifest.machine.shown))),
-        *([("Sandbox", _of_each(run, sandbox_said))] if any(part.manifest.sandbox for part in run.recorded) else []),
-        ("Sessions", _of_each(run, lambda part: sessions_said(part.sessions))),
+        ("Packages", _of_each(run, lambda part: name_values_text(part.manifest.packages))),
+        ("Machine", _of_each(run, lambda part: name_values_text(part.manifest.machine.shown))),
+        *([("Sandbox", _of_each(run, sandbox_text))] if any(part.manifest.sandbox for part in run.recorded) else []),
+        ("Sessions", _of_each(run, lambda part: sessions_text(part.sessions))),
         *history_facts(run),
     ]
 
@@ -229,7 +230,7 @@ def _model(run: Run, model: str) -> str:
     parameters = run.parameters_of(model).shown
     behind = {name: values for name, values in parameters.pop("models", {}).items() if models.get(name) != values}
     parameters |= {"models": behind} if behind else {}
-    return f"{model_label(run, model)}: {name_values(parameters)}" if parameters else model_label(run, model)
+    return f"{model_label(run, model)}: {name_values_text(parameters)}" if parameters else model_label(run, model)
 
 
 def _architecture(run: Run, name: str) -> str:

@@ -23,6 +23,7 @@ class Results:
 
     @cached_property
     def arms(self) -> Arms:
+        """The arms of the run."""
         return arms_of(self.run)
 
     @cached_property

@@ -18,8 +18,15 @@ from bench.read.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.read.analysis.statistics import Mean, is_narrow
 from bench.read.compare.models import ModelPair, model_pairs
 from bench.read.render.cells import NARROW, BoundedNumber
-from bench.read.render.labels import MOST_NAMED, each_arm, listed, model_label, under
-from bench.read.report.headline import ComparedArms, compared_arms, harmed_trials, headline_of, only_asked, solved_texts
+from bench.read.render.labels import MOST_NAMED, all_arms, join_names, model_label, plan_phrase
+from bench.read.report.headline import (
+    ComparedArms,
+    compared_arms,
+    count_harmed_trials,
+    has_only_instruments,
+    headline_of,
+    solved_texts,
+)
 from bench.record.config import FAULT_FREE
 
 WIDTH, MOST_LINES = 100, 8
@@ -117,10 +124,10 @@ def summary_of(
 
 def _ran(run: Run) -> str:
     trials = run.trials
-    models = listed([model_label(run, model) for model in run.names("model")])
-    architectures, scenarios = (listed(run.names(column)) for column in ("architecture", "scenario"))
+    models = join_names([model_label(run, model) for model in run.names("model")])
+    architectures, scenarios = (join_names(run.names(column)) for column in ("architecture", "scenario"))
     plans = [plan for plan in run.names("plan") if plan != FAULT_FREE]
-    faults = f"under {plural(len(plans), 'fault plan')} ({listed(plans)})" if plans else "without faults"
+    faults = f"under {plural(len(plans), 'fault plan')} ({join_names(plans)})" if plans else "without faults"
     beside = " and without faults" if plans and FAULT_FREE in run.names("plan") else ""
     return f"{len(trials):,} trials: {architectures} on {scenarios}, answered by {models}, {faults}{beside}."
 
@@ -161,7 +168,7 @@ def _cheapest(run: Run, groups: Iterable[ComparedArms], what: str, tokens: Metri
     for (begins, of), ((share, on), *others) in alike.items():
         parts = [f"{share}{of}{on}", *(f"{share}{on}".strip() for share, on in others)]
         shown = len(parts) if len(parts) <= MOST_CONDITIONS else 1
-        yield f"{begins}{listed(parts[:shown])}"
+        yield f"{begins}{join_names(parts[:shown])}"
         left_out += parts[shown:]
     yield from left_out
 
@@ -179,9 +186,9 @@ def _with_model(run: Run, model: str) -> str:
 
 def _ranking(texts: Sequence[str]) -> str:
     if len(texts) <= MOST_NAMED:
-        return listed(texts)
+        return join_names(texts)
     between = len(texts) - MOST_NAMED + 1
-    return listed([*texts[: MOST_NAMED - 2], f"{between} others in between", texts[-1]])
+    return join_names([*texts[: MOST_NAMED - 2], f"{between} others in between", texts[-1]])
 
 
 def _finding(each: Iterable[str], table: str) -> SummaryFinding | None:
@@ -244,7 +251,7 @@ def _right_answers(run: Run, arms: Arms) -> SummaryFinding | None:
     """Return what each architecture solved without faults. If no trial was without faults, return this for trials under
     faults."""
     graded = run.trials[run.trials["correct"].notna()]
-    if graded.empty or only_asked(arms):
+    if graded.empty or has_only_instruments(arms):
         return None
     if not graded["outcome"].eq("solved").any():
         return SummaryFinding(f"No trial was solved, 0 of {len(graded):,}, so nothing is said about right answers.", "outcomes")
@@ -255,7 +262,7 @@ def _right_answers(run: Run, arms: Arms) -> SummaryFinding | None:
         shares = sorted(((arm.solved(), name) for name, arm in group.named.items()), key=lambda pair: -(pair[0].rate or 0))
         counts = [(name, share) for share, name in shares if share.n]
         if counts:
-            where = f"on {group.condition.scenario}{group.by} {under(group.condition.plan)}"
+            where = f"on {group.condition.scenario}{group.by} {plan_phrase(group.condition.plan)}"
             lines.append(f"{where}, {_ranking(solved_texts(counts))}")
     return _finding(lines, "outcomes")
 
@@ -264,7 +271,7 @@ def _damage(run: Run, arms: Arms) -> SummaryFinding | None:
     """Return in how many trials each architecture did damage in a world, the least first."""
     lines = []
     for group in compared_arms(run, arms):
-        harmed = [(count, of, name) for name, arm in group.named.items() for count, of in [harmed_trials(arm)] if of]
+        harmed = [(count, of, name) for name, arm in group.named.items() for count, of in [count_harmed_trials(arm)] if of]
         if harmed and group.condition.plan != FAULT_FREE:
             shares = [
                 f"{count} of {of} trials of {name}" for count, of, name in sorted(harmed, key=lambda harm: harm[0] / harm[1])
@@ -277,7 +284,7 @@ def _damage(run: Run, arms: Arms) -> SummaryFinding | None:
 
 
 def _limits(run: Run, arms: Arms) -> Iterator[str]:
-    if only_asked(arms):
+    if has_only_instruments(arms):
         yield "What the answers lead to: they were only asked for, and nothing was done with them."
     elif not run.trials["outcome"].eq("solved").any():
         yield "Whether a failure is recovered to a right answer: no trial was solved."
@@ -288,7 +295,7 @@ def _limits(run: Run, arms: Arms) -> Iterator[str]:
     yield from _below_floor(run, arms)
     if unpriced := list(dict.fromkeys(_without_price(run, arms))):
         yield (
-            f"The whole price of a failure for {listed(unpriced)}: fewer than {LEAST_PRICED} trials had an effective fault "
+            f"The whole price of a failure for {join_names(unpriced)}: fewer than {LEAST_PRICED} trials had an effective fault "
             "that was noticed."
         )
 
@@ -296,7 +303,7 @@ def _limits(run: Run, arms: Arms) -> Iterator[str]:
 def _below_floor(run: Run, arms: Arms) -> Iterator[str]:
     """Name each pack on which keyword rules score higher than every architecture."""
     for scenario in run.names("scenario"):
-        scores = [arm.mean(SCORE.name).mean or 0.0 for arm in each_arm(arms) if arm.condition.scenario == scenario]
+        scores = [arm.mean(SCORE.name).mean or 0.0 for arm in all_arms(arms) if arm.condition.scenario == scenario]
         baseline = run.pack(scenario).baseline
         if baseline and scores and baseline.score > max(scores):
             floor = f"keyword rules without any model score {baseline.score:.3f}, the best arm {max(scores):.3f}"
@@ -311,14 +318,14 @@ def _of_which_tasks(run: Run) -> str:
     if not several:
         return "Other tasks: each pack has one task, so intervals hold for repetitions of that task alone, with these models."
     return (
-        f"Other tasks: with one task ({listed(sole)}), intervals hold for repetitions of that task alone; with several "
-        f"({listed(several)}), they cluster by instance and hold for tasks like these; with these models."
+        f"Other tasks: with one task ({join_names(sole)}), intervals hold for repetitions of that task alone; with several "
+        f"({join_names(several)}), they cluster by instance and hold for tasks like these; with these models."
     )
 
 
 def _without_price(run: Run, arms: Arms) -> Iterator[str]:
     several = len(set(run.names("plan")) - {FAULT_FREE}) > 1
-    for arm in each_arm(arms):
+    for arm in all_arms(arms):
         if arm.usable["faults_delivered"].any() and arm.mean(PRICE.tokens.name).n < LEAST_PRICED:
-            plan = f" {under(arm.condition.plan)}" if several else ""
+            plan = f" {plan_phrase(arm.condition.plan)}" if several else ""
             yield f"{arm.architecture} on {arm.condition.scenario}{plan}{_with_model(run, arm.condition.model)}"

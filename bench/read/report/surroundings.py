@@ -11,19 +11,22 @@ from bench.read.analysis.frames import Run
 from bench.record.record import TrialRecord
 
 
-class Shown(Protocol):
+class TrialView(Protocol):
     """The view of one trial's environment: `json` for the page, and `lines` for a terminal."""
 
     @property
-    def json(self) -> Mapping[str, Any]: ...
+    def json(self) -> Mapping[str, Any]:
+        """The view for the page."""
 
-    def lines(self) -> Iterable[str]: ...
+    def lines(self) -> Iterable[str]:
+        """Return the view's lines for a terminal."""
 
 
 class TrialViews(Protocol):
     """The views of a run's trials, by kind of environment. A trial without an environment has none."""
 
-    def of(self, record: TrialRecord) -> Mapping[str, Shown]: ...
+    def of(self, record: TrialRecord) -> Mapping[str, TrialView]:
+        """Return the views of a trial by kind of environment; empty if it has none."""
 
 
 class ViewMaker(Protocol):
@@ -51,5 +54,5 @@ class NoViews:
     def views(self, _: Run, __: Mapping[str, str]) -> TrialViews:
         return self
 
-    def of(self, _: TrialRecord) -> Mapping[str, Shown]:
+    def of(self, _: TrialRecord) -> Mapping[str, TrialView]:
         return {}

@@ -10,15 +10,18 @@ import base64
 import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
+from bench.common.errors import ResultsError
 from bench.read.analysis.arms import instances_of
 from bench.read.analysis.faults import receipts
-from bench.read.analysis.frames import Run
+from bench.read.analysis.frames import Run, load_run
 from bench.read.analysis.merge import records_of
 from bench.read.render.labels import model_label
 from bench.read.report.surroundings import NoViews, ViewMaker
@@ -26,6 +29,7 @@ from bench.record import ledger
 from bench.record.events import Answered, Called, Committed, Event, Faulted, Judged, Waited, of_kind
 from bench.record.reading import read_texts
 from bench.record.record import TrialRecord
+from bench.record.world_events import WorldEnded
 
 PIECE = 1 << 18
 """A piece of JSON is closed after this many characters: large enough to compress well, and inflated in milliseconds."""
@@ -56,6 +60,7 @@ class PieceStore:
 
     @property
     def characters(self) -> int:
+        """The characters of all pieces."""
         return sum(map(len, self.packed))
 
 
@@ -76,12 +81,13 @@ class Trace:
 
     @property
     def characters(self) -> int:
+        """The characters of the index and of all pieces."""
         return len(self.index) + self.trials.characters + self.texts.characters
 
 
 def trace_of(run: Run, around: ViewMaker | None = None) -> Trace | None:
-    """Read the events and texts of a run, or of all runs from which it was put together. None if the run was not read from a
-    folder. Raises ResultsError if a folder can no longer be read.
+    """Return the data of the trace explorer: the events and texts of a run, or of all runs from which it was put together. None
+    if the run was not read from a folder. Raises ResultsError if a folder can no longer be read.
 
     Memory holds the texts of one run at a time (of all runs if trials were in environments), and the page's data.
     """
@@ -90,20 +96,72 @@ def trace_of(run: Run, around: ViewMaker | None = None) -> Trace | None:
         return None
     folders = [part.folder for part in run.recorded if part.folder is not None]
     around = around or NoViews()
-    kept = around.texts_of(run, folders)
-    texts, numbers, texts_left_out = _packed_texts(folders, kept, around)
-    views = around.views(run, kept)
-    trials, places = Packer(), dict[str, int]()
+    texts = around.texts_of(run, folders)
+    trace = _OpenTrace(folders, texts, around)
+    views = around.views(run, texts)
     for record in records:
-        if trials.characters >= MOST:
-            for trial in run.rerun:  # its last record may be among those that are left out
-                places.pop(trial, None)
+        trace.add(record, {kind: view.json for kind, view in views.of(record).items()})
+        if trace.is_cut:
             break
-        shown = {kind: view.json for kind, view in views.of(record).items()}
-        places[record.id] = trials.add(_json({**_trial(record, numbers), **shown}))
-    packed = trials.pieces()
-    index = _pack(_json(_index(run, places, packed, texts)))
-    return Trace(index, packed, texts, len(run.trials) - len(places), texts_left_out)
+    return trace.closed(run)
+
+
+def load_traced(path: Path) -> tuple[Run, Trace | None]:
+    """Read a run, and the data of its trace explorer in the same pass.
+
+    Args:
+        path: The run's folder. All its files are checked, as by `bench verify`.
+
+    Returns:
+        The run, and what `trace_of` returns for it. None instead if only a second pass can make the trace: the run's frames
+        came from the cache, a trial was in a world, or a trial was run again.
+
+    Raises:
+        ResultsError: The folder holds no run, is damaged, or has no recorded trial yet.
+    """
+    trace: _OpenTrace | None = None
+    is_enough = True
+
+    def add(record: TrialRecord) -> None:
+        nonlocal trace, is_enough
+        if trace is None and is_enough:
+            is_enough = False
+            with suppress(ResultsError):  # the check says what is wrong with the texts
+                trace, is_enough = _OpenTrace([path]), True
+        is_enough = is_enough and not of_kind(record.events, WorldEnded)
+        if trace is not None and is_enough:
+            trace.add(record)
+
+    run = load_run(path, check=True, also=add)
+    return run, trace.closed(run) if trace is not None and is_enough and not run.rerun else None
+
+
+class _OpenTrace:
+    """A trace whose trials are still added, in the order of recording. `is_cut`: whether a trial had no room."""
+
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        of_environments: Mapping[str, str] = MappingProxyType({}),
+        around: ViewMaker | None = None,
+    ):
+        self._texts, self._numbers, self._left_out = _packed_texts(folders, of_environments, around or NoViews())
+        self._trials, self._places, self.is_cut = Packer(), dict[str, int](), False
+
+    def add(self, record: TrialRecord, shown: JsonObject = MappingProxyType({})) -> None:
+        """Add a trial, with what is `shown` of its environments. Trials beyond MOST characters are left out."""
+        if self._trials.characters >= MOST:
+            self.is_cut = True
+        else:
+            self._places[record.id] = self._trials.add(_json({**_trial(record, self._numbers), **shown}))
+
+    def closed(self, run: Run) -> Trace:
+        """Return the trace of the run whose trials were added."""
+        for trial in run.rerun if self.is_cut else ():  # its last record may be among those that are left out
+            self._places.pop(trial, None)
+        packed = self._trials.pieces()
+        index = _pack(_json(_index(run, self._places, packed, self._texts)))
+        return Trace(index, packed, self._texts, len(run.trials) - len(self._places), self._left_out)
 
 
 def _packed_texts(
@@ -225,6 +283,7 @@ class Packer:
         return self._added - 1
 
     def pieces(self) -> PieceStore:
+        """Close the open piece, and return all pieces."""
         if self._open:
             self._close()
         return PieceStore(tuple(self._firsts), tuple(self._packed))

@@ -14,7 +14,7 @@ MOST_OF_A_REASON, MOST_OF_LAST_WORDS = 160, 600
 INDENT = " " * 15
 
 
-def calls_told(record: TrialRecord) -> Iterator[str]:
+def call_lines(record: TrialRecord) -> Iterator[str]:
     """Yield a line for each call, verdict, stage of a fault, wait and refused request of a trial."""
     finishes = {receipt.number: receipt.finish for receipt in receipts(record)}
     for event in record.events:
@@ -24,7 +24,7 @@ def calls_told(record: TrialRecord) -> Iterator[str]:
             yield from _lines_of(event)
 
 
-def end_told(record: TrialRecord, texts: Mapping[str, str]) -> Iterator[str]:
+def end_lines(record: TrialRecord, texts: Mapping[str, str]) -> Iterator[str]:
     """Yield lines on the end of a trial: why it ended if its record says so, the model's last reply, and each call that it
     repeated.
 

@@ -8,7 +8,7 @@ from bench.common.errors import ConfigError
 from bench.read.analysis.frames import Run
 from bench.read.analysis.merge import records_of
 from bench.read.report.surroundings import ViewMaker
-from bench.read.report.trial_calls import calls_told, end_told
+from bench.read.report.trial_calls import call_lines, end_lines
 from bench.record.reading import read_texts
 
 NAMES = ["scenario", "instance", "architecture", "model", "plan"]
@@ -34,8 +34,8 @@ def text_of_trial(run: Run, wanted: str, around: ViewMaker) -> str:
     of = f" {record.instance}" if record.instance else ""
     head = f"{record.scenario}{of}, {record.architecture}, {record.plan}, repetition {record.repetition}: {record.outcome}"
     note = [record.grade.note] if record.grade and record.grade.note else []
-    middle = chain.from_iterable(view.lines() for view in views) if views else calls_told(record)
-    return "\n".join([f"trial {trial}", head, *note, *middle, *end_told(record, texts)])
+    middle = chain.from_iterable(view.lines() for view in views) if views else call_lines(record)
+    return "\n".join([f"trial {trial}", head, *note, *middle, *end_lines(record, texts)])
 
 
 def _trial_of(run: Run, wanted: str) -> str:

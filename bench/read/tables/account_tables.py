@@ -10,19 +10,21 @@ import pandas as pd
 from bench.read.analysis.arms import Arm, Arms
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import SPENT, Metric
-from bench.read.analysis.per_solved import per_solved
+from bench.read.analysis.per_solved import spent_per_solved
 from bench.read.render.cells import Number, Spent
-from bench.read.render.labels import arm_columns, each_arm
+from bench.read.render.labels import all_arms, arm_columns
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
 from bench.record.ledger import ACCOUNTS
 
 
 def spent_by_solved(run: Run, arms: Arms) -> Table:
-    """Show what each arm spent in all its trials, per solved trial."""
+    """Return what each arm spent in all its trials, for each solved trial."""
 
     def spent(metric: Metric) -> TableColumn[Arm]:
-        return TableColumn(f"{metric.title} per solved", lambda arm: Spent(per_solved(arm.trials, metric.name), metric.digits))
+        return TableColumn(
+            f"{metric.title} per solved", lambda arm: Spent(spent_per_solved(arm.trials, metric.name), metric.digits)
+        )
 
     columns = (
         *arm_columns(run),
@@ -36,7 +38,7 @@ def spent_by_solved(run: Run, arms: Arms) -> Table:
         "cost: the provider's token counts (ours if it sent none) at the config's prices; unknown if the config has no "
         "prices; a reply that several arms used is charged to each of them",
     )
-    return table_of("per_solved", "Spent per solved task", columns, each_arm(arms), notes)
+    return table_of("per_solved", "Spent per solved task", columns, all_arms(arms), notes)
 
 
 FINISHES = {
@@ -51,8 +53,8 @@ FINISHES = {
 
 
 def ledger(run: Run, arms: Arms) -> Table:
-    """Sum the tokens of each account over the trials of an arm. Trials that ended in an error are included, because they were
-    paid too."""
+    """Return the tokens of each account, summed over the trials of an arm. Trials that ended in an error are included, because
+    they were paid too."""
     columns = (
         *arm_columns(run),
         TableColumn("Trials", lambda arm: len(arm.trials)),
@@ -60,7 +62,7 @@ def ledger(run: Run, arms: Arms) -> Table:
         *(column for account in ACCOUNTS for column in _account(account)),
     )
     notes = ("sums over all trials of the arm, including those that ended in an error",)
-    return table_of("ledger", "Ledger: every token in one account", columns, each_arm(arms), notes)
+    return table_of("ledger", "Ledger: every token in one account", columns, all_arms(arms), notes)
 
 
 def _account(name: str) -> tuple[TableColumn[Arm], TableColumn[Arm]]:
@@ -79,7 +81,7 @@ def _sum(arm: Arm, column: str) -> int:
 
 
 def fault_receipts(run: Run, arms: Arms) -> Table:
-    """Count what became of the planned faults, for each arm that had any."""
+    """Return what became of the planned faults, for each arm that had any."""
 
     @cache
     def faults(arm: Arm) -> pd.DataFrame:
@@ -117,7 +119,7 @@ def fault_receipts(run: Run, arms: Arms) -> Table:
         "after a kill, and its answer is not right; undetected: nobody noticed the fault, and the answer uses what it struck",
         "a call that does several subtasks' work is exposed to the faults of each",
     )
-    struck = (arm for arm in each_arm(arms) if not faults(arm).empty)
+    struck = (arm for arm in all_arms(arms) if not faults(arm).empty)
     return table_of("receipts", "Faults and their receipts", columns, struck, notes)
 
 

@@ -21,7 +21,7 @@ from bench.read.render.drawing import (
     panel_title,
     panels,
 )
-from bench.read.render.labels import extremes_said, in_brackets, model_label, numbers_said, slug, under
+from bench.read.render.labels import counts_text, extremes_text, in_brackets, model_label, plan_phrase, slug
 from bench.read.render.marks import errors_of
 from bench.read.report.figure_part import FigurePart
 from bench.read.tables.recovery_rates import recovery_figures
@@ -64,13 +64,13 @@ def first_round(run: Run, arms: Arms) -> Picture:
             _points(ax, place, arm)
         names_below(ax, list(named))
         panel_title(
-            ax, condition.scenario, numbers_said([arm.mean(FIRST_ROUND.tokens.name).n for arm in named.values()], "repairs")
+            ax, condition.scenario, counts_text([arm.mean(FIRST_ROUND.tokens.name).n for arm in named.values()], "repairs")
         )
         ax.set_ylabel("tokens of the first repair")
         ax.set_ylim(bottom=0.0)
     legend_below(figure, max(axes, key=lambda ax: len(ax.get_legend_handles_labels()[0])), 2)
     condition = next(iter(arms))
-    of_whom = in_brackets(f"{model_label(run, condition.model)}, {under(condition.plan)}")
+    of_whom = in_brackets(f"{model_label(run, condition.model)}, {plan_phrase(condition.plan)}")
     title = f"The first repair after a failure took {_extremes(arms, FIRST_ROUND.tokens)} {of_whom}"
     caption = f"{title}. Squares are means with their 95% intervals, and each dot is a trial."
     return finish(figure, slug("first_round", condition.model, condition.plan), title, caption)
@@ -80,7 +80,7 @@ def _extremes(arms: Arms, metric: Metric) -> str:
     """Return in words the least and the greatest mean of the first panel that has a mean."""
     for condition, named in arms.items():
         means = {name: arm.mean(metric.name).mean for name, arm in named.items()}
-        if extremes := extremes_said(means, lambda value: f"{value:,.0f}", " tokens"):
+        if extremes := extremes_text(means, lambda value: f"{value:,.0f}", " tokens"):
             return f"{extremes} on {condition.scenario}"
     return "what the panels show"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench.read.analysis.arms import Arm, Arms, Condition, control_of, tokens_over
+from bench.read.analysis.arms import Arm, Arms, Condition, control_of, excess_tokens
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import RETRY_TOKENS, SCORE, SOLVED, Metric, costs
 from bench.read.render.cells import Estimate, Rate
@@ -31,7 +31,7 @@ def comparison(run: Run, arms: Arms, condition: Condition) -> Table:
     ]
     if any(control_of(arms, arm) for arm in named.values()):
         excess = "Paired excess tokens"
-        measures.append(TableColumn(excess, lambda arm: Estimate(tokens_over(control_of(arms, arm), arm), with_n=True)))
+        measures.append(TableColumn(excess, lambda arm: Estimate(excess_tokens(control_of(arms, arm), arm), with_n=True)))
     simulated = " (SIMULATED)" if run.is_simulated(condition.model) else ""
     return Table(
         name=slug("comparison", condition.scenario, condition.model, condition.plan),

@@ -12,8 +12,9 @@ from bench.read.render.cells import BoundedNumber
 
 
 @dataclass(frozen=True)
-class MeanContrast:
-    """The mean over instances, and its 95% interval. There is no interval for fewer than two instances or equal values."""
+class BootstrapMean:
+    """The mean over instances, with its 95% interval by bootstrap. There is no interval for fewer than two instances or equal
+    values."""
 
     value: float | None
     low: float | None
@@ -25,12 +26,13 @@ class MeanContrast:
         return BoundedNumber.of(Mean(self.instances, self.value, None, self.low, self.high, "effect"), digits)
 
 
-def contrast_of(values: Mapping[str, float]) -> MeanContrast:
-    """Return the mean of one value for each instance, with expanded percentiles of 2,000 resamples of the instances."""
+def bootstrap_mean(values: Mapping[str, float]) -> BootstrapMean:
+    """Return the mean of one value for each instance. Its interval has the expanded percentiles of 2,000 resamples of the
+    instances."""
     if not values:
-        return MeanContrast(None, None, None, 0)
+        return BootstrapMean(None, None, None, 0)
     numbers, units = np.array([values[instance] for instance in sorted(values)], dtype=float), len(values)
     if units < 2 or not np.ptp(numbers):
-        return MeanContrast(float(numbers.mean()), None, None, units)
+        return BootstrapMean(float(numbers.mean()), None, None, units)
     again = np.concatenate([weights @ numbers / units for weights in resampled(units)])
-    return MeanContrast(float(numbers.mean()), *percentiles(again, units), units)
+    return BootstrapMean(float(numbers.mean()), *percentiles(again, units), units)

@@ -23,11 +23,11 @@ ArmPair = tuple[Arm, Arm]
 
 
 def differences(run: Run, arms: Arms) -> Table:
-    """Compare every two architectures pair by pair."""
+    """Return the paired differences of every two architectures in tokens, retry tokens, latency and score."""
 
     @cache
     def less(pair: ArmPair, measure: str) -> PairedMean:
-        return pair[1].less(pair[0], measure)
+        return pair[1].minus(pair[0], measure)
 
     def difference(measure: Metric) -> TableColumn[ArmPair]:
         return TableColumn(measure.title, lambda pair: Estimate(less(pair, measure.name).difference, measure.digits))
@@ -49,8 +49,8 @@ def differences(run: Run, arms: Arms) -> Table:
 
 
 def solved_differences(run: Run, arms: Arms) -> list[Table]:
-    """Compare every two architectures by what they solve. Only scenarios with several instances are compared: then the result
-    holds for tasks, not for repetitions."""
+    """Return which of every two architectures solves more tasks. Only scenarios with several instances are compared: then the
+    result holds for tasks, not for repetitions."""
     instances = instances_by_scenario(run)
     pairs = [
         (first, second)
@@ -108,11 +108,12 @@ class SolvedPair:
 
     @cached_property
     def table(self) -> TwoByTwo:
+        """How many pairs both arms, one arm or neither solved."""
         return statistics.two_by_two(*self.solved)
 
 
 def _gap(row: SolvedPair) -> BoundedNumber:
-    return BoundedNumber.of(row.second.solved_less(row.first), 1, percent=True)
+    return BoundedNumber.of(row.second.solved_minus(row.first), 1, percent=True)
 
 
 def _required_instances(row: SolvedPair) -> Cell:

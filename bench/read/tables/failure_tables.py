@@ -12,13 +12,13 @@ from typing import NamedTuple
 import pandas as pd
 
 from bench.read.analysis import statistics
-from bench.read.analysis.arms import Arm, Arms, control_of, tokens_over
+from bench.read.analysis.arms import Arm, Arms, control_of, excess_tokens
 from bench.read.analysis.faults import IMPACTS
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, RETRY_TOKENS, Metric
 from bench.read.analysis.statistics import Mean
 from bench.read.render.cells import BoundedNumber, Cell, Estimate
-from bench.read.render.labels import arm_columns, condition_columns, each_arm
+from bench.read.render.labels import all_arms, arm_columns, condition_columns
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
 from bench.record.config import FAULT_FREE
@@ -28,13 +28,13 @@ NOT_MEASURED = "not measured"
 
 def failure_tables(run: Run, arms: Arms) -> list[Table]:
     """Return the tables of failures that are not empty. Those of the first repair come first."""
-    struck = [arm for arm in each_arm(arms) if arm.condition.plan != FAULT_FREE and arm.usable["faults_delivered"].any()]
+    struck = [arm for arm in all_arms(arms) if arm.condition.plan != FAULT_FREE and arm.usable["faults_delivered"].any()]
     tables = [first_round(run, struck), price(run, arms, struck)] if struck else []
     return [*tables, first_pass(run, arms), differences(run, arms)]
 
 
 def first_round(run: Run, struck: Sequence[Arm]) -> Table:
-    """Show the first round after each noticed fault."""
+    """Return the cost of the first round after each noticed fault, by arm."""
 
     impacts = run.faults.loc[run.faults["delivered"], ["trial", "impact"]]
 
@@ -68,7 +68,7 @@ def _mean(metric: Metric, with_n: bool = False) -> TableColumn[Arm]:
 
 
 def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
-    """Show the cost of all rounds after effective faults. The rows are split by whether all damaged outputs were accepted
+    """Return the cost of all rounds after effective faults, by arm. It is split by whether all damaged outputs were accepted
     again."""
 
     recoveries = run.recoveries.loc[run.recoveries["effective"].gt(0), ["trial", "accepted_again"]]
@@ -85,7 +85,7 @@ def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
         return TableColumn(metric.title, lambda arm: _price(arm, metric))
 
     def excess(arm: Arm) -> Estimate:
-        return Estimate(tokens_over(control_of(arms, arm), arm), with_n=True)
+        return Estimate(excess_tokens(control_of(arms, arm), arm), with_n=True)
 
     has_controls = any(control_of(arms, arm) for arm in struck)
     columns = (
@@ -128,22 +128,22 @@ def _only(arm: Arm, chosen: pd.Series[bool]) -> Arm:
 
 
 def first_pass(run: Run, arms: Arms) -> Table:
-    """Show the cost of an architecture's calls when nothing fails."""
-    fault_free = [arm for arm in each_arm(arms) if arm.condition.plan == FAULT_FREE]
+    """Return the cost of the calls of each architecture when nothing fails."""
+    fault_free = [arm for arm in all_arms(arms) if arm.condition.plan == FAULT_FREE]
     columns = (*arm_columns(run), *(_mean(metric, with_n=True) for metric in FIRST_PASS.shown))
     notes = (
         "first pass: the calls that no rejection and no loss caused; trials that gave up before every subtask was asked for "
         "are left out; mean ± sd [95% interval], N",
     )
     title = "The first pass: what the structure costs when nothing fails"
-    return table_of("first_pass", title, columns, fault_free or each_arm(arms), notes)
+    return table_of("first_pass", title, columns, fault_free or all_arms(arms), notes)
 
 
 DIFFERENCES = (FIRST_ROUND.tokens, FIRST_ROUND.seconds, PRICE.tokens, FIRST_PASS.tokens, FIRST_PASS.seconds)
 
 
 def differences(run: Run, arms: Arms) -> Table:
-    """Compare every two architectures pair by pair in what a failure costs and in the first pass."""
+    """Return the paired differences of every two architectures in what a failure costs and in the first pass."""
 
     def shown(row: ArmsByMeasure) -> Cell:
         enough = row.measure not in PRICE or row.difference.n >= LEAST_PRICED
@@ -157,7 +157,7 @@ def differences(run: Run, arms: Arms) -> Table:
         TableColumn[ArmsByMeasure]("Mean", shown),
     )
     rows = [
-        ArmsByMeasure(first, second, measure, second.less(first, measure.name).difference)
+        ArmsByMeasure(first, second, measure, second.minus(first, measure.name).difference)
         for condition, named in arms.items()
         for first, second in combinations(named.values(), 2)
         for measure in DIFFERENCES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.read.analysis.frames import Run
-from bench.read.analysis.lived import live_seconds_of
+from bench.read.analysis.live_seconds import live_seconds_of
 from bench.read.analysis.published import Published
 from bench.read.render.cells import Cell, Number
 from bench.read.render.labels import model_label

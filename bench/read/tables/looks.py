@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.read.analysis.arms import Arm, Arms, Condition, pairs_of, share_in
+from bench.read.analysis.arms import Arm, Arms, Condition, pairs_of, share_of_rows
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import Share
 from bench.record.config import FAULT_FREE
@@ -57,7 +57,7 @@ def _groups(run: Run, condition: Condition) -> tuple[frozenset[str], frozenset[s
 
 def _share_solved(arm: Arm, instances: frozenset[str]) -> Share:
     seen = arm.usable[arm.usable["instance"].isin(instances)]
-    return share_in(seen, seen["outcome"].eq("solved"))
+    return share_of_rows(seen, seen["outcome"].eq("solved"))
 
 
 def _p(arms: Mapping[str, Arm], taken: frozenset[str], new: frozenset[str]) -> float:

@@ -6,18 +6,18 @@ from itertools import combinations
 from typing import NamedTuple
 
 from bench.read.analysis import statistics
-from bench.read.analysis.arms import Arm, Arms, share_in
+from bench.read.analysis.arms import Arm, Arms, share_of_rows
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import Denominators
 from bench.read.render.cells import Number, Rate
-from bench.read.render.labels import arm_columns, condition_label, each_arm, model_label
+from bench.read.render.labels import all_arms, arm_columns, condition_label, model_label
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
 from bench.read.tables.looks import TwoLooks, looks
 
 
 def outcomes(run: Run, arms: Arms) -> Table:
-    """Show what became of the trials, with errors counted in each possible way."""
+    """Return the number of trials by outcome, with errors counted in each possible way."""
     columns = (
         *arm_columns(run),
         TableColumn("Trials", lambda arm: len(arm.graded)),
@@ -30,10 +30,10 @@ def outcomes(run: Run, arms: Arms) -> Table:
         TableColumn("Solved, errors as solved (best case)", lambda arm: Rate(denominators_of(arm).best)),
         TableColumn(
             "Wrong though every check passed, errors left out",
-            lambda arm: Rate(share_in(arm.usable, arm.usable["undetected_failure"])),
+            lambda arm: Rate(share_of_rows(arm.usable, arm.usable["undetected_failure"])),
         ),
     )
-    ungraded = any(arm.count("ungraded") for arm in each_arm(arms))
+    ungraded = any(arm.count("ungraded") for arm in all_arms(arms))
     notes = (
         "errors come from the benchmark or the infrastructure; shares are k/N with Wilson's 95% interval",
         "wrong though every check passed: every output that the answer uses was checked and accepted; without faults this is "
@@ -41,7 +41,7 @@ def outcomes(run: Run, arms: Arms) -> Table:
         *ranking_warnings(run, arms),
         *(["trials whose calls were only counted are ungraded, and none of these"] if ungraded else []),
     )
-    return table_of("outcomes", "Outcomes", columns, each_arm(arms), notes)
+    return table_of("outcomes", "Outcomes", columns, all_arms(arms), notes)
 
 
 def denominators_of(arm: Arm) -> Denominators:
@@ -49,8 +49,8 @@ def denominators_of(arm: Arm) -> Denominators:
     graded = arm.graded
     return Denominators(
         left_out=arm.solved(),
-        as_failures=share_in(graded, graded["outcome"].eq("solved")),
-        best=share_in(graded, graded["outcome"].isin(("solved", "error"))),
+        as_failures=share_of_rows(graded, graded["outcome"].eq("solved")),
+        best=share_of_rows(graded, graded["outcome"].isin(("solved", "error"))),
     )
 
 
@@ -72,8 +72,8 @@ def _text(arm: Arm) -> str:
 
 
 def two_looks(run: Run, arms: Arms) -> list[Table]:
-    """Compare what was solved in instances taken over from an earlier run with what was solved in instances asked later. There
-    is no table without both groups."""
+    """Return what was solved in instances taken over from an earlier run, beside instances asked later. There is no table
+    without both groups."""
     columns = (
         TableColumn[ArmLooks]("Scenario", lambda row: row.looks.condition.scenario),
         TableColumn[ArmLooks]("Model", lambda row: model_label(run, row.looks.condition.model)),

@@ -14,7 +14,7 @@ from bench.read.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.read.analysis.statistics import Share
 from bench.read.render.cells import BoundedNumber, Rate
 from bench.read.render.drawing import WIDEST, Picture, finish, legend_of_points, names_below, panel_title, panels
-from bench.read.render.labels import arm_columns, in_brackets, listed, model_label, numbers_said, slug, under
+from bench.read.render.labels import arm_columns, counts_text, in_brackets, join_names, model_label, plan_phrase, slug
 from bench.read.render.marks import Sign, draw_value, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
@@ -106,7 +106,7 @@ def _figure(run: Run, model: str, arms: Arms) -> Picture:
         chosen = {condition.plan: named for condition, named in arms.items() if condition.scenario == scenario}
         shares = {plan: {name: arm.solved() for name, arm in named.items()} for plan, named in chosen.items()}
         _panel(ax, shares, shown, signs)
-        panel_title(ax, scenario, numbers_said([share.n for by_name in shares.values() for share in by_name.values()]))
+        panel_title(ax, scenario, counts_text([share.n for by_name in shares.values() for share in by_name.values()]))
     legend_of_points(figure, {_plan_named(plan): sign for plan, sign in signs.items()})
     first = {condition.plan: named for condition, named in arms.items() if condition.scenario == scenarios[0]}
     whose = "architectures" if len(names) > 1 else names[0]
@@ -132,7 +132,7 @@ def _solved_by_plan(by_name: Mapping[str, Mapping[str, Arm]]) -> str:
     texts = {
         plan: " to ".join(dict.fromkeys(f"{share.k}/{share.n}" for share in (few[0], few[-1]))) for plan, few in by_plan.items()
     }
-    return listed([f"{texts[plan]} {under(plan)}" for plan in dict.fromkeys((FAULT_FREE, worst)) if plan in texts])
+    return join_names([f"{texts[plan]} {plan_phrase(plan)}" for plan in dict.fromkeys((FAULT_FREE, worst)) if plan in texts])
 
 
 def _panel(ax: Axes, shares: Mapping[str, Mapping[str, Share]], names: Sequence[str], signs: Mapping[str, Sign]) -> None:

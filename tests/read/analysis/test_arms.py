@@ -12,7 +12,7 @@ from records import called, id_of, run_of, smooth, trial
 import bench
 from bench.read.analysis.arms import Arm, Condition, arms_of, instances_by_scenario, missing_trials
 from bench.read.analysis.frames import Run
-from bench.read.analysis.per_solved import per_solved
+from bench.read.analysis.per_solved import spent_per_solved
 from bench.read.analysis.statistics import amount_of, mean_of
 from bench.read.report.page import page_of
 from bench.read.report.results import Results
@@ -56,7 +56,7 @@ def test_a_sole_instance_is_as_if_there_were_no_instances(tmp_path: Path) -> Non
 
 def test_the_same_repetition_of_another_instance_is_no_pair(tmp_path: Path) -> None:
     run = run_with(tmp_path / "run", {"static": {"a": [1000, 1100], "b": [5000]}, "mine": {"a": [1010, 1110], "c": [700]}})
-    less = arms(run)["mine"].less(arms(run)["static"], "tokens")
+    less = arms(run)["mine"].minus(arms(run)["static"], "tokens")
     assert (less.pairs, less.unpaired, less.difference.mean) == (2, 2, 10.0)
 
 
@@ -64,16 +64,16 @@ def test_a_paired_difference_counts_each_instance_once(tmp_path: Path) -> None:
     static: Tokens = {"a": [1000] * 10, "b": [2000], "c": [3000]}
     mine: Tokens = {"a": [1010] * 10, "b": [2100], "c": [3400]}
     result = arms(run_with(tmp_path / "run", {"static": static, "mine": mine}))
-    less = result["mine"].less(result["static"], "tokens")
+    less = result["mine"].minus(result["static"], "tokens")
     assert (less.difference, less.pairs) == (mean_of([10.0, 100.0, 400.0]), 12)
-    gap = result["mine"].solved_less(result["static"])
+    gap = result["mine"].solved_minus(result["static"])
     assert (gap.pairs, gap.difference) == (12, 0.0)
 
 
 def test_what_a_solved_task_costs_is_bounded_by_instances(tmp_path: Path) -> None:
     run = run_with(tmp_path / "run", {"static": {"a": [1000] * 20, "b": [2000] * 20, "c": [1500] * 20}})
     few = run_with(tmp_path / "few", {"static": {"a": [1000], "b": [2000], "c": [1500]}})
-    first, other = (per_solved(each.trials, "tokens") for each in (run, few))
+    first, other = (spent_per_solved(each.trials, "tokens") for each in (run, few))
     assert first.value == other.value == 1500
     assert (first.low, first.high) == pytest.approx((other.low, other.high))
 

@@ -10,7 +10,7 @@ from records import config_in, edit_manifest, experiment, write_run
 
 import bench
 from bench.read.analysis.arms import arms_of
-from bench.read.analysis.decided_ahead import AS_CONTROL, NO_ANSWER, decided_ahead
+from bench.read.analysis.decided_ahead import AS_CONTROL, NO_ANSWER, reason_for_fixed_outcome
 from bench.read.analysis.recovery_rates import recovery_rates
 
 EVERY: Any = {"attempts": "every"}
@@ -21,7 +21,7 @@ def note_on(folder: Path, cache: bool = False, **fault: Any) -> str:
     write_run(folder, experiment())
     plan = {"none": {}, "paper": {"faults": [{"subtask": "b", **fault}]}}
     edit_manifest(folder, config={**config_in(folder), "plan": plan}, models={"m": {"kind": "openai", "cache": cache}})
-    return decided_ahead(bench.load_run(folder), "m", "paper")
+    return reason_for_fixed_outcome(bench.load_run(folder), "m", "paper")
 
 
 @pytest.mark.parametrize("effect", ["missing_field", "truncated", "empty"])

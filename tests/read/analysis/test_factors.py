@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from records import config_in, edit_manifest, trial, write_run
 
 import bench
-from bench.read.analysis.factors import ArmName, VerdictEvidence, factors_between, refusal
+from bench.read.analysis.factors import ArmName, VerdictEvidence, factors_between, reason_against_verdict
 from bench.read.analysis.frames import Run
 
 FORMS: dict[str, dict[str, Any]] = {
@@ -50,7 +50,7 @@ def test_a_check_that_asks_people_as_well_is_two_things(run: Run) -> None:
     assert differ(run, "none", "rules") == ("approval", "strength")
     assert differ(run, "none", "rules_unasked") == ("strength",)
     assert differ(run, "rules_unasked", "rules") == ("approval",)
-    reason = refusal(VerdictEvidence(differ(run, "none", "rules"), 60, 60, 20), "strength")
+    reason = reason_against_verdict(VerdictEvidence(differ(run, "none", "rules"), 60, 60, 20), "strength")
     assert reason == "the arms differ in approval and strength, and the sentence names strength alone"
 
 
@@ -59,7 +59,7 @@ def test_a_default_that_is_written_out_is_no_factor_and_what_follows_from_anothe
     assert differ(run, "bare", "remedied") == ("remedies",), "the remedies set the boundary's parts"
     assert differ(run, "bare", "patient") == ("max_attempts",)
     assert differ(run, "bare", "children") == ("catches_up", "children")
-    assert "do not differ in strength" in refusal(VerdictEvidence((), 3, 3, 3), "strength")
+    assert "do not differ in strength" in reason_against_verdict(VerdictEvidence((), 3, 3, 3), "strength")
 
 
 def test_a_real_model_is_one_thing_and_a_simulated_one_is_what_is_declared_of_it(run: Run) -> None:
@@ -85,21 +85,26 @@ def test_factors_are_the_same_both_ways_and_an_arm_differs_from_itself_in_none(
 
 def test_pairs_that_could_not_differ_bear_no_verdict() -> None:
     """Where nothing was rejected no signal was given."""
-    assert refusal(VerdictEvidence(("signal",), 720, 0, 20), "signal") == "none of 720 pairs could have differed"
-    assert refusal(VerdictEvidence(("signal",), 720, 220, 14), "signal") == ""
+    assert reason_against_verdict(VerdictEvidence(("signal",), 720, 0, 20), "signal") == "none of 720 pairs could have differed"
+    assert reason_against_verdict(VerdictEvidence(("signal",), 720, 220, 14), "signal") == ""
 
 
 def test_harm_of_arms_that_were_not_struck_alike_is_told_for_each_fault() -> None:
     unlike = VerdictEvidence(("error_rate",), 60, 60, 20, struck=(1.08, 0.84))
-    assert "1.08 and 0.84 faults a trial, so harm is told for each fault" in refusal(unlike, "error_rate")
-    assert refusal(VerdictEvidence(("error_rate",), 60, 60, 20, struck=(1.08, 1.06)), "error_rate") == ""
+    assert "1.08 and 0.84 faults a trial, so harm is told for each fault" in reason_against_verdict(unlike, "error_rate")
+    assert reason_against_verdict(VerdictEvidence(("error_rate",), 60, 60, 20, struck=(1.08, 1.06)), "error_rate") == ""
 
 
 def test_agreement_in_doing_nothing_bears_no_verdict() -> None:
-    assert "neither side did anything" in refusal(VerdictEvidence(("strength",), 60, 60, 20, without_idle=False), "strength")
-    assert refusal(VerdictEvidence(("strength",), 60, 60, 20, without_idle=True), "strength") == ""
+    assert "neither side did anything" in reason_against_verdict(
+        VerdictEvidence(("strength",), 60, 60, 20, without_idle=False), "strength"
+    )
+    assert reason_against_verdict(VerdictEvidence(("strength",), 60, 60, 20, without_idle=True), "strength") == ""
 
 
 def test_copies_of_a_single_unit_bear_no_verdict() -> None:
     """An edit after which every test of a package fails is one edit, whatever the number of its tests."""
-    assert refusal(VerdictEvidence(("edit",), 6954, 6954, 1), "edit") == "the 6954 pairs that could differ are copies of 1"
+    assert (
+        reason_against_verdict(VerdictEvidence(("edit",), 6954, 6954, 1), "edit")
+        == "the 6954 pairs that could differ are copies of 1"
+    )

@@ -239,7 +239,7 @@ def test_a_control_is_the_same_arm_without_faults(tmp_path: Path) -> None:
     other = control_of(arms, struck_arm)
     assert other is arms[Condition("demo", "m", "none")]["static"]
     assert control_of(arms, other) is None
-    assert struck_arm.less(other, "tokens").difference.mean == pytest.approx(140.0)
+    assert struck_arm.minus(other, "tokens").difference.mean == pytest.approx(140.0)
 
 
 def test_trials_that_are_not_recorded_yet_are_counted(tmp_path: Path) -> None:

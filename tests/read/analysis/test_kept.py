@@ -234,12 +234,12 @@ def test_the_runs_kept_first_are_removed_first(tmp_path: Path, folder: Path, mon
     folders = [folder, *(write_run(tmp_path / name, experiment()) for name in ("second", "third"))]
     for number, run in enumerate(folders[:2]):
         bench.load_run(run)
-        path = cache_folder("frames") / kept.named_by_path(run)
+        path = cache_folder("frames") / kept.cache_name(run)
         os.utime(path, (number, number))
     size = sum(path.stat().st_size for path in files())
     monkeypatch.setattr(kept, "MOST", size)
     bench.load_run(folders[2])
-    assert [path.name for path in files()] == sorted(map(kept.named_by_path, folders[1:]))
+    assert [path.name for path in files()] == sorted(map(kept.cache_name, folders[1:]))
 
 
 def test_the_docs_say_from_what_size_on_runs_are_kept_and_how_much() -> None:

@@ -197,7 +197,7 @@ def test_an_architecture_that_went_otherwise_in_a_second_run_stands_there_under_
     assert len(both.trials) == 18 == both.trials["trial"].nunique()
     arms = arms_of(both)[Condition("demo", "m", "paper")]
     assert arms["static (after)"].mean("framework_seconds").mean == 9.0
-    assert (both.config.base("static (after)"), arms["static (after)"].less(arms["static"], "tokens").pairs) == ("static", 3)
+    assert (both.config.base("static (after)"), arms["static (after)"].minus(arms["static"], "tokens").pairs) == ("static", 3)
     calls = both.calls.groupby("trial").size()
     assert set(calls.index) == set(both.trials["trial"]) and set(calls) == {2, 3}
     records = {record.id: record for record in records_of(both) or ()}
@@ -214,7 +214,7 @@ def test_my_system_stands_beside_theirs_paired_trial_by_trial(tmp_path: Path) ->
     assert both.names("architecture") == ["monolithic", "static", "mine"]
     arms = arms_of(both)[Condition("demo", "m", "paper")]
     assert list(arms) == ["monolithic", "static", "mine"]
-    less = arms["mine"].less(arms["static"], "tokens")
+    less = arms["mine"].minus(arms["static"], "tokens")
     assert (less.pairs, less.unpaired) == (3, 0)
     [table] = [table for table in all_tables(Results(both)) if table.name == "differences"]
     assert "mine − static" in [row[3] for row in table.rows]

@@ -13,7 +13,7 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.published import load_published
 from bench.read.claims.beside_paper import paper_tables
 from bench.read.claims.judging import findings
-from bench.read.claims.retries import asks_the_same, beside
+from bench.read.claims.retries import paired_tables, rounds_ask_the_same
 from bench.read.render.cells import text_of
 from bench.read.render.table import Table
 from bench.read.report.results import Results
@@ -135,7 +135,7 @@ def test_retries_that_are_compared_with_static_alone_give_no_title(tmp_path: Pat
 def test_arms_that_ask_for_other_subtasks_do_not_differ_by_the_code_alone(refused_fixes: Run) -> None:
     [named] = [named for at, named in arms_of(refused_fixes).items() if at.plan == "validation"]
     static, selective, whole = (named[name] for name in ("static", "runtime_structured", "monolithic"))
-    assert asks_the_same(refused_fixes, selective, static) and not asks_the_same(refused_fixes, selective, whole)
+    assert rounds_ask_the_same(refused_fixes, selective, static) and not rounds_ask_the_same(refused_fixes, selective, whole)
 
 
 def test_the_papers_framework_share_is_told_to_be_the_same_everywhere(run: Run) -> None:
@@ -177,7 +177,7 @@ def test_the_ratio_is_over_the_pairs_that_have_both_rounds(tmp_path: Path) -> No
     twice = [trial("static", "paper", n, scenario="k8s_oomkill", events=recovered(2 * n * 100)) for n in (1, 2, 3)]
     once = [trial("monolithic", "paper", n, scenario="k8s_oomkill", events=recovered(n * 100)) for n in (1, 2)]
     run = run_of(tmp_path / "run", [*twice, *once])
-    [pair] = beside(arms_of(run), PUBLISHED)
+    [pair] = paired_tables(arms_of(run), PUBLISHED)
     ratio = pair.ratio("static")
     assert ratio and ratio.pairs == 2
     assert ratio.ratio == pytest.approx((220 + 420) / (120 + 220))

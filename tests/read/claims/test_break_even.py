@@ -18,7 +18,7 @@ from bench.read.analysis.arms import arms_of
 from bench.read.analysis.frames import Run, load_run
 from bench.read.analysis.published import load_published
 from bench.read.analysis.statistics import Pair, mean_of
-from bench.read.claims.break_even import Rivals, break_even, rivals_of
+from bench.read.claims.break_even import ArchitecturePair, architecture_pairs, break_even
 from bench.record.events import Called, Event
 from bench.record.record import TrialRecord
 
@@ -162,11 +162,11 @@ def _dearer(event: Event, retry: int) -> Event:
     return replace(event, tokens_in=retry, tokens_out=0) if event.cause == "retry" else replace(event, tokens_in=300)
 
 
-def all_rivals(run: Run) -> list[Rivals]:
-    return [pair for pairs in rivals_of(arms_of(run), load_published()).values() for pair in pairs]
+def all_rivals(run: Run) -> list[ArchitecturePair]:
+    return [pair for pairs in architecture_pairs(arms_of(run), load_published()).values() for pair in pairs]
 
 
-def rivals(run: Run) -> dict[tuple[str, str], Rivals]:
+def rivals(run: Run) -> dict[tuple[str, str], ArchitecturePair]:
     return {(rival.name, rival.other): rival for rival in all_rivals(run)}
 
 

@@ -13,7 +13,7 @@ from bench.read.analysis.arms import Condition
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import mean_of
 from bench.read.claims import break_even_table as break_even
-from bench.read.claims.break_even import BreakEven, Rivals, Sides
+from bench.read.claims.break_even import ArchitecturePair, BreakEven, PairMeans
 from bench.read.claims.break_even_table import break_even_tables
 from bench.read.render.cells import text_of
 from bench.read.render.table import Table, comma_separated
@@ -37,9 +37,9 @@ def shown(
     monkeypatch: pytest.MonkeyPatch, run: Run, measured: BreakEven | None, published: BreakEven | None, n: int = 6
 ) -> Table:
     """The table that shows these."""
-    sides = Sides(mean_of([300.0] * n), mean_of([100.0] * n))
-    rivals = Rivals(PLACE, "later", "earlier", sides, sides, measured, (mean_of([0.0]), mean_of([1.0])), published)
-    monkeypatch.setattr(break_even, "rivals_of", lambda *_: {PLACE: (rivals,)})
+    sides = PairMeans(mean_of([300.0] * n), mean_of([100.0] * n))
+    rivals = ArchitecturePair(PLACE, "later", "earlier", sides, sides, measured, (mean_of([0.0]), mean_of([1.0])), published)
+    monkeypatch.setattr(break_even, "architecture_pairs", lambda *_: {PLACE: (rivals,)})
     return table_of(run)
 
 

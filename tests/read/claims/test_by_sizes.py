@@ -62,7 +62,7 @@ def test_a_direction_that_goes_against_the_closed_form_is_judged_by_its_test() -
 
 def test_without_trials_that_no_fault_struck_there_are_no_sizes_to_decide_by() -> None:
     run = recorded()
-    struck = run.with_frames(lambda frame: frame[frame["plan"].ne("none")] if "plan" in frame else frame)
+    struck = run.map_frames(lambda frame: frame[frame["plan"].ne("none")] if "plan" in frame else frame)
     assert judged(struck, BELOW).verdict == "holds"
 
 
@@ -89,7 +89,7 @@ def test_a_run_of_sized_packs_alone_is_judged_at_that_size_alone(sized: Run) -> 
 def test_each_size_is_a_family_of_its_own(sized: Run) -> None:
     """What is judged at one size changes no p at the other."""
     alone, run = judged(recorded(), BELOW), recorded()
-    named = sized.with_frames(lambda frame: frame.assign(model=run.names("model")[0]) if "model" in frame else frame)
+    named = sized.map_frames(lambda frame: frame.assign(model=run.names("model")[0]) if "model" in frame else frame)
     both = replace(run, trials=pd.concat([run.trials, named.trials], ignore_index=True))
     assert judged(both, BELOW).p == alone.p
     assert any(judgement.claim.id.endswith(SIZE) for judgement in judge_all(both, PUBLISHED))

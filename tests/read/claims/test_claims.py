@@ -16,7 +16,7 @@ from bench.read.analysis.claim import DirectionClaim, RatioClaim
 from bench.read.analysis.frames import Run
 from bench.read.analysis.published import Published, load_published
 from bench.read.analysis.statistics import mean_of, required_pairs, share_of
-from bench.read.claims.judging import standing
+from bench.read.claims.judging import claims_sentence
 from bench.read.claims.sample_size import pairs_after_correction, trials_without_one
 from bench.read.claims.table import claims_tables, verdict_finding, verdict_lines
 from bench.read.claims.trace import claim_named, trace
@@ -381,8 +381,8 @@ def test_the_summary_has_one_sentence_of_what_was_judged_and_none_of_a_simulated
     assert sole and sole.text == "Of the 1 claim of the paper that was measured, 1 holds."
     simulated = run_of(tmp_path / "simulated", [trial(name, "paper", n, scenario=K8S) for name in PAPERS for n in (1, 2)])
     assert verdict_finding(simulated, judge_all(simulated, PUBLISHED)) is None
-    assert standing(Results(simulated)) == ""
-    assert standing(Results(run)).endswith(
+    assert claims_sentence(Results(simulated)) == ""
+    assert claims_sentence(Results(run)).endswith(
         "): 6 of 6 claims come out as the paper says, 0 against it, 0 open. "
         "Of the 6 on a retry, 0 come out so over the whole round, and 0 against it."
     ), "the whole rounds of all arms are equal here"

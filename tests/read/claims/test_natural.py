@@ -11,7 +11,7 @@ from records import accepted, called, committed, fault, rejected, run_of, trial
 import bench
 from bench.read.analysis.frames import Run
 from bench.read.analysis.replies import KINDS, MALFORMED
-from bench.read.claims.natural import Rejections, distinct, natural_failures
+from bench.read.claims.natural import Rejections, distinct_replies, natural_failures
 from bench.record.events import Event, ViolationKind
 from bench.record.record import TrialRecord
 
@@ -41,7 +41,7 @@ def test_a_reply_counts_once_whatever_its_subtasks_architectures_and_plans(tmp_p
 
 def test_the_same_reply_in_another_repetition_or_of_another_model_is_another(tmp_path: Path) -> None:
     records = [trial("x", "none", i, model=model, events=whole_task("")) for i in (1, 2) for model in ("m", "n")]
-    assert len(distinct(run_of(tmp_path / "run", records).replies)) == 4
+    assert len(distinct_replies(run_of(tmp_path / "run", records).replies)) == 4
 
 
 def test_a_reply_that_one_architecture_rejects_is_rejected_and_stands_where_it_was(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_a_reply_that_one_architecture_rejects_is_rejected_and_stands_where_it_w
         trial("y", "none", 1, "gave_up", whole_task("check", "insufficient")),
         trial("z", "none", 1, "gave_up", whole_task("cut_off", "")),
     ]
-    result = distinct(run_of(tmp_path / "run", records).replies)
+    result = distinct_replies(run_of(tmp_path / "run", records).replies)
     assert result[["call", "kind"]].values.tolist() == [[2, "insufficient"], [1, "cut_off"]]
 
 

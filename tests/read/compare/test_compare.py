@@ -32,7 +32,7 @@ from bench.cli import main as cli
 from bench.common.errors import ResultsError
 from bench.read.analysis.aspects import aspects_between
 from bench.read.analysis.frames import Run
-from bench.read.analysis.pairing import only
+from bench.read.analysis.pairing import part_of_run
 from bench.read.compare.compare import GATE, ArmDifference, Comparison, compare
 from bench.read.compare.compare_table import as_json, compare_table, sentences
 from bench.read.compare.verdict import EQUAL
@@ -131,7 +131,7 @@ def test_the_margin_is_a_share_of_the_smaller_mean(tmp_path: Path) -> None:
     for folder, sides in (("a", (BEFORE, DEARER)), ("c", (DEARER, BEFORE))):
         before, after = (runs(many(side)) for side in sides)
         result = compared(tmp_path / folder, before, after, "tokens", margin=0.4)
-        assert result.verdict == "no worse" and rows_of(result)[0].contrast.margin == pytest.approx(400.6)
+        assert result.verdict == "no worse" and rows_of(result)[0].change.margin == pytest.approx(400.6)
     assert compared(tmp_path / "b", runs(BEFORE), runs(DEARER), "tokens", margin=0.0).verdict == "worse"
 
 
@@ -230,7 +230,7 @@ def test_a_run_in_which_every_arm_is_a_third_dearer_is_worse_however_many_arms_t
         [record for n in range(arms) for record in of_architecture(f"a{n}", runs(tokens))] for tokens in (BEFORE, DEARER)
     )
     result = compared(tmp_path, before, after, "tokens")
-    assert (result.verdict, result.overall[1].contrast.p) == ("worse", 2 / 2**8)
+    assert (result.verdict, result.overall[1].change.p) == ("worse", 2 / 2**8)
     if arms == 24:
         assert {row.finding for arm in result.arms for row in arm.rows if row.criterion == "tokens"} == {"undecided"}
         assert result.arms[0].rows[1].reason == "8 of the 12 units that must differ do (floor)"
@@ -310,7 +310,7 @@ def test_arms_that_met_the_same_draws_count_for_one_pair(tmp_path: Path) -> None
         return [replace(record, architecture=f"a{n}", id=f"{n}{record.id}") for n in range(8)]
 
     result = compared(tmp_path, once(1000), once(2000), "tokens")
-    assert (result.verdict, rows_of(result)[0].contrast.why) == (
+    assert (result.verdict, rows_of(result)[0].change.why) == (
         "undecided",
         "the 8 pairs that could differ are copies of 1",
     )
@@ -321,7 +321,7 @@ def test_runs_with_one_model_or_one_architecture_each_are_compared_across_these(
     """A model or an architecture exchanged for another, in CI: the names differ, and that is what is compared."""
     other = [replace(record, id=f"o{record.id}", **{column: "other"}) for record in runs(DEARER)]  # type: ignore[arg-type]
     result = compared(tmp_path, runs(BEFORE), other, "tokens")
-    assert (result.verdict, rows_of(result)[0].contrast.pairs, rows_of(result)[0].unpaired) == ("worse", 8, 0)
+    assert (result.verdict, rows_of(result)[0].change.pairs, rows_of(result)[0].unpaired) == ("worse", 8, 0)
     name = {"model": "m", "architecture": "static"}[column]
     assert f"two {column}s are compared: A {name}, B other" in result.runs.notes
     assert any(f"{name}" in cell and "→ other" in cell for cell in compare_table(result, by_arm=True).texts()[-1])
@@ -343,8 +343,8 @@ def test_trials_of_different_instances_are_no_pairs(tmp_path: Path) -> None:
 
 def test_what_would_decide_is_said(tmp_path: Path) -> None:
     [row] = rows_of(compared(tmp_path, runs(BEFORE), runs(WILD), "tokens"))
-    assert row.contrast.needed is not None and row.contrast.needed > (row.contrast.pairs or 0) == 8
-    assert row.contrast.shows is not None and row.contrast.shows > row.contrast.margin
+    assert row.change.needed is not None and row.change.needed > (row.change.pairs or 0) == 8
+    assert row.change.shows is not None and row.change.shows > row.change.margin
 
 
 def test_the_settings_in_which_two_architectures_differ_are_said(tmp_path: Path) -> None:
@@ -355,7 +355,7 @@ def test_the_settings_in_which_two_architectures_differ_are_said(tmp_path: Path)
         config={**config_in(tmp_path / "run"), "architecture": {"static": {"base": "static", "max_attempts": 2}}},
     )
     run = bench.load_run(tmp_path / "run")
-    result = compare(only(run, "architecture", "static"), only(run, "architecture", "runtime_structured"))
+    result = compare(part_of_run(run, "architecture", "static"), part_of_run(run, "architecture", "runtime_structured"))
     told = " ".join(sentences(result))
     aspects = aspects_between(run, "static", "runtime_structured")
     assert "what is asked again" in aspects, "as claims say it"
@@ -370,7 +370,7 @@ def repairing(tokens: Sequence[int]) -> list[TrialRecord]:
 def test_a_failures_cost_is_judged_by_price_from_five_pairs_on(tmp_path: Path) -> None:
     few = compared(tmp_path / "few", repairing([100, 110, 120]), repairing([300, 310, 325]), "price")
     assert findings(few) == {"price": "not measured"} and few.verdict == "undecided"
-    assert (rows_of(few)[0].contrast.before, rows_of(few)[0].difference.low) == (None, None)
+    assert (rows_of(few)[0].change.before, rows_of(few)[0].difference.low) == (None, None)
     first, second = repairing([100, 110, 120, 105, 115, 117]), repairing([300, 310, 325, 305, 315, 330])
     assert findings(compared(tmp_path / "many", first, second, "price")) == {"price": "worse"}
     none = compared(tmp_path / "none", runs(BEFORE), runs(SAME))
@@ -395,8 +395,8 @@ def test_runs_of_unlike_repetitions_are_refused_or_compared_on_what_they_share(t
     with pytest.raises(ResultsError, match=r"repetitions \(8 \| 6\); leave --whole out"):
         compared(tmp_path / "a", runs(BEFORE), runs(SAME[:6]), whole=True)
     result = compared(tmp_path / "b", runs(BEFORE), runs(SAME[:6]), "tokens")
-    assert (rows_of(result)[0].contrast.pairs, rows_of(result)[0].unpaired) == (6, 0)
-    assert rows_of(result)[0].contrast.before == pytest.approx(sum(BEFORE[:6]) / 6)
+    assert (rows_of(result)[0].change.pairs, rows_of(result)[0].unpaired) == (6, 0)
+    assert rows_of(result)[0].change.before == pytest.approx(sum(BEFORE[:6]) / 6)
     assert result.runs.left_out == ("repetitions (8 | 6)",)
 
 

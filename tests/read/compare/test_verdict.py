@@ -17,7 +17,7 @@ from bench.common.errors import ConfigError
 from bench.read.analysis.frames import Run
 from bench.read.compare.compare import Comparison, compare
 from bench.read.compare.compare_table import sentences
-from bench.read.compare.verdict import Contrast, GatedMeasure, allowed_damage, counterexamples, finding_of, verdict_of
+from bench.read.compare.verdict import GatedMeasure, MeasureChange, allowed_damage, compare_damage, finding_of, verdict_of
 
 ERRING = {"m": {"kind": "simulated", "failure_rate": 0.1, "price_in": 1.0, "price_out": 1.0}}
 GATE = {"solved": 0.05, "tokens": 0.05, "price": 0.05}
@@ -75,8 +75,8 @@ def test_quality_comes_before_what_is_spent(quality: str, spent: str, verdict: s
 def test_the_finding_is_exchanged_with_the_sides(
     change: float, margin: float, p: float, more_is_good: bool, within: bool
 ) -> None:
-    contrast = Contrast(0.0, change, None, None, margin, 9, p, True, more_is_good, within)
-    one_way, other = (finding_of(side, p) for side in (contrast, replace(contrast, before=change, after=0.0)))
+    made = MeasureChange(0.0, change, None, None, margin, 9, p, True, more_is_good, within)
+    one_way, other = (finding_of(side, p) for side in (made, replace(made, before=change, after=0.0)))
     assert (one_way == "worse") == (other == "better") and (one_way == "better") == (other == "worse")
 
 
@@ -207,7 +207,7 @@ def test_who_damages_more_in_one_pair_and_less_in_another_is_a_trade_off(tmp_pat
     sides = [[crashed("a", n), crashed("b", 1 - n)] for n in (0, 1)]
     first, second = (run_of(tmp_path / str(n), records) for n, records in enumerate(sides))
     assert compare(first, second, ONLY).verdict == "trade-off"
-    assert counterexamples({("a", 1): {"lost": 1}}, {("a", 1): {"lost": 0}}, {}) == ("better", "1 lost fewer")
+    assert compare_damage({("a", 1): {"lost": 1}}, {("a", 1): {"lost": 0}}, {}) == ("better", "1 lost fewer")
 
 
 @pytest.mark.parametrize("text", ["doubled", "doubled=", "doubled=-1", "doubled=1e3", "doubled=99999999", "doublde=1", "=1"])

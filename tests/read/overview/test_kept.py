@@ -71,10 +71,10 @@ def a_pipe(_: Path, cache: Path) -> None:
 
 def a_row_without_a_field(_: Path, cache: Path) -> None:
     for path in cache.iterdir():
-        with kept.kept_file(path) as file:
+        with kept.open_cache(path) as file:
             content = json.load(file)
         del content["row"]["models"]
-        with kept.new_kept_file(path) as file:
+        with kept.create_cache(path) as file:
             file.write(json.dumps(content).encode())
 
 

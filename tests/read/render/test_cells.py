@@ -7,7 +7,7 @@ import pytest
 from bench.read.analysis.per_solved import PerSolved
 from bench.read.analysis.statistics import Mean, exact_share, mean_of, paired_rates, ratio_of_means, share_of
 from bench.read.render.cells import BoundedNumber, Cell, Estimate, Number, PublishedNumber, Rate, RateGap, Spent, text_of
-from bench.read.tables.contrasts import contrast_of
+from bench.read.tables.contrasts import bootstrap_mean
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_an_interval_of_too_few_values_is_marked_in_each_kind_of_cell_and_one_of
         Rate(share_of(1, 3)),
         Spent(PerSolved(10.0, 2, 4, 5.0, 4.0, 6.0, 3)),
         BoundedNumber.of(ratio_of_means({1: 2.0, 2: 3.0}, {1: 1.0, 2: 1.1}), 2),
-        contrast_of({"a": 0.0, "b": 1.0, "c": 3.0}).cell(),
+        bootstrap_mean({"a": 0.0, "b": 1.0, "c": 3.0}).cell(),
     )
     assert [text_of(cell).count("]†") for cell in few] == [1] * len(few)
     enough = (

@@ -93,7 +93,7 @@ def test_the_title_does_not_say_a_difference_that_is_none(tmp_path: Path) -> Non
 def test_of_models_whose_prices_are_known_the_ratio_of_the_dollars_is_told(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", undisturbed({("a", "m"): 2, ("a", "big"): 1}))
     dear = run.trials["model"].eq("big").map({True: 0.4, False: 0.1})
-    priced = run.having({"trials": run.trials.assign(cost=dear.astype("float64"))})
+    priced = run.replace_frames({"trials": run.trials.assign(cost=dear.astype("float64"))})
     title = headline_of(priced, arms_of(priced), model_pairs(priced))
     assert (
         title.startswith("big (SIMULATED) solved 25.0 points fewer than m (SIMULATED) [") and "4.00 times the dollars" in title

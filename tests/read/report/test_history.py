@@ -12,7 +12,7 @@ from records import edit_manifest, experiment, trial, with_manifest, write_run
 
 import bench
 from bench.read.analysis.published import load_published
-from bench.read.report.history import history_facts, sandbox_said, sessions_said
+from bench.read.report.history import history_facts, sandbox_text, sessions_text
 from bench.read.tables.latency_tables import framework_time
 from bench.read.written_report import report_of
 from bench.record.history import History, LiveSeconds
@@ -57,14 +57,14 @@ def recording(**values: Any) -> History:
 
 
 def test_each_session_is_said_with_its_end_and_a_killed_one_with_none() -> None:
-    assert sessions_said(KILLED) == "3 sessions: t1 to t2 (stopped), t3, no end recorded, t4 to t5 (complete)"
-    assert sessions_said(KILLED[:1]) == "1 session: t1, no end recorded"
+    assert sessions_text(KILLED) == "3 sessions: t1 to t2 (stopped), t3, no end recorded, t4 to t5 (complete)"
+    assert sessions_text(KILLED[:1]) == "1 session: t1, no end recorded"
     seen = EndpointTrouble("http://here/v1", 8, 2, 3, 1, 16.04), EndpointTrouble("http://there/v1", 8, 0, 8, 1, 2.0)
-    assert sessions_said([KILLED[0], SessionRecord("t2", "ended", "complete", seen)]) == (
+    assert sessions_text([KILLED[0], SessionRecord("t2", "ended", "complete", seen)]) == (
         "1 session: t1 to t2 (complete; http://here/v1: the limit of 8 calls in flight fell 2 times, to 3 at least and "
         "paused 1 times, 16.0 s in all; http://there/v1: paused 1 times, 2.0 s in all)"
     )
-    assert sessions_said(()) == "its sessions are not recorded"
+    assert sessions_text(()) == "its sessions are not recorded"
 
 
 def test_a_replay_says_what_its_recording_went_through(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_no_latency_of_a_simulated_model_is_taken_apart(tmp_path: Path) -> None:
 )
 def test_the_guards_that_code_ran_under_are_said(tmp_path: Path, guards: dict[str, str], words: str) -> None:
     run = replay(tmp_path)
-    assert sandbox_said(with_manifest(run, sandbox=guards)) == words
+    assert sandbox_text(with_manifest(run, sandbox=guards)) == words
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_the_guards_that_code_ran_under_are_said(tmp_path: Path, guards: dict[st
 )
 def test_what_was_done_about_a_missing_guard_is_said(tmp_path: Path, kept: dict[str, Any], words: str) -> None:
     run = replay(tmp_path)
-    assert sandbox_said(with_manifest(run, **{"sandbox": {"TCP": "missing: why"}, **kept})) == words
+    assert sandbox_text(with_manifest(run, **{"sandbox": {"TCP": "missing: why"}, **kept})) == words
 
 
 @pytest.mark.usefixtures("unmade")

@@ -39,7 +39,7 @@ def test_the_tally_of_the_papers_claims_is_told_once() -> None:
     findings = (SummaryFinding("They cost less.", "first_round"), SummaryFinding("Of the 2 claims 2 hold.", "claims"))
     without = replace(page([]), summary=Summary("", "", findings, ()))
     assert [each.table for each in without.findings] == ["first_round", "claims"]
-    assert [each.table for each in replace(without, standing="2 of 2 claims stand.").findings] == ["first_round"]
+    assert [each.table for each in replace(without, on_claims="2 of 2 claims stand.").findings] == ["first_round"]
 
 
 def test_an_open_table_of_verdicts_begins_with_the_sentence_and_all_its_columns_stand_in_the_fold() -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from records import called, edit_manifest, experiment, recovered, run_of, smooth, trial, write_with_texts
+from records import called, edit_manifest, experiment, recovered, run_of, smooth, trial, write_run, write_with_texts
+from scorecards import lived
 
 import bench
 from bench.common.digests import digest_of
@@ -27,9 +28,10 @@ from bench.read.report import trace as traces
 from bench.read.report.page import page_of
 from bench.read.report.page_html import as_html
 from bench.read.report.results import Results
-from bench.read.report.trace import PieceStore, Trace, trace_of
+from bench.read.report.trace import PieceStore, Trace, load_traced, trace_of
 from bench.record.events import Called, Judged, Waited
 
+RESULTS = Path(__file__).parents[3] / "results"
 EVIL = "<script>alert(1)</script></script><!--\u2028\ud800</pre>"
 SECTIONS = {"ledger": "ledger", "of_others": "more", "comparison-x": "comparison", "claims": "verdicts"}
 TABLES = tuple(Table(name, name, ("a", "b"), (("x", 1),), section=section) for name, section in SECTIONS.items())
@@ -167,6 +169,32 @@ def test_a_report_of_several_runs_shows_the_trials_of_all(tmp_path: Path) -> Non
     trace = traced(merge([run, two]))
     assert unpacked(trace.index)["trials"]["model"] == ["m (SIMULATED)", "other (SIMULATED)"]
     assert items(trace.texts) == ["shared", "of one", "of two"] and len(items(trace.trials)) == 2
+
+
+def test_a_trace_that_is_made_while_the_frames_are_read_is_that_of_a_second_reading() -> None:
+    run, trace = load_traced(RESULTS / "untold-qwen2.5-coder-1.5b-instruct")
+    assert trace is not None and trace == trace_of(run) and trace.trials_left_out == 0
+
+
+def test_a_page_that_is_full_is_the_same_in_one_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traces, "PIECE", 2000)
+    monkeypatch.setattr(traces, "MOST", 4000)
+    run, trace = load_traced(RESULTS / "untold-qwen2.5-coder-1.5b-instruct")
+    assert trace is not None and trace == trace_of(run) and trace.trials_left_out > 0
+
+
+def test_a_trial_in_a_world_and_one_that_was_run_again_need_a_second_reading(tmp_path: Path) -> None:
+    assert load_traced(write_run(tmp_path / "world", [lived()]))[1] is None
+    once = replace(lived(), events=(), tokens=0, outcome="error", grade=None)
+    again = replace(once, outcome="gave_up")
+    assert load_traced(write_run(tmp_path / "again", [once, again]))[1] is None
+
+
+def test_a_damaged_text_is_named_by_the_check(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", [lived()])
+    (folder / "texts.jsonl").write_text('{"digest":"d","text":"another"}\n', encoding="utf-8")
+    with pytest.raises(ResultsError, match="bench verify"):
+        load_traced(folder)
 
 
 def test_a_run_that_was_read_from_nowhere_has_a_page_without_trials(tmp_path: Path) -> None:

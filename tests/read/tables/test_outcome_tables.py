@@ -9,7 +9,7 @@ from records import experiment, run_of, trial
 from bench.read.analysis.arms import arms_of
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import mean_of, share_of
-from bench.read.render.limits import coverage_said, limit_notes
+from bench.read.render.limits import coverage_sentence, limit_notes
 from bench.read.render.table import Table
 from bench.read.report.page import page_of
 from bench.read.report.results import Results
@@ -59,10 +59,10 @@ def test_each_kind_of_limit_is_said_once_with_the_smallest_n() -> None:
 
 
 def test_how_often_intervals_hold_the_truth_is_said_once_for_all_tables(tmp_path: Path) -> None:
-    assert coverage_said([mean_of([4.0]), share_of(500, 1000)]) == ""
-    text = coverage_said([mean_of([1.0, 2.0, 3.0]), mean_of([float(n % 9) for n in range(40)]), share_of(1, 3)])
+    assert coverage_sentence([mean_of([4.0]), share_of(500, 1000)]) == ""
+    text = coverage_sentence([mean_of([1.0, 2.0, 3.0]), mean_of([float(n % 9) for n in range(40)]), share_of(1, 3)])
     assert text.startswith("With so few trials some intervals are too narrow. In simulated"), "it is a sentence by itself"
-    assert text == coverage_said([mean_of([1.0, 2.0, 3.0]), share_of(1, 3)]), "the worst decides"
+    assert text == coverage_sentence([mean_of([1.0, 2.0, 3.0]), share_of(1, 3)]), "the worst decides"
     run = run_of(tmp_path / "run", experiment())
     tables = list(tables_of(run).values())
     assert not [note for table in tables for note in table.notes if "held the truth" in note]

@@ -159,7 +159,7 @@ def test_a_served_agent_stands_in_one_table_with_ours_and_a_framework_under_the_
     assert set(struck) == {"my_agent", "monolithic", "reflexion", "static", "runtime_structured"}
     assert struck["my_agent"] == struck["static"] == struck["runtime_structured"] and len(struck["my_agent"]) > 2
     pairs = arms_of(both)[Condition("demo", "simulated", "first_reply")]
-    assert pairs["my_agent"].less(pairs["static"], "first_round_tokens").pairs == 2
+    assert pairs["my_agent"].minus(pairs["static"], "first_round_tokens").pairs == 2
     words = ("compare", "ours", "outside", "--architectures", "static", "my_agent")
     assert bench(tmp_path, *words, "--whole")[0] in (0, 1, 3)
 

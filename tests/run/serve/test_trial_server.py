@@ -17,7 +17,7 @@ from outside_system import OutsideSystem
 from scripted_model import Line, ScriptedModel
 from trials import ROOTS, TINY, Fault, events, matrix_of, with_model
 
-from bench.read.report.trial_calls import calls_told
+from bench.read.report.trial_calls import call_lines
 from bench.record.events import Called, Faulted, Judged, Refused, SetAside
 from bench.record.record import TrialRecord
 from bench.record.store import RunWriter
@@ -292,7 +292,7 @@ def test_settings_that_are_not_passed_on_are_in_the_trial(server: Server) -> Non
 
     ended = server(client)
     assert events(ended.records[0].events, SetAside) == [SetAside({"temperature": "0.5", "verbosity": '"low"'})]
-    assert any("of what the agent sent: temperature 0.5, verbosity" in line for line in calls_told(ended.records[0]))
+    assert any("of what the agent sent: temperature 0.5, verbosity" in line for line in call_lines(ended.records[0]))
 
 
 def test_without_a_task_no_call_is_a_retry_and_none_is_refused(server: Server) -> None:

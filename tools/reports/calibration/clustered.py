@@ -31,7 +31,7 @@ def clustered(simulations: Simulations, designs: Sequence[tuple[int, int]] = DES
 
 
 def drawn(rng: np.random.Generator, shape: tuple[int, int, int], rate: float, alike: float) -> Values:
-    """Which of the outputs held; the instances' own rates are of a beta distribution, or 0 and 1."""
+    """Return which of the outputs succeeded. The instances' own rates are drawn from a beta distribution, or are 0 and 1."""
     cells = shape[:2]
     if alike == 0.0:
         chances = np.full(cells, rate)

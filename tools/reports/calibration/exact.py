@@ -23,7 +23,8 @@ def exactly(sizes: Sequence[int] = VARIANTS) -> Iterator[Result]:
 
 
 def wilson(n: int) -> Iterator[Result]:
-    """And the interval of Clopper and Pearson, which never holds the truth too seldom, for comparison."""
+    """Yield the coverage of Wilson's interval, and for comparison of Clopper and Pearson's, which never holds the truth too
+    seldom."""
     shares = [share_of(k, n) for k in range(n + 1)]
     conservative = [stats.binomtest(k, n).proportion_ci(0.95, method="exact") for k in range(n + 1)]
     ends = {
@@ -37,7 +38,7 @@ def wilson(n: int) -> Iterator[Result]:
 
 
 def covered(intervals: np.ndarray, n: int) -> np.ndarray:
-    """How often the interval of k of n holds the truth, by RATES; `intervals` has n + 1 rows: low, high."""
+    """Return how often the interval of k of n holds the truth, by RATES. `intervals` has n + 1 rows: low, high."""
     chances = stats.binom.pmf(np.arange(n + 1)[:, None], n, RATES)
     # Wilson's ends for none and all are 0 and 1 but for rounding, and no rate looked at is as near to them.
     held = (intervals[:, :1] <= RATES) & (intervals[:, 1:] >= RATES)
@@ -49,7 +50,8 @@ def _worst(coverage: np.ndarray) -> str:
 
 
 def discordant(n: int) -> Iterator[Result]:
-    """The difference of two paired rates, and McNemar's test where there is none, by how often the pairs agree."""
+    """Yield the coverage of the difference of two paired rates, and the errors of McNemar's test where there is no difference,
+    by how often the pairs agree."""
     outcomes = np.array([(gained, lost) for gained in range(n + 1) for lost in range(n + 1 - gained)])
     low, high = np.array([_ends(int(gained), int(lost), n) for gained, lost in outcomes]).T
     refused = _mcnemar(outcomes) <= 0.05
@@ -68,7 +70,7 @@ def discordant(n: int) -> Iterator[Result]:
 
 
 def _ends(gained: int, lost: int, n: int) -> tuple[float, float]:
-    """Of the shipped interval."""
+    """Return the ends of the shipped interval."""
     gains = {("", pair): pair < gained for pair in range(n)}
     losses = {("", pair): gained <= pair < gained + lost for pair in range(n)}
     difference = paired_rates(gains, losses)
@@ -78,5 +80,5 @@ def _ends(gained: int, lost: int, n: int) -> tuple[float, float]:
 
 
 def _mcnemar(outcomes: np.ndarray) -> np.ndarray:
-    """The two-sided p of the exact McNemar test (Psychometrika 12, 1947), which no table shows, by (gained, lost)."""
+    """Return the two-sided p of the exact McNemar test (Psychometrika 12, 1947) by (gained, lost). No table shows it."""
     return np.asarray(np.minimum(1.0, 2 * stats.binom.cdf(outcomes.min(axis=1), outcomes.sum(axis=1), 0.5)))

@@ -66,7 +66,7 @@ def verdicts_of_runs(results: Path, simulations: Simulations) -> Iterator[Verdic
 
 
 def verdicts(name: str, run: Run, simulations: Simulations, rng: np.random.Generator) -> Iterator[Verdicts]:
-    """Of the comparisons that the run can judge, and of any of them at once."""
+    """Return the verdicts on the comparisons that the run can judge, and on any of them at once."""
     published = load_published()
     comparisons = tuple(claim for claim in published.claim if not isinstance(claim, RateClaim))
     published = published.model_copy(update={"claim": comparisons})
@@ -82,7 +82,7 @@ def verdicts(name: str, run: Run, simulations: Simulations, rng: np.random.Gener
 
 
 def _counted(run: Run, published: Published, again: Again, times: int, rng: np.random.Generator) -> Counter[tuple[str, int]]:
-    """(claim, side) -> how often the verdict was on that side; (`ANY`, 0): how often there was one at all."""
+    """Return (claim, side) -> how often the verdict was on that side. (`ANY`, 0) counts how often there was one at all."""
     sides_drawn: Counter[tuple[str, int]] = Counter()
     for _ in range(times):
         sides = {
@@ -96,12 +96,12 @@ def _counted(run: Run, published: Published, again: Again, times: int, rng: np.r
 
 
 def _side(judgement: Judgement) -> int:
-    """Of a verdict: 1 as the claim says, -1 the other way round."""
+    """Return the side of a verdict: 1 as the claim says, -1 the other way round."""
     return -1 if judgement.tested == "contradicted" else 1
 
 
 def _measured_side(judgement: Judgement) -> int:
-    """Of our number, whatever the verdict."""
+    """Return the side of our number, whatever the verdict."""
     ratio = isinstance(judgement.claim, RatioClaim)
     value = judgement.measured.value if judgement.measured else None
     above = value is not None and value > (1.0 if ratio else 0.0)
@@ -109,7 +109,7 @@ def _measured_side(judgement: Judgement) -> int:
 
 
 def exchanged(run: Run, rng: np.random.Generator) -> Run:
-    """The labels of the architectures permuted among the trials of each pair."""
+    """Return the run with the labels of the architectures permuted among the trials of each pair."""
     trials = run.trials.sort_values(PAIR, kind="stable")
     mixed = rng.random(len(trials))
     order = np.lexsort((mixed, trials.groupby(PAIR, sort=False).ngroup().to_numpy()))
@@ -117,7 +117,8 @@ def exchanged(run: Run, rng: np.random.Generator) -> Run:
 
 
 def resampled(run: Run, rng: np.random.Generator) -> Run:
-    """As many pairs, drawn with replacement: instances, or of one instance its repetitions; the same for all architectures."""
+    """Return as many pairs, drawn with replacement: instances, or the repetitions of one instance. All architectures get the
+    same."""
     parts = [_drawn(trials, rng) for _, trials in run.trials.groupby("scenario", sort=False)]
     return replace(run, trials=pd.concat(parts, ignore_index=True))
 

@@ -25,8 +25,8 @@ CHUNK = 500
 
 @dataclass(frozen=True)
 class Simulations:
-    """How many experiments for a method that is cheap, and for one that resamples; how often labels are exchanged, and pairs
-    drawn anew, of a recorded run; `seed` is that of the worlds."""
+    """The sizes of a calibration: how many experiments there are for a method that is cheap, and for one that resamples; how
+    often labels are exchanged, and pairs drawn anew, of a recorded run. `seed` is the worlds'."""
 
     plain: int = 10_000
     resampling: int = 2_000
@@ -127,7 +127,7 @@ def false_positives(world: PairedWorld, n: int, simulations: Simulations, rng: n
 
 
 def family(recorded: Recorded, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:
-    """Any false finding among six comparisons of A/A arms: as they are, and by Holm."""
+    """Yield how often any of six comparisons of A/A arms is a false finding, as they are and after Holm's correction."""
     n, (world, *_) = 10, null_worlds(recorded)
     tests = []
     for _ in range(FAMILY):
@@ -142,7 +142,8 @@ def family(recorded: Recorded, simulations: Simulations, rng: np.random.Generato
 def clusters(
     tasks: int, spread: float, recorded: Recorded, simulations: Simulations, rng: np.random.Generator
 ) -> Iterator[Result]:
-    """Ten repetitions of each of so many tasks, whose own means are lognormal about what tasks at large have."""
+    """Yield the results of ten repetitions of each of so many tasks, whose own means are lognormal about the mean of all
+    tasks."""
     repetitions, experiments = 10, simulations.plain // 4
     by_task = TOKENS * np.exp(rng.normal(size=(experiments, tasks, 1)) * spread - spread**2 / 2)
     noise = rng.normal(size=(experiments, tasks, repetitions)) * recorded.widest - recorded.widest**2 / 2
@@ -155,7 +156,8 @@ def clusters(
 
 
 def pilots(n: int, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:
-    """The share of pilots whose required number of pairs does give the power that was asked for; the differences are normal."""
+    """Yield the share of pilots whose required number of pairs gives the power that was asked for. The differences are
+    normal."""
     effect, experiments = 0.5, simulations.resampling // 4
     enough = {"plain": 0, "cautious": 0}
     least = next(pairs for pairs in range(2, 1000) if power_of(effect, pairs) >= POWER)
@@ -169,7 +171,7 @@ def pilots(n: int, simulations: Simulations, rng: np.random.Generator) -> Iterat
 
 
 def chunked(method: Callable[[Values], object], values: Values, name: str) -> Values:
-    """The method on a few experiments at a time where it resamples."""
+    """Return the method's results. A method that resamples runs on a few experiments at a time."""
     parts = range(0, len(values), CHUNK) if name in RESAMPLING else [0]
     size = CHUNK if name in RESAMPLING else len(values)
     return np.concatenate([np.atleast_2d(np.asarray(method(values[part : part + size]))) for part in parts], axis=1)
@@ -184,7 +186,7 @@ def _covered(
     truth: float | Values,
     usual: Values | None = None,
 ) -> Result:
-    """Of the experiments that have an interval."""
+    """Return the coverage among the experiments that have an interval."""
     low, high = ends
     none = np.isnan(low)
     share = float(np.mean(((low <= truth) & (truth <= high))[~none])) if not none.all() else math.nan
@@ -199,7 +201,7 @@ def _covered(
 
 
 def _compared(ends: Ends, usual: Values) -> tuple[float | None, float | None]:
-    """Widths by the usual ones, where these are not 0."""
+    """Return the median and the 95% quantile of the widths, divided by those of the usual intervals where these are not 0."""
     usual = usual[: len(ends[0])]
     if not usual.any():
         return None, None
@@ -219,5 +221,5 @@ def _widths(ends: Ends) -> Values:
 
 
 def _rng(simulations: Simulations, *place: int) -> np.random.Generator:
-    """One for each experiment, so that another one more changes none of the others."""
+    """Return the generator of one experiment, so that a further experiment changes none of the others."""
     return np.random.default_rng((simulations.seed, *place))

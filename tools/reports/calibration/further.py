@@ -12,7 +12,7 @@ from calibration.worlds import Values
 
 from bench.read.analysis.statistics import Pair
 from bench.read.claims.break_even import break_even
-from bench.read.tables.contrasts import contrast_of
+from bench.read.tables.contrasts import bootstrap_mean
 
 SIZES = (5, 10, 20, 40)
 EXTRA = (1160.0, 520.0)
@@ -26,7 +26,8 @@ Effects = Callable[[np.random.Generator, tuple[int, int]], Values]
 
 
 def damage(part: float, spared: float = 0.0) -> Effects:
-    """`spared`: the part of the instances in which there is as much less, drawn apart."""
+    """Return a world of damaged effects. In `part` of the instances there is more damage than in the control, and in `spared`,
+    drawn apart, as much less."""
 
     def draw(rng: np.random.Generator, shape: tuple[int, int]) -> Values:
         more, less = ((rng.random(shape) < struck) * (1 + rng.poisson(1.0, shape)) for struck in (part, spared))
@@ -53,13 +54,13 @@ def further(simulations: Simulations, sizes: Sequence[int] = SIZES) -> Iterator[
 
 
 def effects(simulations: Simulations, sizes: Sequence[int] = VARIANTS) -> Iterator[Result]:
-    """Experiments whose instances all differ by the same have no interval."""
+    """Yield the results for effects over instances. Experiments whose instances all differ by the same have no interval."""
     experiments = simulations.resampling
     for n in sizes:
         for number, (world, recorded, truth, draw) in enumerate(EFFECTS):
             rng = np.random.default_rng((simulations.seed, 16, n, number))
             contrasts = [
-                contrast_of({str(place): value for place, value in enumerate(row)})
+                bootstrap_mean({str(place): value for place, value in enumerate(row)})
                 for row in draw(rng, (experiments, n)).tolist()
             ]
             ends = [(each.low, each.high) for each in contrasts if each.low is not None and each.high is not None]
@@ -70,7 +71,7 @@ def effects(simulations: Simulations, sizes: Sequence[int] = VARIANTS) -> Iterat
 
 
 def breaking_even(n: int, missing: float, unlike: float, experiments: int, rng: np.random.Generator) -> Result:
-    """`missing`: pairs without a first pass. `unlike`: the spread of the tasks' sizes, which all four measures share."""
+    """Return the result for break-even rates. `missing` is the share of pairs without a first pass."""
     saved = ROUNDS[0] - float(np.mean(FIRST_ROUNDS))
     truth, hits, known = EXTRA[0] / saved, 0, 0
     for _ in range(experiments):

@@ -29,12 +29,12 @@ def student(values: Values) -> Ends:
 
 
 def of_logarithm(values: Values) -> Ends:
-    """Student's t of the mean's logarithm, by the delta method; just the mean where that is 0."""
+    """Return Student's t interval of the mean's logarithm, by the delta method; the mean alone where it is 0."""
     return _stretched(values, lambda mean, error: (mean * np.exp(-error / mean), mean * np.exp(error / mean)))
 
 
 def of_root(values: Values) -> Ends:
-    """Student's t of the mean's square root, by the delta method."""
+    """Return Student's t interval of the mean's square root, by the delta method."""
     return _stretched(
         values,
         lambda mean, error: (
@@ -45,7 +45,7 @@ def of_root(values: Values) -> Ends:
 
 
 def of_logit(values: Values) -> Ends:
-    """Student's t of the mean's logit, for values within 0 and 1; just the mean where that is 0 or 1."""
+    """Return Student's t interval of the mean's logit, for values within 0 and 1; the mean alone where it is 0 or 1."""
 
     def stretched(mean: Values, error: Values) -> Ends:
         odds, factor = mean / (1 - mean), np.exp(error / (mean * (1 - mean)))
@@ -71,7 +71,7 @@ def percentile(values: Values) -> Ends:
 
 
 def bca(values: Values) -> Ends:
-    """The percentile interval where BCa is undefined."""
+    """Return the BCa interval, or the percentile interval where BCa is undefined."""
     means = np.sort(resampled(values), axis=1)
     centre = values.mean(axis=1)[:, None]
     below = ((means < centre).sum(axis=1) + (means <= centre).sum(axis=1)) / (2 * means.shape[1])
@@ -103,13 +103,13 @@ def studentised(values: Values) -> Ends:
 
 
 def resampled(values: Values) -> Values:
-    """The mean of each resample, the same ones for each sample of a size."""
+    """Return the mean of each resample. All samples of one size get the same resamples."""
     return np.asarray(values @ _counts(values.shape[1]).T / values.shape[1])
 
 
 @cache
 def _counts(n: int) -> Values:
-    """How often each value stands in each resample, by n."""
+    """Return how often each value is in each resample, by n."""
     drawn = generator().integers(0, n, (BOOTSTRAPS, n))
     counts = np.zeros((BOOTSTRAPS, n))
     np.add.at(counts, (np.arange(BOOTSTRAPS)[:, None], drawn), 1.0)
@@ -122,7 +122,7 @@ def _corrected(side: float, bias: Values, skew: Values) -> Values:
 
 
 def _quantiles(ordered: Values, shares: Values) -> Values:
-    """One for each row, linear between neighbours; NaN where the share is NaN."""
+    """Return a quantile for each row, linear between neighbours; NaN where the share is NaN."""
     undefined = np.isnan(shares)
     place = np.where(undefined, 0.0, shares) * (ordered.shape[1] - 1)
     left = np.floor(place).astype(int)
@@ -133,7 +133,8 @@ def _quantiles(ordered: Values, shares: Values) -> Values:
 
 
 def fieller(left: Values, right: Values) -> Ends:
-    """Of the ratio of the means of two paired arms; NaN, as there is none, where the right's mean cannot be told from 0."""
+    """Return Fieller's interval of the ratio of the means of two paired arms; NaN, as there is none, where the right's mean
+    cannot be told from 0."""
     n = left.shape[1]
     t2 = stats.t.ppf(LEVEL, n - 1) ** 2 / n
     above, below = left.mean(axis=1), right.mean(axis=1)
@@ -148,7 +149,7 @@ def fieller(left: Values, right: Values) -> Ends:
 
 
 def ratio_of_logarithm(left: Values, right: Values) -> Ends:
-    """Student's t of the ratio's logarithm, by the delta method; NaN, as there is none, where a mean is 0."""
+    """Return Student's t interval of the ratio's logarithm, by the delta method; NaN, as there is none, where a mean is 0."""
     n = left.shape[1]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = left.mean(axis=1) / right.mean(axis=1)
@@ -162,7 +163,7 @@ def ratio_of_logarithm(left: Values, right: Values) -> Ends:
 
 
 def sign_flip(differences: Values) -> Values:
-    """The shipped test: exact at every N."""
+    """Return the p of the shipped test, which is exact at every N."""
     return np.array([sign_flip_test(row).p for row in differences.tolist()])
 
 
@@ -174,7 +175,8 @@ def paired_t(differences: Values) -> Values:
 
 
 def wilcoxon(differences: Values) -> Values:
-    """Zeros and ties are too few here to leave the exact distribution for; where all are zeros nothing is found."""
+    """Return the p of Wilcoxon's test. Zeros and ties are too few here to leave the exact distribution; where all are zeros
+    nothing is found."""
     method = "exact" if differences.shape[1] <= 40 else "approx"
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.nan_to_num(stats.wilcoxon(differences, axis=1, method=method).pvalue, nan=1.0))

@@ -57,7 +57,7 @@ def in_one_call(chances: Sequence[float], tokens: float = ROUND, failing: float 
 
 
 def by_subtask(chance: float) -> Arm:
-    """Each subtask again alone, twice at most; after a third failure the trial gives up."""
+    """Return an arm that asks for each subtask again alone, twice at most. After a third failure the trial gives up."""
 
     def spends(rng: np.random.Generator, size: Values) -> Values:
         spent, lives = np.zeros(size.shape), np.ones(size.shape, dtype=bool)
@@ -74,7 +74,8 @@ def by_subtask(chance: float) -> Arm:
 
 
 def among(values: Sequence[float], chances: Sequence[float] | None = None, again: float = 0.0) -> Arm:
-    """One of few values; with the chance `again` another one of them on top, as of a second call."""
+    """Return an arm that spends one of few values. With the chance `again` it spends another one on top, as by a second
+    call."""
     known = np.array(values, dtype=float)
 
     def spends(rng: np.random.Generator, size: Values) -> Values:
@@ -146,7 +147,7 @@ def _sizes(rng: np.random.Generator, shape: tuple[int, int], unlike: float) -> V
 
 
 def recovery_pairs() -> list[PairedWorld]:
-    """Two arms of the same tasks, whose sizes they have in common."""
+    """Return pairs of two arms on the same tasks, whose sizes they have in common."""
     one_like_another = in_one_call((1.0,))
     return [
         _pair("retry", "0.2 fail against 0.7", SELDOM, OFTEN),
@@ -177,7 +178,7 @@ def user_worlds() -> list[World]:
 
 
 def user_pairs() -> list[PairedWorld]:
-    """An arm that seldom fails against one that never does, of the same tasks."""
+    """Return pairs of an arm that seldom fails and an arm that never does, on the same tasks."""
     return [
         _pair("spent", f"{name}, against none", arm, in_one_call((1.0,), TOKENS), recorded=False, unlike=UNLIKE)
         for chance in SELDOM_FAIL
@@ -194,7 +195,8 @@ def _of_a_user(chance: float) -> list[tuple[str, Arm]]:
 
 
 def by_task(chance: float) -> Arm:
-    """The mean of several trials of a task, which has a chance of its own to fail, twice at most."""
+    """Return an arm that spends the mean of several trials of a task. Each task fails with a chance of its own, twice at
+    most."""
     sharp = 1 / ALIKE - 1
 
     def spends(rng: np.random.Generator, size: Values) -> Values:
@@ -211,7 +213,7 @@ def by_task(chance: float) -> Arm:
 
 
 def recovery_nulls() -> list[PairedWorld]:
-    """Two arms whose mean retry tokens are equal."""
+    """Return pairs of two arms whose mean retry tokens are equal."""
     as_much = in_one_call((0.7, 0.4), ROUND * SELDOM.mean / OFTEN.mean)
     return [
         _pair("retry", "A/A, retry tokens, 0.2 fail", SELDOM, SELDOM),

@@ -54,7 +54,7 @@ LOOKS = {
 def write(
     folder: Path, results: Sequence[Result], verdicts: Sequence[Verdicts], recorded: Recorded, simulations: Simulations
 ) -> None:
-    """Writes README.md, worst.md, two CSVs and coverage.{png,svg}: the same bytes for the same results."""
+    """Write README.md, worst.md, two CSVs and coverage.{png,svg}. The same results give the same bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     picture = figure(results)
     (folder / "calibration.csv.gz").write_bytes(gzip.compress(comma_separated(results).encode(), mtime=0))
@@ -65,7 +65,7 @@ def write(
 
 
 def comma_separated(results: Iterable[Result]) -> str:
-    """Every field, and the Monte-Carlo error of the share; what is without bound, or is none, is an empty field."""
+    """Return every field, and the Monte-Carlo error of the share, as CSV. What has no bound, or is none, is an empty field."""
     written = io.StringIO()
     names = [field.name for field in fields(Result)]
     writer = csv.DictWriter(written, [*names, "error"], lineterminator="\n")
@@ -78,7 +78,7 @@ def comma_separated(results: Iterable[Result]) -> str:
 
 
 def read_back(text: str) -> list[Result]:
-    """The results of a table, with its rounding."""
+    """Return the results of a table, with its rounding."""
     rows = csv.DictReader(io.StringIO(text))
     return [
         Result(
@@ -128,7 +128,7 @@ def _preface(results: Sequence[Result], verdicts: Sequence[Verdicts], recorded: 
 
 
 class _Held:
-    """What the preface cites: `about|world|N|method`."""
+    """The numbers that the preface cites: `about|world|N|method`."""
 
     def __init__(self, results: Sequence[Result]):
         self._shares = {f"{result.about}|{result.world}|{result.n}|{result.method}": result.share for result in results}
@@ -143,7 +143,7 @@ def _chosen() -> Table:
 
 
 def verdicts_table(verdicts: Sequence[Verdicts]) -> Table:
-    """Rates of false verdicts with their interval, and how often the verdict is reached on the side that was measured."""
+    """Return the rates of false verdicts with their intervals, and how often the verdict is on the side that was measured."""
     rows = tuple(
         (
             *(verdict.run, verdict.claim, verdict.pairs, verdict.verdict or "–"),
@@ -161,7 +161,7 @@ def verdicts_table(verdicts: Sequence[Verdicts]) -> Table:
 
 
 def result_table(title: str, kind: str, about: str, measure: str, results: Iterable[Result]) -> Table:
-    """World and method down, N across."""
+    """Return a table with world and method down, and N across."""
     shown = [result for result in results if (result.kind, result.about, result.measure) == (kind, about, measure)]
     sizes = list(dict.fromkeys(result.n for result in shown))
     cells = {(_world(result), result.method, result.n): _share(result) for result in shown}
@@ -191,7 +191,7 @@ def _share(result: Result) -> str:
 
 
 def figure(results: Iterable[Result]) -> Picture:
-    """Coverage by N, a panel for each world within what was recorded."""
+    """Draw the coverage by N, with a panel for each world within what was recorded."""
     shown = [result for result in results if result.about == "mean" and result.recorded]
     names = list(dict.fromkeys((result.measure, result.world) for result in shown))
     with style():

@@ -75,7 +75,7 @@ class Damage:
         return self.rate - self.control / (sum(CRASHES) / 2)
 
     def draw(self, rng: np.random.Generator, experiments: int, instances: int) -> tuple[Values, Values]:
-        """Effects beyond the control, and crashes: a row an experiment, a column an instance."""
+        """Return the effects beyond the control, and the crashes: a row for each experiment, a column for each instance."""
         shape = (experiments, instances)
         crashes = rng.integers(CRASHES[0], CRASHES[1] + 1, shape)
         by_instance = np.exp(rng.normal(size=shape) * self.unlike - self.unlike**2 / 2)
@@ -124,7 +124,7 @@ def passing(held: Values, k: int, truth: float, world: str) -> Result:
 
 
 def mean_power(rate: float, alike: float, k: int) -> float:
-    """The mean over instances of their own rate to the power of k, as `drawn` draws these."""
+    """Return the mean over instances of their own rate to the power of k, as `drawn` draws these."""
     if alike == 0.0:
         return rate**k
     if alike == 1.0:
@@ -157,7 +157,7 @@ def _result(
 
 
 def write(folder: Path, results: Sequence[Result], simulations: Simulations) -> None:
-    """Writes scorecard.md and scorecard.csv: the same bytes for the same results."""
+    """Write scorecard.md and scorecard.csv. The same results give the same bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     tables = [markdown(result_table(title, "coverage", about, "", results)) for about, title in TITLES.items()]
     page = PREFACE.format(tries=TRIES, simulations=simulations.resampling) + "\n".join(tables)

@@ -28,7 +28,8 @@ DrawPair = Callable[[np.random.Generator, int, int], tuple[Values, Values]]
 
 @dataclass(frozen=True)
 class World:
-    """`draw(rng, experiments, n)` gives an array of that shape; `recorded`: within what the recorded run showed."""
+    """A simulated world: `draw(rng, experiments, n)` gives an array of that shape. `recorded`: whether it is within what the
+    recorded run showed."""
 
     name: str
     recorded: bool
@@ -69,7 +70,7 @@ RECORDED = Recorded(spread=0.13788745688911544, widest=0.23592913343402858, reje
 
 
 def worlds(recorded: Recorded) -> list[World]:
-    """The tokens of one arm."""
+    """Return worlds of the tokens of one arm."""
     return [
         *(_tokens(spread, 0.0, recorded=True) for spread in (recorded.spread, recorded.widest)),
         _tokens(recorded.spread, recorded.failing, recorded=True),
@@ -80,7 +81,7 @@ def worlds(recorded: Recorded) -> list[World]:
 
 
 def paired_worlds(recorded: Recorded) -> list[PairedWorld]:
-    """Two arms that differ: what the left spends less, in the mean, the right spends more."""
+    """Return worlds of two arms that differ: what the left spends less in the mean, the right spends more."""
     wide, narrow = recorded.widest, recorded.spread
     return [
         _pair("lognormal, a fifth less", (wide, 0.0, 0.8), (wide, 0.0, 1.0), recorded=True),
@@ -92,7 +93,8 @@ def paired_worlds(recorded: Recorded) -> list[PairedWorld]:
 
 
 def null_worlds(recorded: Recorded) -> list[PairedWorld]:
-    """Two arms whose means are equal: A/A, an architecture against itself, and two that differ in all but the mean."""
+    """Return worlds of two arms whose means are equal: A/A, an architecture against itself, and two that differ in all but the
+    mean."""
     wide, narrow = recorded.widest, recorded.spread
     alike = [(wide, 0.0, 1.0), (narrow, 0.5, 1.0), (narrow, 0.05, 1.0), (1.0, 0.0, 1.0)]
     names = ["A/A, lognormal", "A/A, reruns 0.5", "A/A, rare reruns (0.05)", "A/A, lognormal 1.0"]
@@ -107,7 +109,7 @@ def null_worlds(recorded: Recorded) -> list[PairedWorld]:
 
 
 def _attempts(failing: float) -> float:
-    """Made in the mean."""
+    """Return the mean number of attempts."""
     return sum(failing**made for made in range(ATTEMPTS))
 
 

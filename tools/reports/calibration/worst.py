@@ -66,7 +66,7 @@ def to_csv(worst: Iterable[Worst]) -> str:
 
 
 def table(worst: Sequence[Worst]) -> Table:
-    """About down, N across."""
+    """Return a table with the kind of number down, and N across."""
     sizes = sorted({cell.n for cell in worst})
     cells = {(cell.about, cell.n): _cell(cell) for cell in worst}
     rows = tuple(
@@ -92,7 +92,7 @@ def _cell(worst: Worst) -> str:
 
 
 def _held(result: Result) -> float:
-    """Of the intervals with width that there are."""
+    """Return the share of intervals with width that hold the truth."""
     flat = (result.flat or 0.0) / (1 - (result.absent or 0.0))
     return result.share / (1 - flat)
 

@@ -70,7 +70,7 @@ def in_words(parts: Iterable[MendedPart]) -> str:
 
 
 def matrix_of(repetitions: int = 4, instances: int = 40) -> Matrix:
-    """The careful agent's trials."""
+    """Return the careful agent's trials."""
     settings = Config.model_validate(
         {
             "name": "planted",
@@ -131,18 +131,19 @@ def rows(trials: Sequence[ScoredTrial]) -> Iterator[str]:
 
 
 def named_exactly(trials: Sequence[ScoredTrial]) -> str:
-    """Say in how many trials what was planted is named, that and nothing else, with an interval that clusters by instance."""
+    """Return a share in words: in how many trials exactly the planted parts are named. Its interval clusters by instance."""
     return share_of([(each.instance, each.is_exact) for each in trials])
 
 
 def share_of(held: Sequence[tuple[str, bool]]) -> str:
-    """Say in how many trials, each beside its instance, something held."""
+    """Return a share in words: in how many trials, each with its instance, something is true."""
     share = exact_share_by_instance([instance for instance, _ in held], [holds for _, holds in held])
     return f"{share.k} of {share.n} [{share.low:.0%}, {share.high:.0%}]"
 
 
 def summary(trials: Sequence[ScoredTrial]) -> tuple[str, str, str]:
-    """How often a single weakness is named exactly, how often two are, and how often the harmless edit is blamed."""
+    """Return sentences on how often a single weakness is named exactly, how often two are, and how often the harmless edit is
+    blamed."""
     single, double, harmless = ([each for each in trials if each.weakness in names] for names in (SINGLE, DOUBLE, HARMLESS))
     blamed = share_of([(each.instance, "signal" in each.blamed) for each in harmless])
     return named_exactly(single), named_exactly(double), blamed
@@ -175,7 +176,7 @@ def _run(arm: RerunArm, plants: tuple[Plant, ...]) -> Rerun:
 
 
 def last_rejected(record: TrialRecord) -> MendedPart:
-    """The baseline: whose the last event is that was rejected; the proposer's where none was."""
+    """Return the part that a baseline blames: that of the last rejected event; the proposer where none was rejected."""
     for event in reversed(record.events):
         if isinstance(event, Judged) and not event.accepted:
             return "proposer"

@@ -32,7 +32,7 @@ FORM = Form(remedies=True)
 
 @dataclass(frozen=True)
 class Edit:
-    """In `file` of the package `old`, which stands there once, becomes `new`."""
+    """An edit of the package: in `file`, `old`, which is there once, becomes `new`."""
 
     part: MendedPart
     file: str

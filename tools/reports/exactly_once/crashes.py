@@ -64,7 +64,7 @@ def lived(matrix: Matrix, folder: Path) -> Run:
 
 
 def as_run(matrix: Matrix, files: list[Path]) -> Run:
-    """The rows of these files as one run, for the study to read: its trials alone."""
+    """Return the rows of these files as one run, for the study to read: its trials alone."""
     counts = {name: "Int64" for name in KEPT if name.startswith(("damage_", "faults_")) or name in ("lives", "repetition")}
     frames = [pd.read_csv(file, dtype=counts) for file in files]
     none = pd.DataFrame()

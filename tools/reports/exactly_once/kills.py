@@ -33,7 +33,8 @@ class Killed:
 
 
 def killed(matrix: Matrix, architecture: str, kills: int) -> Killed:
-    """Trials of an architecture, in an order that is drawn once for all, until it was killed so often."""
+    """Run trials of an architecture until it was killed so often, and return in how many of them the end was the same as in one
+    process."""
     graders = permission(matrix).graders
     done = trials = agree = 0
     for spec in in_order(matrix, architecture):
@@ -47,13 +48,13 @@ def killed(matrix: Matrix, architecture: str, kills: int) -> Killed:
 
 
 def in_order(matrix: Matrix, architecture: str) -> Sequence[TrialSpec]:
-    """Its trials with a crash, each point as often as each other."""
+    """Return the trials under faults, in an order that is drawn once for all."""
     specs = [spec for spec in matrix.specs if spec.architecture == architecture and spec.plan.name != FAULT_FREE]
     return random.Random(14).sample(specs, len(specs))
 
 
 def in_process(matrix: Matrix, spec: TrialSpec, graders: Graders) -> End:
-    """The same trial as `bench run` has it."""
+    """Return the end of the same trial as `bench run` has it, without a SIGKILL."""
     record = run(run_trial(spec, matrix, Slots(), graders)).record
     ended = next(event for event in record.events if isinstance(event, WorldEnded))
     return End(ended.digest, ended.damage, ended.lives, record.outcome == "solved")
@@ -65,7 +66,7 @@ def all_killed(matrix: Matrix, kills: int) -> Iterator[Killed]:
 
 
 def write_kills(file: Path, kills: Iterable[Killed]) -> None:
-    """One row each, written as it is there; the file has its name once it is whole."""
+    """Write a row for each kill as soon as it is there. The file gets its name when it is whole."""
     new = file.with_suffix(".new")
     with new.open("w", encoding="utf-8", newline="") as out:
         writer = csv.DictWriter(out, [field.name for field in fields(Killed)], lineterminator="\n")

@@ -35,7 +35,7 @@ WORLD, STORE, TRIES, END = "world.db", "store.json", "tries.jsonl", "end.json"
 
 @dataclass(frozen=True)
 class End:
-    """What became of a world: the digest of its tables, its damage, its agent's processes, whether all is right."""
+    """The end of a world: the digest of its tables, its damage, its agent's processes, and whether all is right."""
 
     digest: str
     damage: dict[str, int | None]
@@ -44,7 +44,7 @@ class End:
 
 
 class Mortal(Process):
-    """It dies as processes do: nothing behind that is run."""
+    """An agent that dies as processes do: nothing behind that is run."""
 
     def die(self, *_: OpenReceipt) -> NoReturn:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -52,7 +52,7 @@ class Mortal(Process):
 
 
 class FileStore(Store):
-    """Kept in a file, which each write replaces as a whole."""
+    """A store in a file, which each write replaces as a whole."""
 
     def __init__(self, process: Process, on_write: Callable[[str, str], object], file: Path):
         super().__init__(process, on_write)
@@ -68,7 +68,7 @@ class FileStore(Store):
 
 
 class KeptTries(Counter[Try]):
-    """The harness's own count of tries, by which faults are drawn: it outlives the agent."""
+    """The harness's own count of tries, by which faults are drawn. It outlives the agent."""
 
     def __init__(self, file: Path):
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
@@ -97,7 +97,7 @@ def lived(matrix: Matrix, spec: TrialSpec, folder: Path) -> tuple[End, int]:
 
 
 def _be(matrix: Matrix, spec: TrialSpec, folder: Path, *, restarted: bool) -> NoReturn:
-    """Be one process of the agent, to its end."""
+    """Run one process of the agent to its end."""
     status = 1
     try:
         (folder / END).write_text(json.dumps(_life(matrix, spec, folder, restarted)), encoding="utf-8")

@@ -22,7 +22,7 @@ CHECKED = ("Trials", "Crashes planned", "Crashes delivered", "Not applicable", "
 
 
 def write(folder: Path, run: Run, kills: Sequence[Killed], sagas: Run) -> None:
-    """Writes README.md, a CSV of each table, and the figure: the same bytes for the same runs."""
+    """Write README.md, a CSV of each table, and the figure. The same runs give the same bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     for table in (*tables(run), together(exactly_once(run)), checks(run), by_signal(kills), of_the_runtime(otherwise(sagas))):
         (folder / f"{table.name}.csv").write_text(comma_separated(table), encoding="utf-8")
@@ -33,7 +33,7 @@ def write(folder: Path, run: Run, kills: Sequence[Killed], sagas: Run) -> None:
 
 
 def page(folder: Path) -> str:
-    """The page, of what the CSVs of this folder hold."""
+    """Return the page, made from the CSVs of this folder."""
     arms = kept.crashed(folder)
     [figure] = sorted(folder.glob("*.png"))
     _, caption = titled(arms, arms[0].model)
@@ -49,7 +49,7 @@ def page(folder: Path) -> str:
 
 
 def of_the_runtime(counts: Iterable[Otherwise]) -> Table:
-    """What no model decides."""
+    """Return the table of what no model decides."""
     rows = tuple((each.said, each.architecture, Rate(each.share), each.share.instances or each.share.n) for each in counts)
     notes = (
         "said by arXiv 2605.20173 of sagas and of state machines; otherwise: of the trials that took two effects back in a "
@@ -62,7 +62,7 @@ def of_the_runtime(counts: Iterable[Otherwise]) -> Table:
 
 
 def together(arms: Sequence[CrashedArm]) -> Table:
-    """All patterns of a form together."""
+    """Return the table of all patterns of a form together."""
     rows: list[tuple[Cell, ...]] = []
     for form, remedied in (("bare", False), ("with remedies", True)):
         chosen = [arm for arm in arms if arm.architecture.endswith("_remedied") is remedied]
@@ -84,7 +84,7 @@ def together(arms: Sequence[CrashedArm]) -> Table:
 
 
 def checks(run: Run) -> Table:
-    """What must hold of every trial."""
+    """Return the table of what must be true of every trial."""
     trials = run.trials
     faults = (int(trials[f"faults_{what}"].sum()) for what in ("planned", "delivered", "not_applicable"))
     return _checks([len(trials), *faults, int(trials["recount_agrees"].sum())])

@@ -57,12 +57,12 @@ def matrix_of_sagas(instances: int) -> Matrix:
 
 
 def sagas(folder: Path, instances: int = 80) -> Run:
-    """That run, read; its folder is new."""
+    """Run the experiment into a new folder, and return the run."""
     return lived(matrix_of_sagas(instances), folder)
 
 
 def otherwise(run: Run) -> Iterator[Otherwise]:
-    """Of the trials that took two effects back in a row, or proposed what had become stale."""
+    """Yield for each sentence the trials that put it to the test, and the share of them that came out otherwise."""
     trials = run.trials[~run.trials["outcome"].isin(UNUSABLE)]
     through = trials["damage_stale"].fillna(0)
     columns = (

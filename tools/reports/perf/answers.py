@@ -24,13 +24,13 @@ PAUSES = {"one after another": 0.0, "with 0.3 s between": 0.3}
 
 
 def started(number: int) -> SandboxResult:
-    """The answer of this number, in an interpreter that is started for it."""
+    """Return the answer of this number, in an interpreter that is started for it."""
     with closing(SandboxCell(launching.launcher(), asdict(LIMITS), ())) as cell:
         return run_in(cell, (_files(number), PROGRAM, [1, 2, 3]), ())
 
 
 def kept(number: int) -> SandboxResult:
-    """The same, as graders have it run."""
+    """Return the answer of this number, as graders have it run."""
     return run_python(_files(number), PROGRAM, [1, 2, 3], LIMITS)
 
 
@@ -39,7 +39,7 @@ def _files(number: int) -> dict[str, str]:
 
 
 def seconds(run: Callable[[int], SandboxResult], answers: int, pause: float) -> list[float]:
-    """Of each answer, after one that is not counted."""
+    """Return the seconds of each answer, after one that is not counted."""
     taken = []
     for number in range(answers + 1):
         began = time.perf_counter()

@@ -37,7 +37,7 @@ def of_children() -> float:
 
 
 def milliseconds(work: Callable[[], None], clock: Callable[[], float]) -> float:
-    """The median of many."""
+    """Return the median milliseconds of many."""
     took = []
     for _ in range(LIVES):
         began = clock()

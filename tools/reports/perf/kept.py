@@ -31,7 +31,7 @@ Compare rows that were measured on the same machine on the same day.
 
 
 def commit() -> str:
-    """The checkout's, with a + where files of the package are changed since."""
+    """Return the checkout's commit, with a + if files of the package have changed since."""
     words = ("git", "describe", "--always", "--abbrev=7", "--dirty=+", "--exclude=*")
     return subprocess.run(words, cwd=TABLE.parent.parent, check=True, capture_output=True, text=True).stdout.strip()
 

@@ -48,7 +48,7 @@ def worlds(folder: Path, repetitions: int) -> list[str]:
 
 
 def peak_mebibytes(words: list[str], folder: Path) -> float:
-    """Of one process that runs a config in this folder from nothing."""
+    """Return the peak memory of one process that runs a config in this folder."""
     command = [sys.executable, "-m", "bench", "run", *words]
     process = subprocess.Popen(command, cwd=folder, env=environment(), stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)

@@ -45,7 +45,7 @@ SMALL, LARGE, CALLS, ROUNDS = 20, 120, 5, 5
 
 
 class Kept(SimulatedModel):
-    """A simulated model that knows what it was asked and said."""
+    """A simulated model that remembers the requests and its replies."""
 
     exchanges: tuple[tuple[tuple[Message, ...], str], ...] = ()
 
@@ -89,14 +89,14 @@ async def our_trials(trials: int, folder: Path, *, cold: bool) -> float:
 
 
 def exchanges() -> Sequence[tuple[tuple[Message, ...], str]]:
-    """The five prompts of a trial of ours, and the replies."""
+    """Return the five prompts of a trial of ours, and the replies."""
     matrix, model = our_matrix(1)
     run(run_trial(matrix.specs[0], matrix, Slots(), Graders()))
     return model.exchanges
 
 
 def _output(text: str) -> ModelOutput:
-    """With a usage of its own: without one the mock model counts tokens by a table that it fetches from the web."""
+    """Return an output with its own usage: without one the mock model counts tokens by a table that it fetches from the web."""
     output = ModelOutput.from_content("mockllm", text)
     output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
     return output
@@ -104,7 +104,7 @@ def _output(text: str) -> ModelOutput:
 
 @solver
 def five_calls() -> Solver:
-    """The same prompts, one after another."""
+    """Return a solver that makes the same five calls, one after another."""
     replies = [text for _, text in EXCHANGES] * LARGE
     model = get_model("mockllm/model", custom_outputs=[_output(text) for text in replies])
 
@@ -122,7 +122,7 @@ EXCHANGES = exchanges()
 
 
 def inspect_samples(samples: int) -> float:
-    """Seconds that Inspect takes for so many samples."""
+    """Return the seconds that Inspect takes for so many samples."""
     dataset = MemoryDataset([Sample(input="perf", target="{", id=number) for number in range(1, samples + 1)])
     task = Task(dataset=dataset, solver=five_calls(), scorer=includes())
     with tempfile.TemporaryDirectory() as folder:
@@ -153,7 +153,7 @@ class Overhead:
 
 
 def measured(rounds: int) -> Overhead:
-    """In turns; the first round warms up."""
+    """Return the milliseconds a call of both, measured in turns. The first round warms up."""
     sources = (our_seconds, functools.partial(our_seconds, cold=True), inspect_samples)
     taken = [[(source(SMALL), source(LARGE)) for source in sources] for _ in range(rounds + 1)][1:]
 

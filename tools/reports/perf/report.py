@@ -101,7 +101,7 @@ def cost_of(*command: str, folder: Path, cache: Path) -> Cost:
 
 
 def make_runs(folder: Path) -> None:
-    """The paper's experiment with a simulated model and many repetitions, and one trial of it."""
+    """Run the paper's experiment with a simulated model and many repetitions, and one trial of it."""
     shutil.copytree(CHECKOUT / "scenarios", folder / "scenarios")
     text = (CHECKOUT / "configs" / "paper.toml").read_text()
     text = text.replace('kind = "simulated"\n', f'kind = "simulated"\nfailure_rate = {FAILURE_RATE}\n')
@@ -137,7 +137,7 @@ def main(rounds: int) -> dict[str, float]:
 
 
 def least_of(costs: list[Cost]) -> Cost:
-    """Each part by itself: what else the machine does only adds to it."""
+    """Return the least of each part: what else the machine does only adds to it."""
     return Cost(*(min(getattr(cost, part) for cost in costs) for part in ("cpu", "wall", "peak")))
 
 

@@ -30,7 +30,7 @@ Took = dict[str, list[float]]
 
 
 class Timed:
-    """The world of the tests, whose tools know how long they took themselves: they are the pack's code."""
+    """The world of the tests. Its tools count their own seconds, which are the pack's code."""
 
     def __init__(self) -> None:
         self.spent = 0.0

@@ -23,7 +23,7 @@ NAMES = [promise.name for promise in PROMISES]
 
 
 def machine() -> str:
-    """Its cores and the model of its processor."""
+    """Return the number of cores, and the model of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -33,13 +33,13 @@ def machine() -> str:
 
 
 def note(folder: Path, part: str) -> None:
-    """Keep on what this part was made."""
+    """Write on what machine this part was made."""
     others = [made for made in read(folder, Made) if made.part != part]
     write(folder, Made, [*others, Made(part, machine(), round(os.getloadavg()[0], 1))])
 
 
 def try_anew(folder: Path, names: Sequence[str]) -> None:
-    """Try the promises of these names; what is kept of the others stays."""
+    """Try the promises of these names. The results of the others stay."""
     tried_by_name = {tried.promise: tried for tried in read(folder, Tried) if tried.promise in NAMES}
     most = {(measured.place, measured.what): measured for measured in read(folder, Measured)} if len(names) < len(NAMES) else {}
     for tried, measures in all_tried(names):
@@ -50,7 +50,7 @@ def try_anew(folder: Path, names: Sequence[str]) -> None:
 
 
 def attack_anew(folder: Path, names: Iterable[str]) -> None:
-    """Try the attacks of these names; what is kept of the others stays."""
+    """Try the attacks of these names. The results of the others stay."""
     by_name = {row.attack: row for row in (*read(folder, Attacked), *attacked(names))}
     write(folder, Attacked, [by_name[name] for name in ATTACKS if name in by_name])
 

@@ -105,7 +105,7 @@ class Target:
 
 @contextmanager
 def targets(sacrificed: bool = False) -> Iterator[Target]:
-    """A secret, a process, a port and a socket."""
+    """Yield a target for attacks: a secret, a process, a port and a socket."""
     name = f"bench-test-{os.getpid()}"
     with ExitStack() as leaving:
         folder = Path(leaving.enter_context(tempfile.TemporaryDirectory()))
@@ -132,7 +132,7 @@ def targets(sacrificed: bool = False) -> Iterator[Target]:
 
 
 def _answer(server: socket.socket) -> None:
-    """Whoever connects is answered, so that an attack that is not refused is seen to succeed."""
+    """Answer whoever connects, so that an attack that is not refused is seen to succeed."""
     with suppress(OSError):
         while True:
             connection, _ = server.accept()

@@ -11,7 +11,7 @@ from reliability.normal_user import as_nobody, interpreter
 
 
 def all_guarded() -> list[Guarded]:
-    """One for each user, class of attacks and removal."""
+    """Yield a row for each user, class of attacks and removal."""
     return [
         Guarded(guarded.user, guarded.removed, guarded.attacks, guarded.tried, guarded.held, "; ".join(guarded.through))
         for guarded in (*rows(), *_rows_as_nobody())

@@ -54,8 +54,8 @@ class Row:
 
 
 def removals() -> Iterator[tuple[str, ...]]:
-    """What is left out in turn: nothing, each guard, what a kernel without Landlock lacks, and each once more together with the
-    trip-wire."""
+    """Yield what is left out in turn: nothing, each guard, what a kernel without Landlock lacks, and each once more together
+    with the trip-wire."""
     each = [guard.name for guard in guards().each if guard.name != TRIP_WIRE]
     yield ()
     yield (TRIP_WIRE,)
@@ -82,7 +82,7 @@ def rows(most: int | None = None, without: Iterable[tuple[str, ...]] | None = No
 
 
 def classes(sacrificed: bool) -> dict[str, Mapping[str, Attempt]]:
-    """Class -> the name of each of its attacks, and how it is tried."""
+    """Return class -> the name of each of its attacks, and how it is tried."""
     return {
         **{group: {body: _body(body) for body in attacks(group) if not (sacrificed and body in UNTRIED)} for group in GROUPS},
         "the trip-wire cut": {name: _cut(attack) for name, attack in POLICY.items()},
@@ -94,7 +94,7 @@ def classes(sacrificed: bool) -> dict[str, Mapping[str, Attempt]]:
 
 @contextmanager
 def left_out(names: Iterable[str]) -> Iterator[None]:
-    """Code that is run meanwhile lacks these guards."""
+    """Run code without these guards inside the context."""
     before = os.environ.get(WITHOUT)
     os.environ[WITHOUT] = ",".join(names)
     try:
@@ -114,7 +114,8 @@ def _gets_through(attempt: Attempt, target: Target) -> bool:
 
 
 def _tried(attempt: Attempt, target: Target) -> bool:
-    """A machine so busy that the code was not begun in its time tells nothing: then it is tried again."""
+    """Return whether an attack gets through. It is tried again if the machine was so busy that the code was not begun in its
+    time."""
     for _ in range(TRIES_TO_BEGIN):
         try:
             return attempt(target)
@@ -149,7 +150,7 @@ def _sleeps(attack: str) -> Attempt:
 
 
 def table(rows: Iterable[Row]) -> str:
-    """Removals down, classes across; a cell is how many held of how many."""
+    """Return a table with removals down and classes across. A cell says how many attacks were stopped, of how many."""
     by: dict[tuple[str, str], dict[str, Row]] = {}
     for row in rows:
         by.setdefault((row.user, row.removed), {})[row.attacks] = row

@@ -97,7 +97,7 @@ class Attacked:
 
 @dataclass(frozen=True)
 class Made:
-    """On which machine a part was made last, and its load average at the end, where that was kept."""
+    """The machine on which a part was made last, and its load average at the end, if that was written."""
 
     part: str
     machine: str
@@ -119,7 +119,7 @@ def write(folder: Path, kind: type[Row], rows: Sequence[Row]) -> None:
 
 
 def read(folder: Path, kind: type[Row]) -> list[Row]:
-    """As it was written; nothing where it never was."""
+    """Return the content as it was written; nothing if it never was."""
     path = folder / f"{kind.__name__.lower()}.csv"
     if not path.exists():
         return []

@@ -10,7 +10,7 @@ LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "0000000000000000000
 
 
 def listening_at(process: int) -> set[str]:
-    """The addresses at which a process and those below it listen."""
+    """Return the addresses at which a process and its descendants listen."""
     parents = {}
     for folder in (each for each in Path("/proc").iterdir() if each.name.isdecimal()):
         with suppress(OSError):

@@ -62,7 +62,7 @@ OURS = "ours"
 
 
 def measured(cells: Sequence[Cell], repeats: int) -> Iterator[Taken]:
-    """Ours and each bare client in turns, each cell so often."""
+    """Yield measurements of our client and of each bare client in turns, each cell so often."""
     for cell in cells:
         with serving(cell.seconds) as url:
             for _ in range(repeats):
@@ -120,7 +120,8 @@ def bare(name: str, cell: Cell, url: str) -> Taken:
 
 
 def _run(command: Sequence[str], folder: str) -> tuple[int, float, float | None]:
-    """Its exit code, seconds of processor, and MiB of memory at most, where /proc tells: rusage keeps what its parent had."""
+    """Run a command, and return its exit code, seconds of the processor, and MiB of memory at most if /proc tells: rusage has
+    what its parent had."""
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     peak, ended = None, 0
     while not ended:
@@ -141,7 +142,7 @@ def _peak(process: int) -> float | None:
 
 
 def _log(url: str) -> list[tuple[float, float]]:
-    """What the endpoint answered since it was asked last."""
+    """Return what the endpoint answered since it was asked last."""
     with urlopen(Request(f"{url}/log", method="DELETE")) as answer:
         body: dict[str, Any] = json.load(answer)
     return [(began, ended) for began, ended in body["spans"]]

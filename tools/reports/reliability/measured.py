@@ -21,7 +21,7 @@ HEADINGS: Mapping[str, str] = {"processor": "Processor s", "peak": "Peak MiB", "
 
 
 def measured_in(cases: Iterable[ElementTree.Element]) -> list[Measured]:
-    """The most of each place, in the order in which they came."""
+    """Return the most of each place, in the order in which they came."""
     most = dict[tuple[str, str], Measured]()
     for measured in (measured for case in cases for measured in _of(case)):
         before = most.get(key := (measured.place, measured.what))
@@ -41,7 +41,7 @@ def _of(case: ElementTree.Element) -> Iterator[Measured]:
 
 
 def missed(measured: Iterable[Measured]) -> Iterator[str]:
-    """A line for each that is above what is promised."""
+    """Yield a line for each measurement above what is promised."""
     for row in measured:
         if row.most > PROMISED[row.what]:
             yield f"{row.place}: {row.most:.2f} {UNITS[row.what]}, and {PROMISED[row.what]:g} are promised."

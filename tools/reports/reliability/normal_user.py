@@ -15,7 +15,7 @@ CAN_START = "import os, sys; sys.exit(not os.access(sys.executable, os.X_OK))"
 
 
 def interpreter() -> str:
-    """One that another user can run; "" where there is none, or no `setpriv`, or where we are not root."""
+    """Return a Python that another user can run; "" if there is none, or no `setpriv`, or we are not root."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     interpreters = [os.path.realpath(sys.executable), shutil.which(version, path="/usr/local/bin:/usr/bin") or "none"]
     possible = os.geteuid() == 0 and shutil.which(BECOME[0])

@@ -24,7 +24,7 @@ PROPERTY = "  - Stopped because "
 
 @dataclass(frozen=True)
 class Promise:
-    """`tests` are files, or files' tests; `long` has their long forms, too."""
+    """A promise and its tests: files, or files' tests. `long` has their long forms, too."""
 
     name: str
     promised: str
@@ -191,8 +191,7 @@ PROMISES = (
 
 
 def tried(promise: Promise) -> tuple[Tried, list[Measured]]:
-    """Run its tests, and say what they measured. Of a property each example is a try; of a test that says how often it tries,
-    as many; else it is one."""
+    """Run a promise's tests, and return what they measured."""
     tests = [test for test in promise.tests if (ROOT / test.partition("::")[0]).exists()]
     forms = "not slow" if promise.long else "not slow and not endurance"
     with tempfile.TemporaryDirectory() as folder:
@@ -218,7 +217,7 @@ def _tries(case: ElementTree.Element) -> int:
 
 
 def all_tried(names: Container[str]) -> Iterator[tuple[Tried, list[Measured]]]:
-    """The promises of these names."""
+    """Yield the results of the promises of these names."""
     for promise in PROMISES:
         if promise.name in names:
             yield tried(promise)

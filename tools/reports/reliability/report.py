@@ -30,7 +30,7 @@ NOT_DEFENDED = (
 
 
 def page(folder: Path) -> str:
-    """Of what is kept in the folder."""
+    """Return the report of what the folder holds."""
     tried, taken, guarded = read(folder, Tried), read(folder, Taken), read(folder, Guarded)
     measured, attacked = read(folder, Measured), read(folder, Attacked)
     parts = [PREFACE.read_text(encoding="utf-8"), *_machines(read(folder, Made)), "", markdown(promises_table(tried, taken))]
@@ -59,7 +59,8 @@ def _machines(made: Iterable[Made]) -> Iterator[str]:
 
 
 def upper(failures: int, tries: int) -> float:
-    """The upper bound of a rate, one-sided, 95% (Clopper and Pearson, Biometrika 26, 1934): 3 / tries where none failed."""
+    """Return the upper bound of a rate, one-sided, 95% (Clopper and Pearson, Biometrika 26, 1934): 3 / tries where none
+    failed."""
     return 1.0 if failures >= tries else float(stats.beta.ppf(0.95, failures + 1, tries - failures))
 
 
@@ -87,7 +88,7 @@ def promises_table(tried: Iterable[Tried], taken: Iterable[Taken]) -> Table:
 
 
 def measured_table(measured: Sequence[Measured]) -> Table:
-    """A row for each place, a column for each thing that is measured, with what is promised of it."""
+    """Return a row for each place and a column for each measure, with what is promised of it."""
     cells = {(row.place, row.what): row.most for row in measured}
     tries = {row.place: row.tries for row in measured}
     return Table(
@@ -118,7 +119,7 @@ def _measure(most: float | None, what: str) -> Cell:
 
 
 def attacks_table(attacked: Sequence[Attacked]) -> Table:
-    """A row for each attack by a stranger's files or services."""
+    """Return a row for each attack by a stranger's files or services."""
     return Table(
         "attacks",
         "What strangers' files and services did to the commands that read them",
@@ -142,7 +143,7 @@ def attacks_table(attacked: Sequence[Attacked]) -> Table:
 
 
 def load_table(taken: Sequence[Taken]) -> Table:
-    """Medians over the repeats."""
+    """Return the medians over the repeats."""
     places = dict.fromkeys((load.seconds, load.in_flight) for load in taken)
     return Table(
         "load",
@@ -181,7 +182,7 @@ def _row(seconds: float, in_flight: int, taken: Sequence[Taken]) -> tuple[Cell, 
 
 
 def guards_table(guarded: Sequence[Guarded]) -> Table:
-    """A row for each user and removal, a column for each class of attacks."""
+    """Return a row for each user and removal, and a column for each class of attacks."""
     classes = tuple(dict.fromkeys(row.attacks for row in guarded))
     rows = dict.fromkeys((row.user, row.removed) for row in guarded)
     cells = {(row.user, row.removed, row.attacks): row for row in guarded}

@@ -19,7 +19,7 @@ NOBODY_ASKED = "OK"
 
 
 class Log:
-    """`most` is the most requests that were open at once."""
+    """The requests that a server got. `most` is the most that were open at once."""
 
     def __init__(self) -> None:
         self.clear()
@@ -38,7 +38,7 @@ class Log:
 
 
 class Connection(asyncio.Protocol):
-    """One connection, kept alive: a request at a time."""
+    """One connection that stays open for several requests, one at a time."""
 
     transport: asyncio.Transport
 
@@ -82,7 +82,7 @@ def response(body: bytes) -> bytes:
 
 
 def completion(text: str) -> bytes:
-    """The whole response, head and body."""
+    """Return the whole response, head and body."""
     choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
     usage = {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15}
     body = {"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": usage}

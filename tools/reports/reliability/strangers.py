@@ -98,7 +98,7 @@ class Place:
         return ended
 
     def bench(self, *words: str, memory: bool = True, **variables: str) -> Ended:
-        """Run the command to its end, and keep what it took."""
+        """Run the command to its end, and return what it took."""
         began = time.monotonic()
         limit = (lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))) if memory else None
         return self.end(self.start(*words, before=limit, **variables), began)
@@ -113,7 +113,7 @@ class Place:
         return self.here / "results" / "mine"
 
     def outside(self) -> dict[str, tuple[int, int]]:
-        """What stands outside of the folder of the commands, with size and time of change."""
+        """Return the files outside of the folder of the commands, with size and time of change."""
         skipped = (self.home, self.here)
         files = (path for path in self.root.rglob("*") if not any(path.is_relative_to(each) for each in skipped))
         return {str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in files if path.is_file()}
@@ -138,7 +138,7 @@ def _changed(folder: Path, change: Callable[[list[dict[str, Any]]], object], nam
 
 
 def _archived(folder: Path, compression: int = zipfile.ZIP_DEFLATED, **instead: bytes) -> Path:
-    """The run as an archive, in the place of its folder, with other contents of some of its files."""
+    """Return the run as an archive in place of its folder, with other contents of some of its files."""
     path = folder.with_suffix(".zip")
     with zipfile.ZipFile(path, "w", compression) as archive:
         for file in sorted(folder.iterdir()):
@@ -444,7 +444,7 @@ def _repository(place: Place, *within: str) -> Path:
 
 
 def attacked(names: Iterable[str] = ATTACKS) -> Iterator[Attacked]:
-    """Try the attacks of these names."""
+    """Yield the results of the attacks of these names."""
     for name in names:
         with tempfile.TemporaryDirectory(prefix="strangers-", ignore_cleanup_errors=True) as folder:
             place = Place(Path(folder))
@@ -464,7 +464,7 @@ def attacked(names: Iterable[str] = ATTACKS) -> Iterator[Attacked]:
 
 
 def held(row: Attacked) -> bool:
-    """Whether nothing was written outside, no command broke off or took too much, and what is promised was kept."""
+    """Return whether nothing was written outside, no command broke off or took too much, and what is promised came out."""
     return row.kept and not row.outside and not row.tracebacks and row.peak <= PEAK and row.seconds < SECONDS
 
 

@@ -32,7 +32,7 @@ from bench.read.analysis.statistics.rates import (
     share_by_instance,
     share_of,
 )
-from bench.read.analysis.statistics.reach import beyond_reach, floor_said, open_verdict
+from bench.read.analysis.statistics.reach import beyond_reach, floor_verdict, open_verdict
 from bench.read.analysis.statistics.significance import (
     PairedTest,
     generator,
@@ -65,7 +65,7 @@ __all__ = [
     "effective_number",
     "exact_share",
     "exact_share_by_instance",
-    "floor_said",
+    "floor_verdict",
     "found_difference",
     "generator",
     "has_width",

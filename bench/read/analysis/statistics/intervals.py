@@ -65,6 +65,7 @@ def amount_of(values: Iterable[float], measure: Measure = "spent") -> Mean:
 
 
 def median(values: Sequence[float]) -> float | None:
+    """Return the median of values; None if there are none."""
     return statistics.median(values) if values else None
 
 

@@ -29,6 +29,7 @@ class TwoByTwo:
 
     @property
     def pairs(self) -> int:
+        """The number of all pairs."""
         return self.both + self.first + self.second + self.neither
 
 

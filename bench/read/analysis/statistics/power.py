@@ -45,8 +45,8 @@ def required_pairs(difference: float, pilot: Mean, power: float = POWER, level: 
 
 
 def found_difference(beyond: float, spread: float, pairs: int, power: float = POWER, level: float = 1 - CONFIDENCE) -> float:
-    """Return the true mean difference that so many pairs find `beyond` a bound, and by a paired t test at this level, with this
-    power."""
+    """Return the least true mean difference that a paired t test with so many pairs finds at this level, with this power, and
+    that is greater than `beyond`."""
     error = spread / math.sqrt(pairs)
     least = max(beyond, float(special.stdtrit(pairs - 1, 1 - level / 2)) * error)
     return least + float(special.stdtrit(pairs - 1, power)) * error

@@ -25,10 +25,12 @@ class StepTaken:
 
     @property
     def done(self) -> bool:
+        """Whether the step ended without a failure."""
         return self.ended is not None and not self.why
 
     @property
     def minutes(self) -> int | None:
+        """The minutes from its first beginning to its last end; None if it never ended."""
         return self.ended.total - self.began.total if self.ended else None
 
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from bench.read.analysis.arms import Arm, Arms, share_in
+from bench.read.analysis.arms import Arm, Arms, share_of_rows
 from bench.read.analysis.frames import Run
 from bench.read.render.cells import Number, Rate
-from bench.read.render.labels import arm_columns, each_arm
+from bench.read.render.labels import all_arms, arm_columns
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
 from bench.record.damage import DAMAGES
@@ -22,12 +22,13 @@ FORBIDDEN = ("deny", "person")
 
 
 def world_tables(run: Run, arms: Arms) -> list[Table]:
+    """Return the tables of damage and of tool calls by arm. Empty without a trial in a world."""
     with_world = _with_world(arms)
     return [table for table in (damage(run, with_world), tool_calls(run, with_world)) if table.rows] if with_world else []
 
 
 def _with_world(arms: Arms) -> list[Arm]:
-    return [arm for arm in each_arm(arms) if arm.usable["lives"].notna().any() and not arm.is_instrument]
+    return [arm for arm in all_arms(arms) if arm.usable["lives"].notna().any() and not arm.is_instrument]
 
 
 def damage(run: Run, arms: list[Arm]) -> Table:
@@ -36,7 +37,7 @@ def damage(run: Run, arms: list[Arm]) -> Table:
     columns = (
         *arm_columns(run),
         TableColumn("Trials", lambda arm: len(_in_world(arm))),
-        TableColumn("Trials with damage", lambda arm: Rate(share_in(_in_world(arm), _with_harm(arm)))),
+        TableColumn("Trials with damage", lambda arm: Rate(share_of_rows(_in_world(arm), _with_harm(arm)))),
         *map(_damage, DAMAGES),
         TableColumn("Recounts that differ", lambda arm: int((~_in_world(arm)["recount_agrees"].astype(bool)).sum())),
     )

@@ -72,7 +72,7 @@ def _worlds(run: Run) -> list[str]:
 def _merge_runs_of_world(runs: Sequence[Run], world: str) -> Run:
     """Merge the runs that have this world, each restricted to this world."""
     runs_with_world = [run for run in runs if world in _worlds(run)]
-    return merge([_with_reasons(run.with_frames(lambda rows: rows.loc[rows["scenario"] == world])) for run in runs_with_world])
+    return merge([_with_reasons(run.map_frames(lambda rows: rows.loc[rows["scenario"] == world])) for run in runs_with_world])
 
 
 def _with_reasons(run: Run) -> Run:

@@ -80,6 +80,7 @@ class Struck:
 
     @property
     def has_copies(self) -> bool:
+        """Whether some trials are copies of others."""
         return self.distinct is not None and self.distinct < self.trials
 
 
@@ -122,6 +123,7 @@ class ScorecardRow:
     reason: str = ""
 
     def struck_by(self, by: str) -> Struck | None:
+        """Return the trials that this kind of failure struck; None if the row has none."""
         return next((struck for struck in self.struck if struck.by == by), None)
 
 
@@ -140,6 +142,8 @@ class ScorecardWorld:
 
 @dataclass(frozen=True)
 class Scorecard:
+    """The scorecard: its worlds, a row for each system in each world, and notes."""
+
     worlds: tuple[ScorecardWorld, ...]
     rows: tuple[ScorecardRow, ...]
     notes: tuple[str, ...]

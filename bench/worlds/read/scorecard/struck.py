@@ -24,6 +24,7 @@ def kinds_of_failure(run: Run, plans: list[str]) -> list[str]:
 
 
 def is_crash(by: str) -> bool:
+    """Return whether this kind of failure is a crash."""
     return by.startswith("process:")
 
 

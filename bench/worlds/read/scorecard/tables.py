@@ -60,6 +60,7 @@ HARMS = (
 
 
 def tables(card: Scorecard) -> tuple[Table, ...]:
+    """Return the scorecard's tables, as a report shows them."""
     return (overview(card), by_failure(card), costs(card), pass_table(card), receipts(card))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bench.common.wording import plural
 from bench.read.analysis.statistics import Share
-from bench.read.render.labels import listed
+from bench.read.render.labels import join_names
 from bench.record.damage import DAMAGES
 from bench.worlds.read.scorecard.card import ALL_CRASHES, Scorecard, ScorecardRow, Struck
 from bench.worlds.read.scorecard.cells import ANY
@@ -59,11 +59,13 @@ def failure(by: str) -> str:
 
 
 def legend(names: Iterable[str]) -> Iterator[str]:
+    """Yield what each of these failures means."""
     known = set(names)
     yield from (f"{name}: {meaning}" for by, (name, meaning) in FAILURES.items() if by in known)
 
 
 def model(row: ScorecardRow) -> str:
+    """Return a model's name, marked if it is simulated or recorded."""
     return f"{row.model} ({'SIMULATED' if row.whose == 'simulated' else 'recorded'})" if row.whose != "live" else row.model
 
 
@@ -130,7 +132,7 @@ SEEN = 0.05
 
 
 def _all(systems: Sequence[str]) -> str:
-    return listed(systems, len(systems))
+    return join_names(systems, len(systems))
 
 
 def _trials(struck: Struck) -> str:
@@ -149,7 +151,7 @@ def _harm(struck: Struck, failures: str) -> str:
     if harms:
         first, *others = sorted(harms, key=lambda kind: -harms[kind])
         effects = f"{_number(harms[first])} {'effect' if round(harms[first]) <= 1 else 'effects'} {PHRASES[first]}"
-        named = listed([effects, *(f"{_number(harms[kind])} {PHRASES[kind]}" for kind in others)], len(harms))
+        named = join_names([effects, *(f"{_number(harms[kind])} {PHRASES[kind]}" for kind in others)], len(harms))
         less = any(struck.harm[kind].effects < 0 for kind in DAMAGES)
         other = ", while other damage was less than in the control" if less else ""
         return f"Beyond the damage in the control, every 100 {failures} left {named}{other}."

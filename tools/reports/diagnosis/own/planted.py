@@ -33,7 +33,7 @@ AGENT = "agent.py"
 
 @dataclass(frozen=True)
 class Edit:
-    """In `file` of a package, `old`, which stands there once, becomes `new`."""
+    """An edit of a package: in `file`, `old`, which is there once, becomes `new`."""
 
     base: Base
     part: MendedPart
