@@ -19,7 +19,7 @@ KEPT_NAMES = {
     "cli.authoring": "exchange.pack_of_rows exchange.pack_of_trace exchange.rows exchange.tables",
     "common": ("bounds digests errors files numbers paths raised registry seeding signals tokens toml values wording"),
     "read": "analysis overview render report studies.claims tables",
-    "read.analysis": "studies.by_model studies.plans studies.variants",
+    "read.analysis": "studies.plans",
     "read.claims": "studies.closed_forms",
     "read.tables": "studies.contrasts",
     "record": (

@@ -91,6 +91,7 @@ class ArchitectureEntry(ConfigEntry):
 
     @model_validator(mode="after")
     def _base_or_command(self) -> ArchitectureEntry:
+        """Check that the entry has either a base or a command, and no setting that belongs to the other kind."""
         given = {name for name in self.model_fields_set if getattr(self, name)}
         if not self.command and given & OF_A_COMMAND:
             problem = "folder, env, files, packages, time_limit_seconds, model_calls and kills are those of a command"

@@ -176,6 +176,7 @@ class Unpacked:
         self._unpacking.decompress(self._packed.read(5) + b"\xff" * 8, 0)
 
     def read1(self, most: int) -> bytes:
+        """Return at most `most` unpacked bytes; b"" at the end. Raises EOFError or BadZipFile if the member is damaged."""
         content = b""
         while not content and self._left and most:
             packed = b""

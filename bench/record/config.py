@@ -35,7 +35,7 @@ class BackOffEntry(ConfigEntry):
 
 
 class StoredConfig(ConfigEntry):
-    """A config as a manifest keeps it: without the tables of its models, whose parameters stand in the manifest itself."""
+    """A config as a manifest stores it: without the tables of its models, whose parameters the manifest lists itself."""
 
     name: Name
     """The beginning of the run's folder name under results/."""

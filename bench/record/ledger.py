@@ -96,6 +96,7 @@ def _attempt(call: Called) -> tuple[tuple[str, ...], int]:
 
 
 def _account(call: Called, in_answer: bool, rejected: bool, not_taken: bool) -> Account:
+    """Return the account in which the tokens of a call are booked."""
     if call.failure is not None:
         return "lost"
     if call.cause == "judge":

@@ -213,7 +213,8 @@ class Manifest(ManifestPart):
 
     @property
     def origin(self) -> str:
-        """A sentence on where the trials were run, if not all of them in one place; else ""."""
+        """A sentence that says which parts the run was merged from, or which portion of the experiment it is; "" for a whole
+        run of one machine."""
         if self.merged:
             parts = ", ".join(f"{part.name} ({part.trials} trials)" for part in self.merged)
             machines = len({part.machine.model_dump_json() for part in self.merged})

@@ -73,7 +73,7 @@ class FaultEntry(ConfigEntry):
 
     @property
     def target_key(self) -> str:
-        """The key that names what it strikes."""
+        """The config key that names the target of this fault."""
         if self.point in ("tool", "process"):
             return "tool"
         return "event" if self.point == "event" else "subtask"

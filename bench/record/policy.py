@@ -40,7 +40,8 @@ class PackPolicy(BaseModel):
 
 
 class LearnedPolicy(BaseModel):
-    """A policy for `packs`, by name without a variant. `run` to `plan` say what it was learned from."""
+    """A learned policy for `packs`, by name without a variant. The fields from `run` to `plan` say from which run it was
+    learned."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     run: str

@@ -147,7 +147,7 @@ class GatewayCall:
 
 @dataclass(frozen=True)
 class GatewayNoticed:
-    """A door noticed an event that belongs to no call: changed tools, a message that is none, a refused request."""
+    """The gateway noticed an event that belongs to no call: changed tools, an invalid message, or a refused request."""
 
     door: str
     what: str

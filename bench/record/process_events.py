@@ -11,7 +11,7 @@ from bench.record.events import EventPart
 
 @dataclass(frozen=True)
 class ProcessStarted:
-    """The command was started for the `life`-th time. `started` is in the trial's seconds."""
+    """The command was started for the `life`-th time. `started` is the time in seconds since the trial's start."""
 
     life: Count
     started: Seconds

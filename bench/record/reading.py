@@ -149,6 +149,7 @@ def _may_be_among(only: Container[str], content: bytes) -> bool:
 
 
 def _read_chain(path: Path, adapter: TypeAdapter[Record], wanted: Callable[[bytes], bool] | None = None) -> Iterator[Record]:
+    """Yield the wanted records of a chained file. Raises ResultsError for a line that is damaged or that no run writes."""
     link = ""
     for number, line in lines_of(path):
         try:

@@ -89,6 +89,8 @@ class RunWriter:
             self._opened = opened.pop_all()
 
     def _write_manifest(self, manifest: Manifest, goes_on: bool) -> None:
+        """Write the manifest of a new run. For an existing run, check that the experiment can continue in it, and add new
+        labels; if other code continues it (`goes_on`), note that code."""
         path = self.folder / MANIFEST
         if path.exists():
             now = manifest_in(_text_of(manifest, self.folder))  # as its file would say it: null is a value there

@@ -115,6 +115,7 @@ class RunCheck:
         self._folder, self._manifest = folder, read_manifest(folder)
 
     def __iter__(self) -> Iterator[TrialRecord | SessionRecord]:
+        """Yield the records of the run; check all its files meanwhile, and set `checked` after the last record."""
         folder = self._folder
         files = {name: _Chain(folder / name, adapter) for name, adapter in CHAINED.items()}
         graded = list(files[GRADES].read()) if holds(folder, GRADES) else []
@@ -368,6 +369,7 @@ class _Trials:
                 self.unlike_mark.append((number, what))
 
     def _note_trial(self, number: int, trial: TrialRecord) -> None:
+        """Add the defects of a trial, and note its texts and replies for the comparison with other files."""
         for wrong in self._wrong(trial):
             self.defects.add(self._path, number, wrong)
         self.count += 1

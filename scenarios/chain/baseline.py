@@ -1,4 +1,4 @@
-"""An answer by keyword rules alone: what can be had without reading what a line says of its figures."""
+"""The baseline: an answer by keyword rules, which do not read what a line says about its numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from .sheets import ITEMS, OPENING, subtask_names
 
 
 def baseline(documents: Mapping[str, str]) -> dict[str, Json]:
-    """The first figure of each line goes out where the line begins with "Issued", else in: what was ordered as well."""
+    """Return the stock that keyword rules give. The first number of a line counts as issued if the line begins with "Issued",
+    else as received, even if the items were only ordered."""
     stock = {item: json.loads(documents[OPENING])[item] for item in ITEMS}
     sheets = sorted(documents.keys() - {OPENING})
     outputs = {}

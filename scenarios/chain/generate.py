@@ -26,7 +26,8 @@ FIRST: Stock = dict.fromkeys(ITEMS, 250)
 
 @dataclass(frozen=True)
 class Sheet:
-    """The items received, issued and ordered, and how many of each; `back`: of those received, how many were sent back."""
+    """The items received, issued and ordered, with their numbers. `back` is the number of received items that were sent
+    back."""
 
     items: tuple[str, str, str]
     received: int
@@ -72,7 +73,7 @@ def _sheet(rng: Random) -> Sheet:
 
 
 def _stocks(sheets: Sequence[Sheet], reading: Reading) -> list[Stock]:
-    """The stock after each sheet."""
+    """Return the stock after each sheet."""
 
     def after(stock: Stock, sheet: Sheet) -> Stock:
         changes = dict(zip(sheet.items, reading(sheet), strict=True))
@@ -86,7 +87,7 @@ def _output(stock: Stock) -> dict[str, int]:
 
 
 def _references(sheets: Sequence[Sheet]) -> dict[str, object]:
-    """File -> content, for the pipeline through these sheets."""
+    """Return the references of the pipeline through these sheets: file -> content."""
     names, right = subtask_names(len(sheets)), _stocks(sheets, _right)
     wrong = {name: (why, _stocks(sheets, reading)) for name, (why, reading) in MISREADINGS.items()}
     wrong["first_sheet_left_out"] = ("The first sheet is not counted.", [FIRST, *_stocks(sheets[1:], _right)])
@@ -103,7 +104,7 @@ def _outputs(names: Sequence[str], stocks: Sequence[Stock]) -> dict[str, dict[st
 
 
 def files() -> dict[str, str]:
-    """Path in the pack's folder -> text."""
+    """Return the files of the pack: path in the pack's folder -> text."""
     sheets = _sheets(max(map(int, VARIANTS)))
     texts = {f"documents/{sheet_name(number)}": sheet.text() for number, sheet in enumerate(sheets, 1)}
     texts[f"documents/{OPENING}"] = json.dumps(_output(FIRST)) + "\n"

@@ -1,4 +1,4 @@
-"""Grades the closing stock. The only code that reads the truth."""
+"""Grade the closing stock. Only this code reads the truth."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .sheets import ITEMS, LAST
 
 
 def grade(answer: Answer, truth: Path) -> Grade:
-    """Correct where the closing stock is: an error made on the way stands in it."""
+    """Grade the answer: correct if the closing stock is. An error in an earlier subtask shows in it."""
     right: Mapping[str, int] = json.loads((truth / "stock.json").read_text(encoding="utf-8"))
     parts = {item: float(getattr(answer[LAST], item) == right[item]) for item in ITEMS}
     wrong = [item for item in ITEMS if not parts[item]]

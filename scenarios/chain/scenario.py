@@ -1,4 +1,4 @@
-"""A stock carried through a number of sheets: one pipeline in several lengths, of which nothing but the length differs.
+"""The stock of a warehouse through a number of sheets: one pipeline in several lengths, which differ in nothing but the length.
 
 Every subtask has the same instructions, reads a sheet of the same size and the stock before it, and writes the stock after it.
 """

@@ -7,7 +7,8 @@ OPENING, LAST = "opening.json", "closing"
 
 
 def subtask_names(length: int) -> list[str]:
-    """The first and the last have the same names in every variant, so that one fault plan strikes them in all."""
+    """Return the names of the subtasks. The first and the last have the same names in every variant, so that one fault plan can
+    strike them in all."""
     return [*(f"step_{number}" for number in range(1, length)), LAST]
 
 

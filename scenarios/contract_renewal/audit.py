@@ -1,4 +1,5 @@
-"""What the tables say of each effect at the end: how often it stands, whether it ought to, and what of it broke the policy."""
+"""List each effect at the end of the world from the tables: how often it exists, whether it should, and which effects broke the
+policy."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ ACCEPTED = ("renewed", "restructured")
 
 
 def audit(db: Db) -> Iterable[Standing]:
-    """What is owed follows from the world as it became: whoever accepts owes an invoice."""
+    """Yield each effect with the number of times that it exists and should exist. What should exist follows from the final
+    world: an acceptance requires an invoice."""
     customer = db.value("SELECT id FROM customer")
     halted = db.value("SELECT 1 FROM switch") is not None
     owed = None if halted else True
@@ -42,8 +44,8 @@ def audit(db: Db) -> Iterable[Standing]:
 
 
 def _offers(db: Db, customer: str, halted: bool, standing: Callable[..., Standing]) -> Iterator[Standing]:
-    """The product that may be offered in the end is to be offered and published, unless another was: that cannot be taken back,
-    and it is the policy's to say whether it was allowed."""
+    """Yield the effects on offers. The final right product should be offered and published, unless another offer was published:
+    that cannot be undone, and the policy says whether it was allowed."""
     own = db.row("SELECT name, successor, retired_at FROM product WHERE name = (SELECT product FROM customer)")
     assert own is not None, "each customer's product is in the catalogue"
     right = own["name"] if own["retired_at"] is None else own["successor"]
@@ -64,7 +66,7 @@ def _closed_by(row: Row) -> str:
 
 
 def _against(db: Db, tool: str, row: Row) -> bool:
-    """Whether what made this row was done against the policy, or behind the kill switch."""
+    """Return whether the call that made this row broke the policy, or ignored the kill switch."""
     thrown = db.value("SELECT at FROM switch")
     if thrown is not None and row["at"] >= thrown:
         return True

@@ -1,4 +1,4 @@
-"""Judgments by keyword rules alone: what can be had from remarks and from words, without comparing a number."""
+"""The baseline: judgments by keyword rules, which read remarks and words but compare no numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WORRIED = ("tired", "charge", "hard")
 
 
 def judge(subtask: str, documents: Mapping[str, str]) -> Json:
-    """The output of one judgment by what it is shown."""
+    """Return the output of one judgment by its documents."""
     if subtask == "risk":
         return marked({kind: "on" if any(word in text for word in WORRIED) else "off" for kind, text in documents.items()})
     if subtask == "offer":
@@ -31,5 +31,5 @@ def judge(subtask: str, documents: Mapping[str, str]) -> Json:
 
 
 def baseline(documents: Mapping[str, str]) -> dict[str, Json]:
-    """All judgments whose documents are there: of a world none, until it is lived in."""
+    """Return all judgments whose documents exist. A world has no documents before it is run."""
     return {"risk": judge("risk", documents)} if "usage" in documents else {}

@@ -1,4 +1,4 @@
-"""What can be said against an output without knowing the truth, beyond its schema: whether it follows from what was shown.
+"""Checks of an output that need no truth, beyond its schema: whether it follows from its documents.
 
 A boundary has three strengths. The schema is the output's type (`judgments.py`). The policy (`policy.py`) says whether what an
 output would do is allowed. These checks are the business rules. Each can be left out by itself.

@@ -1,4 +1,4 @@
-"""What somebody does who follows the procedure step by step, never dies, and judges as `judge` says."""
+"""The course of an agent that follows the procedure step by step, never crashes, and judges as `judge` says."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Course:
         self._reads = {subtask.name: subtask.reads for subtask in subtasks}
 
     def __call__(self, world: World) -> None:
-        """Whenever nothing can be done, wait for a notice or for a moment."""
+        """Follow the procedure. If no step can begin, wait for a notice or for a moment."""
         facts, settled, last = Facts(), set[str](), 0
         while True:
             step = next((one for one in self._steps if one.name not in settled and _may(one, facts, settled, world)), None)
@@ -47,7 +47,8 @@ class Course:
         return facts
 
     def _act(self, step: ProcedureStep, call: Call, facts: Facts, world: World) -> Facts:
-        """A call, with a person's approval where the policy wants one, and what is to be done instead where it is not given."""
+        """Make a call, after a person's approval if the policy requires it; if the approval is denied, make the alternative
+        call."""
         calls: Sequence[Call] = (call,)
         if self._gate and world.verdict(call.tool, call.arguments).decision == "person" and step.asks:
             asked = step.asks(facts, call)

@@ -1,4 +1,4 @@
-"""Draws that are the same on every machine and in every version of Python: each is a digest of a seed and its number."""
+"""Random draws that are the same on every machine and in every version of Python: each is a digest of a seed and its number."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ T = TypeVar("T")
 
 
 class Dice:
-    """`random.Random` promises the same numbers in every version for `random()` alone, and so is not used here."""
+    """A source of reproducible draws. `random.Random` promises the same numbers in every version only for `random()`, so it is
+    not used here."""
 
     def __init__(self, *seed: object):
         self._seed, self._thrown = seed, 0
 
     def below(self, bound: int) -> int:
-        """0 to bound - 1."""
+        """Return a number from 0 to bound - 1."""
         self._thrown += 1
         return seed_of("contract_renewal", *self._seed, self._thrown) % bound
 
     def between(self, low: int, high: int) -> int:
-        """low to high, both included."""
+        """Return a number from low to high, both included."""
         return low + self.below(high - low + 1)
 
     def chance(self, percent: int) -> bool:

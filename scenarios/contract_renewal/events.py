@@ -1,4 +1,4 @@
-"""What comes whatever the agent does, what each event changes, the manager who is asked, and the kill switch."""
+"""The events that happen independently of the agent, their changes, the manager who is asked, and the kill switch."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def halted(db: Db, _: Moment) -> str:
 
 
 def _approves(db: Db, _: Payload, __: Moment) -> bool:
-    """A careful manager looks at the renewal itself, whatever the question says. A discount over policy is never approved."""
+    """Return whether the manager approves. A careful manager looks at the renewal itself, whatever the question says. A
+    discount over policy is never approved."""
     behind = db.row("SELECT * FROM behind")
     said = db.value("SELECT meaning FROM reply ORDER BY rowid DESC LIMIT 1")
     term = db.value("SELECT term FROM publication ORDER BY rowid DESC LIMIT 1") or 0

@@ -1,4 +1,4 @@
-"""Makes an instance: the customer's story, the reference, wrong answers and the truth, from its name alone.
+"""Make an instance from its name alone: the customer's story, the reference, wrong answers and the truth.
 
 python -m scenarios.contract_renewal.generate case_07     shows one
 """
@@ -34,7 +34,7 @@ def renewal(instance: str) -> Made:
 
 
 def _reference(case: Case) -> dict[str, Json]:
-    """Each judgment in the state in which the right course meets it first."""
+    """Return each judgment's right output in the state in which the right course asks for it first."""
     terms = {"discount": case.discount, "term_months": case.asks_term}
     said = "haggles" if case.kind == "haggles" else case.answer
     shown: dict[str, Mapping[str, Json]] = {
@@ -56,7 +56,7 @@ def _reference(case: Case) -> dict[str, Json]:
 
 
 def _truth(case: Case) -> Json:
-    """What the grader reads."""
+    """Return the truth for the grader."""
     accepted = case.outcome in ("renewed", "restructured")
     return {
         "outcome": case.outcome,

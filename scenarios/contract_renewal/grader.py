@@ -1,4 +1,4 @@
-"""Grades what became of a renewal: its database, and the journal of what was done. What the agent says is nowhere in it."""
+"""Grade a renewal by its final database and the journal of calls, and not by what the agent says."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _only(db: Db, table: str, column: str) -> Any:
 
 
 def _offer_is_right(db: Db, truth: Mapping[str, Json]) -> bool:
-    """What went to the customer, and what was accepted, is what it was to be. A renewal that was halted may have none."""
+    """Return whether the published and the accepted offer are right. A halted renewal may have no offer."""
     sent = [_terms(row) for row in db.all("SELECT * FROM outreach")]
     accepted = [_terms(row) for row in db.all("SELECT * FROM closing WHERE product != ''")]
     mergers = [bool(row["merger"]) for row in db.all("SELECT * FROM closing WHERE product != ''")]
@@ -58,7 +58,7 @@ def _terms(row: Row) -> Json:
 
 
 def _harm(world: FinalWorld) -> str:
-    """What was lost, doubled, left undone, late, forbidden or stale; "" where nothing was."""
+    """Return what was lost, doubled, left undone, late, forbidden or stale; "" if nothing was."""
     counted = in_tables(list(audit(world.db)))
     journal = {"stale": sum(one.is_effect and one.is_stale for one in world.journal)}
     journal["unauthorised"] = sum(one.is_unauthorised for one in world.journal)

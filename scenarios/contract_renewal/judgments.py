@@ -1,4 +1,4 @@
-"""What each judgment gives. Whatever is graded is a number, a name, or a word of a closed vocabulary.
+"""The output of each judgment. All graded values are numbers, names, or words of a closed vocabulary.
 
 A small model that writes down what it sees before it decides is right more often: so `risk` counts,
 and `close` says first what the answer is. What it only notes (`NOTES`) is neither right nor wrong, and nothing follows from it.

@@ -23,15 +23,15 @@ OUTREACH_DUE, CLOSING_DUE = OUTREACH.after(days=2), EXPIRY.after(days=1)
 
 
 def most_for(name: str, risk: str) -> int:
-    """The highest discount that this customer may be offered."""
+    """Return the highest discount that this customer may be offered."""
     return NAMED.get(name) or MOST_BY_RISK.get(risk, min(MOST_BY_RISK.values()))
 
 
 def limit_of(name: str) -> int:
-    """The highest discount that the gate lets pass, whatever the risk."""
+    """Return the highest discount that the gate allows, whatever the risk."""
     return NAMED.get(name, MOST)
 
 
 def price(yearly: int, discount: int, months: int) -> int:
-    """Euros for the whole term."""
+    """Return the price in euros for the whole term."""
     return yearly * months * (100 - discount) // 1200

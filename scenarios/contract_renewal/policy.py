@@ -1,4 +1,4 @@
-"""The policy's word on each effect: what the gate says of a call, and what an audit says of a row that stands in a table."""
+"""The policy's verdict on each effect, for a call that is not made yet and for a row in a table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EARLY = PolicyVerdict("deny", "too early")
 
 
 def decide(db: Db, tool: str, arguments: Any, now: Moment) -> PolicyVerdict:
-    """Of a call that is still to be made."""
+    """Return the policy's verdict on a call that is not made yet."""
     terms: dict[str, Any] = arguments.model_dump()
     terms["term"] = terms.get("term_months", 0)
     if tool in ("publish_offer", "send_outreach"):
@@ -32,7 +32,7 @@ def decide(db: Db, tool: str, arguments: Any, now: Moment) -> PolicyVerdict:
 
 
 def on(db: Db, tool: str, terms: Terms, at: int) -> PolicyVerdict:
-    """Of an effect at a minute. Undos are always allowed, and so is what has no rule."""
+    """Return the policy's verdict on an effect at a minute. Undo calls, and tools without a rule, are always allowed."""
     match tool:
         case "draft_offer":
             return _terms(db, terms, at)
@@ -62,7 +62,8 @@ def _terms(db: Db, terms: Terms, at: int) -> PolicyVerdict:
 
 
 def _accept(db: Db, terms: Terms, at: int) -> PolicyVerdict:
-    """Of an acceptance: not before its day, not without the customer's word, and not all without a person's."""
+    """Return the verdict on an acceptance: not before its day, not without the customer's consent, and in some cases not
+    without a person's."""
     if at < CLOSE.total:
         return EARLY
     said = db.value("SELECT meaning FROM reply WHERE at <= ? ORDER BY rowid DESC LIMIT 1", at) or "silent"

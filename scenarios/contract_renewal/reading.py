@@ -17,13 +17,13 @@ from .replies import NO_ANSWER
 
 
 def require(db: Db, customer: str) -> None:
-    """Raises ToolRefused where the world has no such customer."""
+    """Raise ToolRefused if the world has no such customer."""
     if db.value("SELECT 1 FROM customer WHERE id = ?", customer) is None:
         raise ToolRefused(f"there is no customer {customer}")
 
 
 def offer_to(arguments: Any) -> tuple[str, ...]:
-    """All that bears on what may be offered: the catalogue, the score, the offer itself."""
+    """Return the names of the things that determine which offer is allowed: the catalogue, the score, and the offer itself."""
     return (f"offer to {arguments.customer}",)
 
 
@@ -84,7 +84,7 @@ def _read_price(db: Db, arguments: Customer, _: Moment) -> Price:
 
 
 def price_of_closing(db: Db) -> int | None:
-    """What the accepted renewal costs; None where none is accepted."""
+    """Return the price of the accepted renewal; None if none was accepted."""
     row = db.row("SELECT * FROM closing WHERE outcome IN ('renewed', 'restructured') ORDER BY rowid LIMIT 1")
     return price(db.value("SELECT yearly FROM customer"), row["discount"], row["term"]) if row else None
 

@@ -1,4 +1,4 @@
-"""What customers write, and what they mean by it."""
+"""The texts that customers write, and their meanings."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ WORDINGS: Mapping[Meaning, tuple[str, ...]] = {
 
 
 def reply(meaning: Meaning, wording: int, asks: int) -> str:
-    """What a customer that means this writes."""
+    """Return the text of a customer with this meaning."""
     choice = WORDINGS[meaning]
     return choice[wording % len(choice)].format(asks=asks)
 
 
 def meaning_of(text: str) -> Meaning:
-    """What a text means; one that no customer wrote means nothing."""
+    """Return the meaning of a text. A text that no customer writes has none."""
     plain = re.sub(r"\d+%", "{asks}%", text)
     return next((meaning for meaning, choice in WORDINGS.items() if plain in choice), "silent")

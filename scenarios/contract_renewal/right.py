@@ -1,4 +1,4 @@
-"""The right output of each judgment, by what it is shown: a document out of date gets the answer that is right for it."""
+"""The right output of each judgment, given its documents. An outdated document leads to the output that is right for it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ANSWERS: Mapping[Meaning, tuple[str, str]] = {
 
 
 def right(subtask: str, documents: Documents) -> Json:
-    """`documents`: those that the judgment reads, by name, as texts."""
+    """Return the right output of a judgment. `documents` has the texts that the judgment reads, by name."""
     match subtask:
         case "risk":
             return _risk({kind: json.loads(documents[kind]) for kind in SIGNALS})
@@ -42,13 +42,13 @@ def _risk(signals: Mapping[str, Any]) -> Json:
 
 
 def marked(alarms: Mapping[str, str]) -> Json:
-    """The output that follows from these alarms."""
+    """Return the output that follows from these alarms."""
     on = list(alarms.values()).count("on")
     return {**alarms, "alarms_on": on, "risk": risk_of(on)}
 
 
 def risk_of(alarms: int) -> str:
-    """The risk at so many alarms."""
+    """Return the risk for this number of alarms."""
     return "low" if alarms < 2 else "medium" if alarms == 2 else "high"
 
 

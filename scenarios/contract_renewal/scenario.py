@@ -1,4 +1,4 @@
-"""Contract renewals, from 90 days before a contract ends to its last day: four judgments, effects that cannot be taken back."""
+"""Contract renewals, from 90 days before a contract ends to its last day: four judgments, and effects that cannot be undone."""
 
 from __future__ import annotations
 

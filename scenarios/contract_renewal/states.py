@@ -1,4 +1,4 @@
-"""The states in which judgments are asked: those of the right course, and those to which a judgment that errs leads."""
+"""The states in which judgments are asked for: the states of the right course, and those after a wrong judgment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALIKE = ("no_discount", "short_term")
 
 
 def states(case: Case, subtasks: Sequence[Subtask], environment: Environment) -> tuple[JudgmentState, ...]:
-    """Each once, in the order in which the courses come to it."""
+    """Return each state once, in the order in which the courses reach it."""
     found: dict[str, JudgmentState] = {}
 
     def noted(judge: Judge, subtask: str, documents: Mapping[str, str]) -> Json:
@@ -37,7 +37,7 @@ def states(case: Case, subtasks: Sequence[Subtask], environment: Environment) ->
 
 
 def _judges(case: Case) -> Iterator[Judge]:
-    """The right one, and those that err in one thing."""
+    """Yield the right judge, and judges with one mistake each."""
     yield right
     for name, (_, judgment, fields) in slips(case).items():
         if name not in ALIKE:

@@ -1,4 +1,4 @@
-"""The procedure of a renewal: what is read, judged and done, in which order, from day -90 to day 0."""
+"""The procedure of a renewal: the order of reads, judgments and effects, from day -90 to day 0."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Calls = Sequence[Call]
 
 @dataclass(frozen=True)
 class Acts:
-    """What is done in each step for one customer: pure functions of the facts."""
+    """The actions of each step for one customer, as pure functions of the facts."""
 
     customer: str
 
     @property
     def closing(self) -> str:
-        """The business key of the renewal's end."""
+        """Return the business key of the renewal's end."""
         return f"closing of {self.customer}"
 
     def call(self, tool: str, **arguments: Any) -> Call:
@@ -56,11 +56,11 @@ class Acts:
         return [self.call(tool, product=product) for tool in ("publish_offer", "send_outreach")] if product else []
 
     def close(self, facts: Facts) -> Calls:
-        """What may need a person is tried: the policy knows what does."""
+        """Return the calls that close the renewal. A call that may need a person is tried: the policy decides."""
         return self._by(facts.decided["close"], facts)
 
     def end(self, facts: Facts) -> Calls:
-        """On the last day what has no answer expires."""
+        """Return the calls of the last day: an offer without an answer expires."""
         return self._by(facts.decided["last_look"], facts) or [self.call("expire")]
 
     def ask(self, _: Facts, call: Call) -> Question:
@@ -77,7 +77,7 @@ class Acts:
         return [self.call("invoice", amount=facts.read["price"]["amount"])]
 
     def take_back(self, facts: Facts) -> Calls:
-        """All that can be taken back: an offer that is out cannot."""
+        """Return the undo calls for all effects that can be undone; a published offer cannot."""
         offer = facts.read["standing_offer"]
         calls = [self._withdrawal(facts)] if offer["product"] and not offer["published"] else []
         return [*calls, self.call("remove_note")] if f"note on {self.customer}" in facts.results else calls
@@ -110,7 +110,7 @@ def steps(customer: str) -> tuple[ProcedureStep, ...]:
 
 
 def _scoring(do: Acts) -> tuple[ProcedureStep, ...]:
-    """The signals stand side by side; what support says goes into the CRM."""
+    """Return the steps of scoring. The signals are read in parallel; what support says is written to the CRM."""
     effects = {"support": do.note}
     signals = (
         ProcedureStep(
@@ -122,7 +122,8 @@ def _scoring(do: Acts) -> tuple[ProcedureStep, ...]:
 
 
 def _offering(do: Acts) -> tuple[ProcedureStep, ...]:
-    """A new offer is made where the end of life of a product struck the first one. Only what stands on day -30 goes out."""
+    """Return the steps of the offer. If the offered product reaches its end of life, a new offer is made. Only an offer that
+    exists on day -30 is published."""
     renewal, standing = do.reads(renewal="look_up"), do.reads(standing_offer="read_offer")
     looked = do.reads(standing_offer="read_offer", catalogue="read_catalogue")
     draft, again = partial(do.draft, "offer"), partial(do.draft, "new_offer")
@@ -139,7 +140,7 @@ def _offering(do: Acts) -> tuple[ProcedureStep, ...]:
 
 
 def _closing(do: Acts) -> tuple[ProcedureStep, ...]:
-    """What has no answer on day -7 is looked at once more on day 0."""
+    """Return the steps of the closing. A renewal without an answer on day -7 is checked again on day 0."""
     close = ProcedureStep(
         "close",
         ("outreach",),

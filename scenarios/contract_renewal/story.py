@@ -1,4 +1,4 @@
-"""What is so of one customer: what it shows, what it will answer, and how its renewal ends if all is done right."""
+"""The facts of one customer: its data, its future answers, and the right end of its renewal."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Case:
 
     @property
     def offered(self) -> str:
-        """The product that is right to offer in the end."""
+        """Return the product that is right to offer in the end."""
         return SUCCESSORS[self.product] if self.retired == self.product else self.product
 
     @property
@@ -104,7 +104,7 @@ class Case:
 
 
 def kind_of(instance: str) -> Kind:
-    """The kind of an instance, by its name: the tens are shuffled, each by itself."""
+    """Return the kind of an instance, by its name. Each ten of instances is shuffled separately."""
     word, _, number = instance.rpartition("_")
     ten, place = divmod(int(number) - 1, len(KINDS))
     dice = Dice("kinds", word, ten)
@@ -112,7 +112,7 @@ def kind_of(instance: str) -> Kind:
 
 
 def story(instance: str) -> Case:
-    """Everything about an instance, from its name alone."""
+    """Return all facts of an instance, made from its name alone."""
     kind, dice = kind_of(instance), Dice(instance)
     named = kind != "haggles" and dice.chance(15)
     name = dice.pick(tuple(NAMED)) if named else f"{dice.pick(FIRST)} {dice.pick(LAST)}"
@@ -141,13 +141,13 @@ def story(instance: str) -> Case:
 
 
 def _neighbour(product: str, dice: Dice) -> str:
-    """Another product, as often as not one of a similar name."""
+    """Return another product, in half of the draws one with a similar name."""
     others = [one for one in PRODUCTS if one != product]
     return dice.pick([one for one in others if one[:5] == product[:5]] if dice.chance(50) else others)
 
 
 def _signals(dice: Dice) -> tuple[str, dict[str, dict[str, object]]]:
-    """The churn risk, and four signals of which as many have an alarm as it takes. Remarks say what they like."""
+    """Return the churn risk, and four signals with the number of alarms that this risk requires. Remarks are arbitrary."""
     risk, bad = dice.pick([("low", 0), ("low", 1), ("medium", 2), ("medium", 2), ("high", 3), ("high", 4)])
     struck = dice.shuffled(("usage", "network", "billing", "support"))[:bad]
     seats = 2 * dice.between(20, 200)

@@ -1,4 +1,4 @@
-"""The tables of a renewal's world, and the rows with which a customer's begins. `behind` is what no tool shows."""
+"""The tables of a renewal's world, and the first rows of a customer. No tool shows the table `behind`."""
 
 from __future__ import annotations
 

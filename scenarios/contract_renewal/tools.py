@@ -1,4 +1,4 @@
-"""The tools, each with what an agent is told of it."""
+"""The tools, each with its description for an agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same renewals, told otherwise: `bench.run.packs.equivalents` says what its levels are.
+"""Equivalents of the renewals in other words: `bench.run.packs.equivalents` describes the levels.
 
 A customer has another name from level 1 on, unless the policy names it, and writes another letter of the same meaning at
 level 2. Its number, its products, its dates and all amounts stay, and so do the reference, the truth and what is owed.
@@ -32,7 +32,7 @@ def scenario(folder: PackFolder, instance: str) -> Scenario:
 
 
 def told(case: Case, instance: str, level: int) -> Case:
-    """The same customer, as it is shown at this level."""
+    """Return the customer in the form that is shown at this level."""
     if level >= REORDERED and case.name not in NAMED:
         case = replace(case, name=another(NAMES, case.name, instance, "name"))
     if level < REWORDED:

@@ -1,4 +1,5 @@
-"""Tools that change the world. They refuse little: what is allowed is the policy's word, and whoever ignores it does harm."""
+"""The tools that change the world. They refuse little: the policy says what is allowed, and an agent that ignores the policy
+does harm."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ def _withdraw_offer(db: Db, arguments: OfProduct, _: Moment) -> Done:
 
 
 def _to_standing(table: str, db: Db, arguments: OfProduct, now: Moment) -> Row:
-    """Write the terms of the standing offer into a table of what went out."""
+    """Write the terms of the current offer into a table of sent items."""
     require(db, arguments.customer)
     offer = standing_offer(db, arguments.product)
     if offer is None:
@@ -80,7 +81,7 @@ def _publish_offer(db: Db, arguments: OfProduct, now: Moment) -> Done:
 
 
 def _send_outreach(db: Db, arguments: OfProduct, now: Moment) -> Done:
-    """The customer answers some days later, or never."""
+    """Send the offer. The customer answers some days later, or never."""
     offer = _to_standing("outreach", db, arguments, now)
     behind = db.row("SELECT * FROM behind")
     assert behind is not None, "each customer has one"
@@ -128,7 +129,7 @@ def _invoice(db: Db, arguments: Invoice, now: Moment) -> Done:
 
 
 def _key(words: str) -> Callable[[Any], str]:
-    """The business key, from the fields of the arguments."""
+    """Return the function that makes a business key from fields of the arguments."""
     return lambda arguments: words.format(**arguments.model_dump())
 
 

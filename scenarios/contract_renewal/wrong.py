@@ -1,4 +1,4 @@
-"""Courses that go wrong: each judges as somebody who reads too fast, or acts as somebody who keeps nothing in mind."""
+"""Wrong courses: their agents read too fast when they judge, or forget their earlier actions."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ HARMLESS = ("withdraws_a_good_one",)
 
 
 def changed(judgment: str, fields: Mapping[str, Json], subtask: str, documents: Mapping[str, str]) -> Json:
-    """The right output, with some fields of one judgment exchanged."""
+    """Return the right output, with some fields of one judgment replaced."""
     output = right(subtask, documents)
     return {**output, **fields} if subtask == judgment else output
 
 
 def slips(case: Case) -> dict[str, tuple[str, str, dict[str, Json]]]:
-    """Name -> why it is wrong, the judgment, the fields that are exchanged. Those alone that are wrong for this customer."""
+    """Return the slips that are wrong for this customer: name -> why it is wrong, the judgment, and the replaced fields."""
     found: dict[str, tuple[str, str, dict[str, Json]]] = {
         "absurd_discount": ("nobody may have 90%", "offer", {"discount": ABSURD, "reason": "keep the customer"}),
         "no_discount": ("the customer may have more", "offer", {"discount": 0, "reason": "none is due"}),
@@ -57,7 +57,7 @@ def _nothing(_: World) -> None:
 
 
 def _twice(course: Course, customer: str, world: World) -> None:
-    """Whoever takes the second trigger for a second renewal."""
+    """Follow the course as an agent that takes the second trigger for a second renewal."""
     course(world)
     world.call("open_renewal", {"customer": customer})
 

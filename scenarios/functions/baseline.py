@@ -1,4 +1,4 @@
-"""An answer without understanding: the first of a few one-liners that agrees with the visible examples."""
+"""The baseline: the first of a few one-line functions that agrees with the visible examples."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ LINES = (
 
 
 def baseline(documents: Mapping[str, str]) -> dict[str, Json]:
-    """Where none agrees, what the first example returns."""
+    """Return the first line that agrees with the examples; if none does, a function that returns the result of the first
+    example."""
     shown = cases_of(documents["examples.txt"])
     line = next((line for line in LINES if _agrees(line, shown)), repr(shown.cases[0].expected))
     code = f"def {shown.function}(*values):\n    return {line}\n"
@@ -38,7 +39,7 @@ def baseline(documents: Mapping[str, str]) -> dict[str, Json]:
 
 
 def _agrees(line: str, shown: Cases) -> bool:
-    """The lines are our own, so that they may run here."""
+    """Return whether a line agrees with the examples. The lines are the pack's own, so they may run here."""
     try:
         return all(same(eval(line, {"values": case.arguments}), case.expected) for case in shown.cases)
     except Exception:  # it is for arguments of another kind

@@ -1,4 +1,4 @@
-"""Runs the hidden tests on the code. The only code that reads them."""
+"""Run the hidden tests on the code. Only this code reads them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STAGES = {
 
 
 def grade(answer: Answer, truth: Mapping[str, Json]) -> Grade:
-    """Correct if every hidden test passes; the score is the share that does."""
+    """Grade the code: correct if every hidden test passes. The score is the share of passed tests."""
     cases = [Case(tuple(arguments), expected) for arguments, expected in truth["tests"]]
     outcomes = run_cases(answer["code"].code, truth["function"], cases)
     failed = [one for one in outcomes if one.kind != "right"]

@@ -1,4 +1,4 @@
-"""The problems, one file a level: what is shown of them, what grades, and what solves them."""
+"""The problems, in one file for each level: the shown parts, the hidden tests, and the solutions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent / "problems"
 
 @dataclass(frozen=True)
 class Problem:
-    """Texts as their file has them; `wrong` is name -> {"why", "code"}."""
+    """The texts of a problem, from its file. `wrong` maps names to {"why", "code"}."""
 
     signature: str
     specification: str
@@ -39,7 +39,7 @@ class Problem:
 
     @cached_property
     def reference(self) -> dict[str, Json]:
-        """Its plan is the specification's own sentences."""
+        """Return the reference outputs. The plan consists of the specification's own sentences."""
         sentences = re.split(r"(?<=\.)\s+", " ".join(self.specification.split()))
         return {"plan": {"steps": sentences}, "code": {"code": self.solution}}
 
@@ -50,7 +50,7 @@ class Problem:
 
 @cache
 def problems(level: str) -> Mapping[str, Problem]:
-    """Those of a level by name, in the order of their file."""
+    """Return the problems of a level by name, in the order of their file."""
     with (FOLDER / f"{level}.toml").open("rb") as file:
         return {name: _problem(fields) for name, fields in tomllib.load(file).items()}
 

@@ -1,4 +1,4 @@
-"""Write a small function as it is specified. The visible examples are run on it; hidden tests grade it. See README.md."""
+"""Write a small function by its specification. Visible examples are run on the code; hidden tests grade it. See README.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each subtask writes."""
+"""The outputs of the subtasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases as they are written: one call a line, and what it must return.
+"""Test cases as text: in each line one call and its expected result.
 
 parse_duration("1h30m") == 5400
 """
@@ -20,7 +20,8 @@ class Cases:
 
 
 def cases_of(text: str) -> Cases:
-    """Read one call a line. Raises ValueError for a line that is none, and for calls of different functions."""
+    """Parse test cases, one call in each line. Raises ValueError for a line that is no call, and for calls of different
+    functions."""
     calls = [_call(line) for line in text.splitlines() if line.strip()]
     names = sorted({name for name, _ in calls})
     if len(names) != 1:
@@ -29,7 +30,7 @@ def cases_of(text: str) -> Cases:
 
 
 def _call(line: str) -> tuple[str, Case]:
-    """Only literals are read; nothing is run."""
+    """Parse one line. Only literals are evaluated; nothing is run."""
     match ast.parse(line.strip(), mode="eval").body:
         case ast.Compare(ast.Call(ast.Name(name), arguments, []), [ast.Eq()], [expected]):
             return name, Case(tuple(map(ast.literal_eval, arguments)), ast.literal_eval(expected))

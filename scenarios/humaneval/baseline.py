@@ -1,4 +1,4 @@
-"""An answer by keyword rules alone: what can be had without reading what the function is to do."""
+"""The baseline: an answer by keyword rules, which do not read what the function has to do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bench.scenario import Json
 
 
 def baseline(documents: Mapping[str, str]) -> Mapping[str, Json]:
-    """The function with its first argument returned."""
+    """Return the function with a body that returns its first argument."""
     prompt = documents["problem.py"]
     function = ast.parse(prompt).body[-1]
     assert isinstance(function, ast.FunctionDef)

@@ -1,4 +1,4 @@
-"""The verifier's part: the examples that the prompt shows are run. It knows no hidden test."""
+"""The pack's verifier: it runs the examples in the prompt. It has no hidden test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from .schemas import Function, Review
 
 
 def examples_hold(output: Function, context: Context) -> str | None:
-    """Where the prompt has no example that can be read, the code must at least define the function."""
+    """Return what is wrong with the code by the prompt's examples; None if nothing is. If the prompt has no readable example,
+    the code must at least define the function."""
     return objection(output.code, context.documents["problem.py"])
 
 

@@ -1,4 +1,4 @@
-"""The examples in a prompt: calls of the function, and what each returns. They are found in the text alone; no code is run.
+"""The examples in a prompt: calls of the function, and their results. They are parsed from the text; no code is run.
 
 An example is a call whose arguments are literals, a sign or words that promise a result, and a literal that ends the line.
 In a session (`>>> f(1)`) the literal stands on the line below.
@@ -32,7 +32,7 @@ NAMES = {"true": "True", "false": "False", "null": "None"}
 
 @dataclass(frozen=True)
 class Example:
-    """`call` as it stands in the prompt, on one line; `expected` is a literal."""
+    """An example in a prompt. `call` is on one line, as in the prompt; `expected` is a literal."""
 
     call: str
     expected: str
@@ -40,7 +40,7 @@ class Example:
 
 @lru_cache(maxsize=512)
 def examples_of(prompt: str, function: str) -> tuple[Example, ...]:
-    """Those that the reference fulfils. Of several of one call the first counts."""
+    """Return the examples that the reference fulfils. If a call has several examples, the first counts."""
     first: dict[str, Example] = {}
     for example in examples_in(prompt, function):
         if example.call not in LEFT_OUT:
@@ -61,7 +61,7 @@ def examples_in(prompt: str, function: str) -> Iterator[Example]:
 
 
 def _end_of_call(prompt: str, start: int) -> int | None:
-    """Where the call that begins here ends; None where its arguments are no literals."""
+    """Return where the call that begins here ends; None if its arguments are no literals."""
     for closing in re.finditer(r"\)", prompt[start:]):
         text = prompt[start : start + closing.end()]
         try:
@@ -74,7 +74,7 @@ def _end_of_call(prompt: str, start: int) -> int | None:
 
 
 def _literal(text: str) -> str | None:
-    """The literal that a text is, as `repr` writes it; None where it is none."""
+    """Return the literal in a text, in the form of `repr`; None if the text is no literal."""
     try:
         return repr(ast.literal_eval(text))
     except (ValueError, SyntaxError, TypeError):

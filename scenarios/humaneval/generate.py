@@ -1,4 +1,4 @@
-"""Makes an instance of a problem: document, reference, wrong answers and truth, for all variants."""
+"""Make an instance of a problem for all variants: document, reference, wrong answers and truth."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Instance:
     truth: Json
 
     def wrong_in(self, subtasks: Collection[str]) -> tuple[WrongAnswer, ...]:
-        """The wrong answers of a variant that has these subtasks."""
+        """Return the wrong answers of a variant with these subtasks."""
         names = [name for name in CODED if name in subtasks]
         return tuple(WrongAnswer(name, why, {one: {"code": code} for one in names}) for name, (code, why) in self.wrong.items())
 

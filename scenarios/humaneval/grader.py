@@ -1,4 +1,4 @@
-"""Runs the problem's hidden tests on the final code. `hidden.py` says how, and why an answer cannot forge a result."""
+"""Run the problem's hidden tests on the final code. `hidden.py` says how, and why an answer cannot forge a result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STAGES = {
 
 
 def grade(answer: Answer, truth: Mapping[str, str]) -> Grade:
-    """Correct with the last stage. The score is that of the benchmark: all or nothing."""
+    """Grade the answer: correct if the final code passes. The score is the benchmark's: 1 or 0."""
     [output] = answer.values()
     failed = failure_of(output.code, Problem(**truth))
     stages = list(STAGES.values())

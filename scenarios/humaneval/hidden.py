@@ -1,4 +1,4 @@
-"""The hidden tests on an answer, in three runs of the sandbox, so that tests and answer are never in one process.
+"""Run the hidden tests on an answer, in three runs of the sandbox, so that tests and answer never share a process.
 
 1. The tests run on the reference solution, and what they call is noted: once a problem.
 2. These calls are made of the answer. Its process knows no test, no solution and no expected value.
@@ -16,7 +16,8 @@ from .sandboxed import Failed, record, replay, run_answer
 
 
 def failure_of(code: str, problem: Problem) -> Failed | None:
-    """None where the tests pass. Raises SandboxBroken where the tests cannot be run on the reference."""
+    """Return the failure of the hidden tests; None if they pass. Raises SandboxBroken if the tests cannot be run on the
+    reference."""
     calls = _calls(problem)
     ran = run_answer(code, problem.given, problem.entry_point, calls)
     if isinstance(ran, Failed):

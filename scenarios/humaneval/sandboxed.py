@@ -1,4 +1,4 @@
-"""Runs the functions of `probe.py` in the sandbox, and reads what comes out."""
+"""Run the functions of `probe.py` in the sandbox, and read their results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Failure = Literal["syntax", "no function", "time limit", "exception", "wrong val
 
 @dataclass(frozen=True)
 class Failed:
-    """Why code does not do what it is to do; `detail` is one line."""
+    """Why code is wrong; `detail` is one line."""
 
     failure: Failure
     detail: str
@@ -34,14 +34,15 @@ class Failed:
 
 @dataclass(frozen=True)
 class Ran:
-    """`returned` has a literal for each call up to the first that raised; `raised` is its exception, "" where none did."""
+    """The result of calls. `returned` has a literal for each call up to the first that raised; `raised` is its exception, "" if
+    none did."""
 
     returned: tuple[str, ...]
     raised: str = ""
 
 
 def run_answer(code: str, given: str, entry_point: str, calls: Sequence[str]) -> Ran | Failed:
-    """Load code behind what its prompt gives, and make calls of its function."""
+    """Load code after the prompt's part, and make calls of its function."""
     job = {"given": given, "code": code, "entry_point": entry_point, "calls": list(calls)}
     ran = _run("answer", job)
     if not ran.ok:
@@ -50,7 +51,7 @@ def run_answer(code: str, given: str, entry_point: str, calls: Sequence[str]) ->
 
 
 def _read(said: Json, entry_point: str, most: int) -> Ran | Failed:
-    """The answer's process may have said anything."""
+    """Parse the result. The answer's process may have written anything."""
     match said:
         case {"unloaded": str(why)}:
             is_syntax = why.startswith(("SyntaxError", "IndentationError", "TabError"))
@@ -63,12 +64,12 @@ def _read(said: Json, entry_point: str, most: int) -> Ran | Failed:
 
 
 def _said(words: str) -> str:
-    """Without addresses, which differ each time."""
+    """Return a message without memory addresses, which differ each time."""
     return one_line(re.sub(r"\b0x[0-9a-f]+", "0x...", words[: 8 * LONGEST]), LONGEST)
 
 
 def record(tests: Mapping[str, str], reference: str) -> tuple[str, ...]:
-    """Return the calls that the tests make of the reference solution. Raises SandboxBroken where they cannot be run."""
+    """Return the calls that the tests make of the reference solution. Raises SandboxBroken if the tests cannot be run."""
     ran = _run("record", {**tests, "reference": reference})
     if not ran.ok:
         raise SandboxBroken(f"the tests of {tests['entry_point']} cannot be run on the reference: {ran.problem}")
@@ -82,7 +83,7 @@ def replay(tests: Mapping[str, str], calls: Sequence[str], returned: Sequence[st
 
 
 def are_equal(pairs: Sequence[tuple[str, str]]) -> list[bool]:
-    """Return of each two literals whether they mean equal values. The first of each is an answer's: where they cannot be
+    """Return, for each pair of literals, whether they have equal values. The first of each is from an answer: if they cannot be
     compared within the limits, they are not equal."""
     differing = [pair for pair in pairs if pair[0] != pair[1]]
     ran = _run("compare", [list(pair) for pair in differing]) if differing else SandboxResult(True, [])

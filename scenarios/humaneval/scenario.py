@@ -1,4 +1,4 @@
-"""HumanEval: complete a Python function. The docstring's examples verify it, hidden tests grade it. See README.md."""
+"""HumanEval: complete a Python function. The docstring's examples verify the code, hidden tests grade it. See README.md."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def scenario(folder: PackFolder, instance: str) -> Scenario:
 
 
 def one_call(folder: PackFolder) -> tuple[Subtask, ...]:
-    """The task as it is commonly set: nothing verifies the answer but the tests that grade it."""
+    """Return the subtasks of the task in its usual form: nothing verifies the answer except the tests that grade it."""
     return (Subtask("solution", folder.prompt("solution"), ("problem.py",), Function),)
 
 
@@ -72,5 +72,5 @@ def pipeline(folder: PackFolder) -> tuple[Subtask, ...]:
 
 
 def nothing_to_change(outputs: Mapping[str, Any]) -> Function | None:
-    """Code in which the review found nothing is final."""
+    """Return the code if the review found nothing: it is final then."""
     return Function(code=outputs["code"].code) if outputs["review"].is_right else None

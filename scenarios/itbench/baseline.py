@@ -1,4 +1,5 @@
-"""An answer by keyword rules alone: the floor under every score. Where it is right, the pack is too easy to tell anything."""
+"""The baseline: an answer by keyword rules, the lower bound of every score. If it is right, the pack is too easy to show
+anything."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from bench.scenario import Json
 
 
 def baseline(documents: Mapping[str, str]) -> Mapping[str, Json]:
-    """The entity that most alerts are about; no answer where none fired."""
+    """Return the entity with the most alerts; no answer if no alert fired."""
     named = Counter(re.findall(r"\S+/\w+/\S+(?= \(in )", documents["alerts.txt"]))
     if not named:
         return {}

@@ -1,4 +1,4 @@
-"""The verifier's part of the pack: what can be said against an output without knowing the truth."""
+"""The pack's verifier: checks of an output that need no truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes short documents of a snapshot: the same each time, and each bounded in tokens, so that all of them fit into 8k."""
+"""Make short documents of a snapshot. They are deterministic, and each is bounded in tokens, so that all fit into 8k."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def documents_of(folder: Path, cluster: Cluster) -> dict[str, str]:
 
 
 def bounded(lines: Iterable[str], tokens: int) -> str:
-    """The first lines that fit, and how many do not."""
+    """Return the first lines that fit, and the number of lines that do not."""
     kept: list[str] = []
     every = list(lines)
     room = tokens - count_tokens(f"({len(every)} more)")
@@ -49,7 +49,7 @@ def bounded(lines: Iterable[str], tokens: int) -> str:
 
 
 def alerts(folder: Path) -> list[tuple[Entity, str]]:
-    """Each alert that fired: the entity that it is about, and its line. The earliest first, those of observers last."""
+    """Return each alert that fired: its entity, and its line. The earliest come first, and alerts of observers last."""
     first: dict[tuple[str, Entity], str] = {}
     said: dict[tuple[str, Entity], str] = {}
     dumps: Counter[tuple[str, Entity]] = Counter()
@@ -74,7 +74,7 @@ def _key(alert: Json) -> tuple[str, Entity]:
 
 
 def _events(folder: Path) -> list[str]:
-    """Events counted by object and reason: warnings before others, the most frequent first."""
+    """Return events counted by object and reason: warnings before others, the most frequent first."""
     seen: dict[str, tuple[int, str]] = {}
     about: dict[str, tuple[bool, Entity, str]] = {}
     said: dict[tuple[bool, Entity, str], str] = {}
@@ -107,7 +107,7 @@ def _changes(cluster: Cluster) -> list[str]:
 
 
 def _logs(folder: Path) -> list[str]:
-    """Errors in the logs, counted by service and by what they say; the most frequent first."""
+    """Return errors in the logs, counted by service and message; the most frequent first."""
     counts: Counter[tuple[str, str]] = Counter()
     first: dict[tuple[str, str], tuple[str, str]] = {}
     for time, severity, service, body in table(
@@ -122,7 +122,8 @@ def _logs(folder: Path) -> list[str]:
 
 
 def _entities(entities: Iterable[Entity]) -> list[str]:
-    """What there is by namespace and kind. Pods and their like are left out: their names begin with their workload's."""
+    """Return the entities by namespace and kind. Pods and other short-lived objects are left out: their names begin with their
+    workload's."""
     groups: Mapping[tuple[bool, bool, str, str], list[str]] = defaultdict(list)
     for entity in sorted(entities):
         if entity.kind not in EPHEMERAL:

@@ -1,4 +1,4 @@
-"""What an answer names: an entity of the cluster, written `namespace/Kind/name`, as ITBench has it."""
+"""The entities that an answer names: objects of the cluster, written `namespace/Kind/name`, as in ITBench."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONGEST_NAME = 253
 
 @dataclass(frozen=True, order=True)
 class Entity:
-    """`namespace` is "" for what belongs to none, such as a node or a namespace."""
+    """An object of a cluster. `namespace` is "" for an object without one, such as a node or a namespace."""
 
     namespace: str
     kind: str
@@ -38,18 +38,18 @@ class Entity:
 
 
 def parsed(text: str) -> Entity | None:
-    """The entity that an answer means; None where it has another form."""
+    """Return the entity that an answer names; None if the text has another form."""
     parts = re.fullmatch(rf"([\w.-]*)/([A-Za-z]+)/([\w.:-]{{1,{LONGEST_NAME}}})", text.strip())
     return Entity("" if parts[1] == "cluster" else parts[1], parts[2], parts[3]) if parts else None
 
 
 def is_named(entity: Entity, documents: Mapping[str, str]) -> bool:
-    """Whether a document says its name."""
+    """Return whether a document contains its name."""
     return any(_says(text, entity.name) for text in documents.values())
 
 
 def is_shown(entity: Entity, documents: Mapping[str, str]) -> bool:
-    """Whether it is named, or its workload is listed: `cart` shows the pod `cart-5d9c-x7k2p`."""
+    """Return whether a document contains its name, or lists its workload: `cart` shows the pod `cart-5d9c-x7k2p`."""
     return is_named(entity, documents) or _says(documents["entities.txt"], entity.name.rsplit("-", 2)[0])
 
 

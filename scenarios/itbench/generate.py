@@ -1,4 +1,4 @@
-"""Makes a task of a snapshot: its documents, the reference answer, wrong answers, and the truth that the grader reads."""
+"""Make a task of a snapshot: its documents, the reference answer, wrong answers, and the truth for the grader."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class Made:
 
 @cache
 def made_of(snapshot: Path) -> Made:
-    """Read once in a process: a snapshot may have a gigabyte. Raises PackError for one that cannot be read or graded."""
+    """Return the task of a snapshot. It is read once in a process, since a snapshot may have a gigabyte. Raises PackError if
+    the snapshot cannot be read or graded."""
     truth_json = read_truth(snapshot)
     truth, cluster = Truth.model_validate(truth_json), cluster_of(snapshot)
     documents, fired = documents_of(snapshot, cluster), alerts(snapshot)
@@ -58,7 +59,7 @@ def _is_cause(truth: Truth, entity: Entity) -> bool:
 def _entity_of(
     truth: Truth, ids: frozenset[str], candidates: Sequence[Entity], documents: Mapping[str, str], snapshot: Path
 ) -> Entity:
-    """An entity that is this root cause and that the documents show. Raises PackError where they show none."""
+    """Return an entity that is this root cause and that the documents show. Raises PackError if they show none."""
     marked = [group for group in truth.groups if group.id in ids]
     by_rank = sorted(marked, key=lambda group: not group.root_cause)  # an alias where the root cause itself is not to be seen
     for group in by_rank:
@@ -72,7 +73,8 @@ def _entity_of(
 def _links(
     truth: Truth, causes: Sequence[Entity], candidates: Iterable[Entity], affected: Sequence[str]
 ) -> list[dict[str, str]]:
-    """The links of the truth; before them one from the cause to what suffers, where none of them begins at a cause."""
+    """Return the links of the truth. If none begins at a cause, a link from the cause to an affected entity comes before
+    them."""
     known = [*causes, *candidates]
 
     def shown(ids: frozenset[str]) -> str:
@@ -87,13 +89,13 @@ def _links(
 
 
 def _spelled(group: Group) -> Entity:
-    """A name that the group's pattern may mean, for an end of a link that the snapshot does not show."""
+    """Return a name that the group's pattern may mean, for an end of a link that the snapshot does not show."""
     name = re.sub(r"\\b|\(.*?\)[?*]|[.][*+]|[\\^$?]", "", group.filter[0]).strip("-") or group.id
     return Entity(group.namespace or "", group.kind, name)
 
 
 def _wrong(causes: list[str], others: Sequence[str], affected: Sequence[str], truth: Truth) -> tuple[WrongAnswer, ...]:
-    """Answers that reading too fast leads to. Each passes the verifier."""
+    """Return answers that a too fast reading leads to. Each passes the verifier."""
     first = others[0]
     bystander = next((one for one in reversed(others) if one not in affected), others[-1])
     named = " and ".join(sorted({group.id for group in truth.groups if group.root_cause}))

@@ -1,4 +1,4 @@
-"""Grades a diagnosis by ITBench's definition: precision, recall and F1 of the root cause's entities; right where F1 is 1."""
+"""Grade a diagnosis by ITBench's definition: precision, recall and F1 of the root cause's entities; right if F1 is 1."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from .truth import Truth, precision_and_recall
 
 
 def grade(answer: Answer, truth: Mapping[str, Json]) -> Grade:
-    """`score` is the F1 of the entities. The propagation is a part beside it, and decides nothing."""
+    """Grade a diagnosis. `score` is the F1 of the entities. The propagation is a separate part, which does not change the
+    score."""
     known = Truth.model_validate(truth)
     entities = [_entity(name) for name in dict.fromkeys(answer["root_cause"].entities)]
     precision, recall = precision_and_recall(known, entities)
@@ -30,5 +31,5 @@ def _has(links: Any, truth: Truth, source: frozenset[str], target: frozenset[str
 
 
 def _entity(name: str) -> Entity:
-    """What has another form matches nothing; a monolithic answer may hold such a name where no check was asked."""
+    """Return the entity of a name. A name in another form matches nothing; an unchecked answer can contain such a name."""
     return parsed(name) or Entity("", "", name)

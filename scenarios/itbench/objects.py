@@ -1,4 +1,4 @@
-"""What the objects of a cluster tell: which there are, and what was changed of them."""
+"""The objects of a cluster and their changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ CONTEXT, LONGEST = 30, 70
 
 @dataclass(frozen=True, order=True)
 class Change:
-    """`what` is `spec.replicas: 1 -> 0`, or that the object was made while the snapshot was taken."""
+    """A change of an object. `what` is `spec.replicas: 1 -> 0`, or says that the object was created during the recording of the
+    snapshot."""
 
     time: str
     entity: Entity
@@ -29,14 +30,14 @@ class Change:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Every object that the snapshot shows, and by time the changes of those that somebody changes."""
+    """All objects that the snapshot shows, and the changes of the relevant ones by time."""
 
     entities: frozenset[Entity]
     changes: tuple[Change, ...]
 
 
 def cluster_of(folder: Path) -> Cluster:
-    """Raises PackError where the table of objects cannot be read."""
+    """Return the cluster of a snapshot. Raises PackError if the table of objects cannot be read."""
     entities: set[Entity] = set()
     made: dict[Entity, str] = {}
     versions: dict[Entity, list[tuple[str, Json]]] = {}
@@ -69,7 +70,7 @@ def entity_of(value: Json) -> Entity | None:
 
 
 def _differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
-    """The smallest parts that differ, each with its path."""
+    """Yield the smallest parts that differ, each with its path."""
     if isinstance(old, dict) and isinstance(new, dict):
         for name in sorted(old.keys() | new.keys()):
             yield from _differences(old.get(name), new.get(name), f"{path}.{name}" if path else str(name))
@@ -83,7 +84,7 @@ def _differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
 
 
 def _agreement(one: str, other: str) -> int:
-    """How many characters two texts begin with in common."""
+    """Return the length of the common prefix of two texts."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 

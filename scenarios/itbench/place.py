@@ -1,4 +1,4 @@
-"""Where the snapshots lie: one folder each, which holds a ground_truth.yaml beside what was recorded."""
+"""Find the snapshots: one folder each, with a ground_truth.yaml and the recorded data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FETCH = "hf download ibm-research/ITBench-Lite --repo-type dataset --include 'sn
 
 
 def snapshots(pack: Path) -> Mapping[str, Path]:
-    """Instance -> folder of every snapshot, by number, at any depth below BENCH_ITBENCH or `snapshots/` of the pack.
+    """Return the folder of every snapshot by instance, at any depth below BENCH_ITBENCH or `snapshots/` of the pack.
 
     Raises Unavailable where there is none, or PyYAML is not installed; PackError where two are one instance.
     """
@@ -35,7 +35,7 @@ def snapshots(pack: Path) -> Mapping[str, Path]:
 
 
 def _name(folder: Path) -> str:
-    """`Scenario-12` is `scenario_12`."""
+    """Return the name of an instance: `Scenario-12` is `scenario_12`."""
     name = re.sub(r"[^a-z0-9]+", "_", folder.name.lower()).strip("_")
     return name if name[:1].isalpha() else f"scenario_{name}"
 

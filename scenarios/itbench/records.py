@@ -1,4 +1,4 @@
-"""Reads the files of a snapshot: Prometheus' alerts as JSON, and tables of OpenTelemetry records, separated by tabs."""
+"""Read the files of a snapshot: Prometheus' alerts as JSON, and tab-separated tables of OpenTelemetry records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHUNK = 20_000
 
 
 def alert_dumps(folder: Path) -> Iterator[list[Json]]:
-    """The alerts of each dump, in the order of time. A dump is the answer of Prometheus' /api/v1/alerts."""
+    """Yield the alerts of each dump, by time. A dump is the response of Prometheus' /api/v1/alerts."""
     files = [*folder.glob("alerts/*.json"), *folder.glob("alerts_*.json")]
     for path in sorted(files, key=lambda path: path.name):
         try:
@@ -30,7 +30,8 @@ def alert_dumps(folder: Path) -> Iterator[list[Json]]:
 
 
 def table(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """These columns of each row; "" for one that the table has not. Nothing where there is no such file."""
+    """Yield these columns of each row; "" for a column that the table does not have. Yields nothing if there is no such
+    file."""
     if not path.is_file():
         return
     import pandas as pd  # noqa: PLC0415  who lists packs should not wait for it
@@ -47,7 +48,7 @@ def table(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def objects(path: Path) -> Iterator[tuple[str, Json]]:
-    """(time, Kubernetes object) of each row whose body holds one; a row of a watch wraps it."""
+    """Yield (time, Kubernetes object) of each row whose body contains an object. A row of a watch wraps the object."""
     for time, body in table(path, ("Timestamp", "Body")):
         try:
             value = json.loads(body)
@@ -59,18 +60,19 @@ def objects(path: Path) -> Iterator[tuple[str, Json]]:
 
 
 def child(value: Json, name: str) -> Json:
-    """An object within an object; empty where it is none."""
+    """Return a JSON object within an object; empty if it is no object."""
     inner = value.get(name)
     return inner if isinstance(inner, dict) else {}
 
 
 def clock(text: object) -> str:
-    """`2025-12-15T17:46:18.123Z` as `2025-12-15 17:46:18`: of one form in all files, so that times can be compared as texts."""
+    """Return `2025-12-15T17:46:18.123Z` as `2025-12-15 17:46:18`. All files then have one form, so that times can be compared
+    as texts."""
     return str(text or "").replace("T", " ")[:19]
 
 
 def one_line(text: object, most: int) -> str:
-    """A text on one line, its middle left out where it is longer than `most` characters."""
+    """Return a text on one line, with its middle left out if it is longer than `most` characters."""
     line = " ".join(str(text or "").split())
     half = (most - 5) // 2
     return line if len(line) <= most else f"{line[:half]} ... {line[-half:]}"

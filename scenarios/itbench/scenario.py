@@ -1,4 +1,4 @@
-"""ITBench's offline incidents: which entity of a cluster caused what the alerts tell? See README.md."""
+"""ITBench's offline incidents: which entity of a cluster caused the alerts? See README.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A snapshot's ground truth, and when an entity that an answer names is one of it.
+"""A snapshot's ground truth, and whether an entity that an answer names is part of it.
 
 The definition is that of ITBench's evaluator (see README.md), said in code: an entity is a root cause if kind, namespace and
 name are those of a group that is marked as one, or of an alias of such a group. There a model judges, here patterns do.
@@ -65,12 +65,12 @@ class Truth(Lenient):
 
     @property
     def root_causes(self) -> tuple[frozenset[str], ...]:
-        """The ids of each root cause and its aliases. Two root causes that are aliases of each other are one."""
+        """Return the ids of each root cause and its aliases. Two root causes that are aliases of each other count as one."""
         found = dict.fromkeys(self.alike(group.id) for group in self.groups if group.root_cause)
         return tuple(found)
 
     def alike(self, group: str) -> frozenset[str]:
-        """The ids of a group and of all its aliases."""
+        """Return the ids of a group and of all its aliases."""
         ids = {group}
         while more := {id_ for alias in self.aliases if ids & set(alias) for id_ in alias} - ids:
             ids |= more
@@ -80,13 +80,14 @@ class Truth(Lenient):
         return any(group.has(entity) for group in self.groups if group.id in ids)
 
     def links(self) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
-        """The propagations, each end with its aliases. One within an alias is none, since nothing was spread."""
+        """Yield the propagations, each end with its aliases. A propagation within an alias does not count, since nothing was
+        spread."""
         ends = [(self.alike(link.source), self.alike(link.target)) for link in self.propagations]
         yield from dict.fromkeys((source, target) for source, target in ends if source != target)
 
 
 def read_truth(folder: Path) -> Mapping[str, Any]:
-    """The ground truth as JSON. Raises PackError where it is none, or names no root cause."""
+    """Return the ground truth as JSON. Raises PackError if it is no ground truth, or names no root cause."""
     import yaml  # noqa: PLC0415  the extra `itbench`
 
     path = folder / TRUTH
@@ -106,12 +107,12 @@ def read_truth(folder: Path) -> Mapping[str, Any]:
 
 
 def _lists(value: Any) -> Any:
-    """A list that is empty may stand there as nothing."""
+    """Return a table without its null fields: the ground truth can write an empty list as null."""
     return {name: inner for name, inner in value.items() if inner is not None} if isinstance(value, dict) else value
 
 
 def precision_and_recall(truth: Truth, entities: Sequence[Entity]) -> tuple[float, float]:
-    """Of the entities that an answer names, the share that are root causes; of the root causes, the share that it names."""
+    """Return the share of the named entities that are root causes, and the share of the root causes that are named."""
     causes = truth.root_causes
     right = [entity for entity in entities if any(truth.means(entity, ids) for ids in causes)]
     named = [ids for ids in causes if any(truth.means(entity, ids) for entity in entities)]

@@ -1,4 +1,4 @@
-"""Payments by rules that look at no credit note."""
+"""The baseline: payments by rules that ignore credit notes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .story import account_of
 
 
 def judge(documents: Mapping[str, str]) -> Json:
-    """Return the output of one judgment by what it is shown."""
+    """Return the output of one judgment by its documents."""
     invoice = json.loads(documents["invoice"])
     return {"amount": invoice["gross"], "account": account_of(invoice["country"])}
 
 
 def baseline(documents: Mapping[str, str]) -> dict[str, Json]:
-    """Return the judgment where its document is there: of a world none, until it is lived in."""
+    """Return the judgment if its document exists. A world has no documents before it is run."""
     return {"pay": judge(documents)} if "invoice" in documents else {}

@@ -1,4 +1,4 @@
-"""Grades what became of a payment run: what stands in its table of payments, and what was done on the way."""
+"""Grade a payment run by its table of payments and by the journal of calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .world import audit
 
 
 def grade(world: FinalWorld, truth: Sequence[Sequence[Any]]) -> Grade:
-    """Right is a run in which each invoice was paid once, as it was due, and nothing else was."""
+    """Grade a payment run. It is right if each invoice was paid once, in the due amount, and nothing else was paid."""
     rows = world.db.all("SELECT number, amount, account FROM payment WHERE standing")
     paid = [[row["number"], row["amount"], row["account"]] for row in rows]
     right = sum(paid.count(list(payment)) == 1 for payment in truth)

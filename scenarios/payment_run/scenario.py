@@ -1,4 +1,4 @@
-"""A payment run: as many equal steps as its variant says, each a judgment and a payment, on one long horizon."""
+"""A payment run: as many equal steps as its variant says, each with one judgment and one payment."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def scenario(folder: PackFolder, instance: str) -> Scenario:
 
 
 def slips(invoice: InvoiceCase) -> dict[str, tuple[str, dict[str, str | int]]]:
-    """Name -> why it is wrong, and what is paid."""
+    """Return the wrong payments of an invoice: name -> why it is wrong, and the payment."""
     other = "foreign" if invoice.payment["account"] == "domestic" else "domestic"
     return {
         "gross_paid": ("a credit note is to be set off", {**invoice.payment, "amount": invoice.gross}),
@@ -110,7 +110,7 @@ def _states(invoices: Sequence[InvoiceCase], _: Environment) -> list[JudgmentSta
 
 
 def _steps(invoices: Sequence[InvoiceCase]) -> Iterator[ProcedureStep]:
-    """One after the other; the notice begins the first."""
+    """Yield the steps in sequence. The notice starts the first step."""
     before: tuple[str, ...] = ()
     for invoice in invoices:
         name = f"invoice_{invoice.number:02}"

@@ -1,4 +1,4 @@
-"""What is so of one payment run: its invoices, made from the run's name alone."""
+"""The facts of one payment run: its invoices, made from the run's name alone."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ class InvoiceCase:
 
     @property
     def payment(self) -> dict[str, str | int]:
-        """Return what is right to pay, as the judgment says it."""
+        """Return the right payment in the form of the judgment's output."""
         return {"amount": self.gross - self.credit, "account": account_of(self.country)}
 
 
 def account_of(country: str) -> str:
-    """Return the account from which a supplier in this country is paid."""
+    """Return the account from which suppliers in this country are paid."""
     return "domestic" if country == HOME else "foreign"
 
 
 def story(run: str, length: int) -> tuple[InvoiceCase, ...]:
-    """Return the invoices of a run. A shorter run has the first ones of a longer."""
+    """Return the invoices of a run. A shorter run has the first invoices of a longer run."""
     return tuple(_invoice(run, number) for number in range(1, length + 1))
 
 
 def _invoice(run: str, number: int) -> InvoiceCase:
-    """Each is a draw of its own. Two of three have a credit note, and so has the first."""
+    """Return an invoice, drawn independently of the others. Two of three have a credit note, and so has the first."""
 
     def below(bound: int, what: str) -> int:
         return seed_of("payment_run", run, number, what) % bound

@@ -1,4 +1,4 @@
-"""The world of a payment run: its tables, what its tools do, the policy, and what its tables say at the end."""
+"""The world of a payment run: its tables, its tools, the policy, and the audit of its tables."""
 
 from __future__ import annotations
 
@@ -125,7 +125,8 @@ POLICY = Policy("payments-2026-1", _decide)
 
 
 def audit(db: Db) -> Iterable[Standing]:
-    """Each invoice is to be paid once, in its amount and from its account; whatever else was paid ought not to stand."""
+    """Yield each payment with the number of times that it exists and should exist: each invoice once, in its amount and from
+    its account. No other payment should exist."""
     found = db.all("SELECT number, amount, account, sum(standing) AS times, count(*) AS made FROM payment GROUP BY 1, 2, 3")
     paid = {(row["number"], row["amount"], row["account"]): row for row in found}
     invoices = db.all("SELECT * FROM invoice ORDER BY number")

@@ -1,4 +1,5 @@
-"""What the tables say of each effect at the end: how often it stands, whether it ought to, and what of it broke the policy."""
+"""List each effect at the end of the world from the tables: how often it exists, whether it should, and which effects broke the
+policy."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from .trees import history, tells
 
 
 def audit(db: Db) -> Iterable[Standing]:
-    """What is owed follows from the case. What a tool can take back, and is not owed, ought not to stand."""
+    """Yield each effect with the number of times that it exists and should exist. The case determines what should exist. Any
+    other effect that a tool can undo should not."""
     owed = dict(_owed(db))
     deeds = db.all("SELECT * FROM deed ORDER BY rowid")
     for key in dict.fromkeys([*owed, *(row["target"] for row in deeds)]):
@@ -34,7 +36,7 @@ def audit(db: Db) -> Iterable[Standing]:
 
 
 def _owed(db: Db) -> Iterator[tuple[str, bool | None]]:
-    """Effect, and whether it ought to stand, of all that is not wrong in each case."""
+    """Yield each effect that is not wrong in a case, and whether it should exist."""
     case = case_in(db)
     if case.work == "triage":
         yield from _owed_of_triage(case)
@@ -69,7 +71,8 @@ def _owed_of_triage(case: Case) -> Iterator[tuple[str, bool]]:
 
 
 def _owed_of_test(db: Db, case: Case) -> Iterator[tuple[str, bool]]:
-    """The branch stays, for its owner. Of tests that were written the first is owed that tells the mistake."""
+    """Yield the effects that should exist after a test was added. The branch stays for its owner. Of the tests that the model
+    wrote, the first that detects the mistake should exist."""
     right = right_test(case)
     if not case.is_written:
         tests = list(offered_tests(case))

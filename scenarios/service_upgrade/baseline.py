@@ -1,4 +1,4 @@
-"""Judgments by rules that read nothing of the library: the first rewrite, a low risk, a canary that is sound."""
+"""The baseline: judgments by rules that do not read the library. It takes the first rewrite, a low risk, and a sound canary."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ SHOWN = {"adapt": "module", "risk": "checks", "canary": "metrics", "blame": "log
 
 
 def judge(subtask: str) -> Json:
-    """Return the output of one judgment, whatever it is shown."""
+    """Return the output of one judgment, independent of its documents."""
     return JUDGED[subtask]
 
 
 def baseline(documents: Mapping[str, str]) -> dict[str, Json]:
-    """Return the judgments whose documents are there: of a world none, until it is lived in."""
+    """Return the judgments whose documents exist. A world has no documents before it is run."""
     return {subtask: judge(subtask) for subtask, name in SHOWN.items() if name in documents}

@@ -1,4 +1,4 @@
-"""Courses of a case, call by call: the right one, and those that a careless grader would let pass."""
+"""Courses of a case, as sequences of tool calls: the right course, and courses that a careless grader would accept."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Slips = Mapping[str, Mapping[str, Json]]
 
 @dataclass(frozen=True)
 class Doer:
-    """Who takes a course. `twice`: the tool that is called twice; `left_out`: that which is not."""
+    """Takes a course by calling tools. It calls the tool `twice` two times, and does not call the tool `left_out`."""
 
     case: Case
     slips: Slips
@@ -40,7 +40,7 @@ class Doer:
     judged: Judge = right
 
     def call(self, tool: str, **arguments: Any) -> Any:
-        """Return what the tool gave; None where it was refused, or is left out."""
+        """Return the tool's result; None if the call was refused or is left out."""
         if tool == self.left_out:
             return None
         acted = self.world.call(tool, arguments)
@@ -49,12 +49,12 @@ class Doer:
         return acted.result.model_dump(mode="json") if acted.result is not None else None
 
     def judge(self, judgment: str, which: str = "", **documents: Any) -> Any:
-        """Return the right output, but for a slip; `which` tells apart those of one judgment."""
+        """Return the right output, changed by the slip if there is one. `which` distinguishes outputs of one judgment."""
         shown = {name: json.dumps(value) for name, value in documents.items()}
         return {**self.judged(judgment, shown), **self.slips.get(which or judgment, {})}
 
     def tested(self, *trees: str) -> None:
-        """Run the tests of trees, and once more those that failed."""
+        """Run the tests of these trees, and run the failed tests once more."""
         first = {tree: self.call("run_tests", tree=tree, run=1) for tree in trees}
         for tree, run in first.items():
             if run and run["failed"]:
@@ -62,7 +62,7 @@ class Doer:
 
 
 def follow(case: Case, slips: Slips, world: World, **choices: Any) -> None:
-    """Do what is right, but for these slips, and for these choices of the doer's."""
+    """Do the right steps in a case, except for these slips, and with these choices."""
     world.next_event()
     FOLLOWED[case.work](Doer(case, slips, world, **choices))
 
@@ -79,7 +79,7 @@ def _upgrade(do: Doer) -> None:
 
 
 def _checked(do: Doer) -> dict[str, str]:
-    """The branch, with all that is to be checked on it: its tree."""
+    """Make the branch with its rewrites, run all checks on it, and return the reference to its tree."""
     branch = {"branch": do.case.branch}
     do.call("open_branch", **branch)
     for module in do.case.modules:
@@ -144,7 +144,7 @@ FOLLOWED: Mapping[Work, Callable[[Doer], None]] = {
 
 
 def _approved(world: World, merging: Mapping[str, Any]) -> bool:
-    """Whether it may be merged: the policy is asked, and then the reviewer."""
+    """Return whether the policy allows the merge after the reviewer has answered; False if it is denied before."""
     if world.verdict("merge", merging).decision == "deny":
         return False
     ticket, last = world.ask("reviewer", f"merge of {merging['tree']}", merging), 0
@@ -176,7 +176,7 @@ def _is_done(world: World, tool: str) -> bool:
 
 
 def slips_of(case: Case) -> dict[str, tuple[str, Slips]]:
-    """Name -> why it is wrong, and what is judged otherwise."""
+    """Return the wrong judgments of a case: name -> why it is wrong, and the output that replaces the right one."""
     if case.work == "triage":
         return _slips_of_triage(case)
     if case.work == "add_test" and case.is_written:
@@ -202,7 +202,8 @@ def slips_of(case: Case) -> dict[str, tuple[str, Slips]]:
 
 
 def _slips_of_written_test(case: Case) -> dict[str, tuple[str, Slips]]:
-    """A test that passes on both versions, and two that fail on both: of a value that neither gives, and of no known module."""
+    """Return slips for a test that the model writes: a test that passes on both versions, and two that fail on both, since they
+    expect a wrong value or import an unknown module."""
     module = case.modules[0]
     present, mended = (module_text(case, module, line) for line in (module.wrong[NEARLY], module.right))
     shown = (case.library, library(case, 1), case.orders)
@@ -227,7 +228,8 @@ def _slips_of_triage(case: Case) -> dict[str, tuple[str, Slips]]:
 
 
 def wrong_courses(case: Case, lenient: bool) -> dict[str, Callable[[World], None]]:
-    """A misstated risk harms nothing where the reviewer does not look, or nothing is to be released."""
+    """Return the wrong courses of a case by name. A misstated risk does no harm if the reviewer is lenient, or if nothing is to
+    be released."""
     slipped = {name: partial(follow, case, slips) for name, (_, slips) in slips_of(case).items()}
     if case.work == "triage":
         return {
@@ -274,7 +276,7 @@ def wrong_courses(case: Case, lenient: bool) -> dict[str, Callable[[World], None
 
 
 def _mend_main(case: Case, world: World) -> None:
-    """Triage it rightly, and then put the line right on main, which was not asked for."""
+    """Triage the case rightly, and then fix the line on main, which the task does not ask for."""
     follow(case, {}, world)
     module = next((commit.module for commit in history(case) if commit.breaks), case.modules[0])
     letter = rewrite_of(case, module, module.right)

@@ -1,4 +1,4 @@
-"""The database that the service has in use, as the store keeps it: the SQL that makes it, under the digest of that text."""
+"""The production database of the service, stored as the SQL that creates it, under the digest of that text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BACK = "ALTER TABLE orders DROP COLUMN currency"
 
 
 def holding(orders: Iterable[Row]) -> str:
-    """Return the SQL of a database that holds these orders, and is not migrated."""
+    """Return the SQL of a database with these orders, before the migration."""
     with closing(sqlite3.connect(":memory:")) as database:
         database.execute(SCHEMA)
         database.executemany("INSERT INTO orders VALUES (?, ?, ?, ?, ?, ?)", [tuple(row.values()) for row in orders])
@@ -22,7 +22,7 @@ def holding(orders: Iterable[Row]) -> str:
 
 
 def migrated(sql: str, back: bool = False) -> str:
-    """Return the SQL of a database after the migration, or after its way back; unchanged where that is done already."""
+    """Return the SQL of a database after the migration, or after its reversal; unchanged if that was done already."""
     with closing(sqlite3.connect(":memory:")) as database:
         database.executescript(sql)
         columns = [row[1] for row in database.execute("PRAGMA table_info(orders)")]

@@ -1,4 +1,4 @@
-"""What comes whatever the agent does, what each event changes, and the reviewer."""
+"""The events that happen independently of the agent, their changes, and the reviewer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def scheduled(case: Case) -> tuple[Scheduled, ...]:
 
 
 def _push(db: Db, _: Payload, __: Moment) -> None:
-    """A second writer: main is another tree from now on."""
+    """Push a colleague's commit: main has another tree afterwards."""
     main = files_in(db, db.value("SELECT tree FROM ref WHERE name = ?", MAIN))
     db.write("UPDATE ref SET tree = ? WHERE name = ?", stored(db, pushed(main, case_in(db))), MAIN)
 
@@ -47,7 +47,8 @@ KINDS = (
 
 
 def _approves(db: Db, question: Payload, _: Moment) -> bool:
-    """A careful reviewer looks at the tree's results, and at whether the risk is stated as it is."""
+    """Return whether the reviewer approves. A careful reviewer checks the results of the tree, and whether the stated risk is
+    right."""
     if db.value("SELECT lenient FROM upgrade"):
         return True
     results = results_of(db, question["tree"])
@@ -58,7 +59,7 @@ def _approves(db: Db, question: Payload, _: Moment) -> bool:
 
 
 def _is_as_described(db: Db, tree: str) -> bool:
-    """Whether the open pull request names the modules that its tree changes, and the risk that it has."""
+    """Return whether the open pull request names the modules that its tree changes, and the right risk."""
     given, main, files = (
         description_of(db, tree),
         files_in(db, db.value("SELECT tree FROM ref WHERE name = ?", MAIN)),

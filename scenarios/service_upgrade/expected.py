@@ -1,4 +1,4 @@
-"""What the service answers before the upgrade, and the tests that hold it to that. What runs here is this pack's own code."""
+"""The service's answers before the upgrade, and the tests that check them. All code that runs here is the pack's own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TESTED = (1, 2)
 
 @cache
 def base_files(case: Case) -> FilesOf:
-    """Return the files of main as the upgrade begins, tests included."""
+    """Return the files of main at the start of the upgrade, including tests."""
     tests = {f"tests/test_{module.name}.py": _tests(case, module) for module in case.modules}
     orders = (*(row["id"] for row in case.orders), UNKNOWN)
     contract = [[f"/{module.name}/{order}", answer(case, module, order)] for module in case.modules for order in orders]
@@ -27,13 +27,13 @@ def base_files(case: Case) -> FilesOf:
 
 
 def answer(case: Case, module: Module, order: Any) -> Any:
-    """Return what a module answers with the present library; None where there is no such order."""
+    """Return the answer of a module with the present library; None if there is no such order."""
     text = module_text(case, module, module.old)
     return evaluated(text, case.library, library(case, 0), case.orders, order)
 
 
 def evaluated(text: str, name: str, library_text: str, rows: Iterable[Mapping[str, Any]], order: Any) -> Any:
-    """Return what a module of this text answers. `name` and `library_text` are those of the library that it imports."""
+    """Return the answer of a module with this text. `name` and `library_text` describe the library that the module imports."""
     offered: dict[str, Any] = {}
     exec(library_text, offered)
     space: dict[str, Any] = {name: SimpleNamespace(**offered)}

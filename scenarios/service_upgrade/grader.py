@@ -1,4 +1,4 @@
-"""Grades what became of a case: its database, and the journal of what was done. What the agent says is nowhere in it."""
+"""Grade a case by its final database and the journal of calls, and not by what the agent says."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .trees import MAIN
 
 
 def grade(world: FinalWorld, truth: Mapping[str, Json]) -> Grade:
-    """Right is an upgrade that is in use where it ought to be, handed over where not, and has harmed nothing."""
+    """Grade an upgrade. It is right if it is in use or handed over, as the case requires, and did no harm."""
     db = world.db
     if truth["work"] in ("triage", "add_test"):
         return _grade_smaller(world, truth)
@@ -39,14 +39,14 @@ def grade(world: FinalWorld, truth: Mapping[str, Json]) -> Grade:
 
 
 def _grade_smaller(world: FinalWorld, truth: Mapping[str, Json]) -> Grade:
-    """Right is a main that nobody touched, and a deed for all that is owed."""
+    """Grade triage or an added test. It is right if nobody changed main, and each required effect exists."""
     main, lost = tree_at(world.db, MAIN), in_tables(list(audit(world.db))).lost
     parts = {"main": float(main == truth["before"]), "done": float(not lost), "no_damage": float(not _harm(world))}
     return _graded(parts | _mutants_killed(world))
 
 
 def _mutants_killed(world: FinalWorld) -> dict[str, float]:
-    """The mutation score of the test that was written and stands: the share of mutants of the right module that it kills."""
+    """Return the mutation score of the test that the model added: the share of mutants of the right module that it kills."""
     case = case_in(world.db)
     if not (case.is_written and case.work == "add_test"):
         return {}

@@ -1,4 +1,4 @@
-"""Runs what a model wrote, in the sandbox: the tests of a tree, and the answers of modules."""
+"""Run code that a model wrote in the sandbox: the tests of a tree, and calls of modules."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def main(job):
 
 
 def failing_tests(case: Case, files: FilesOf, seed: int) -> Iterator[str]:
-    """Yield the tests of a tree that fail, as pytest names them."""
+    """Yield the names of the failing tests of a tree, in pytest's form."""
     flat = _flat(case, files)
     names = sorted(name.removesuffix(".py") for name in flat if name.startswith("test_"))
     ran = run_python(flat, PROGRAM, {"what": "failing", "tests": names, "run": str(seed)}, LIMITS)
@@ -55,7 +55,7 @@ def failing_tests(case: Case, files: FilesOf, seed: int) -> Iterator[str]:
 
 
 def failing_requests(case: Case, files: FilesOf, _: int) -> Iterator[str]:
-    """Yield the requests whose answers are no longer what they were."""
+    """Yield the requests whose answers have changed."""
     expected: Mapping[str, Json] = dict(json.loads(files[CONTRACT]))
     for module in case.modules:
         orders = [int(path.rpartition("/")[2]) for path in expected if path.startswith(f"/{module.name}/")]
@@ -66,15 +66,15 @@ def failing_requests(case: Case, files: FilesOf, _: int) -> Iterator[str]:
 
 
 def _flat(case: Case, files: FilesOf) -> dict[str, str]:
-    """The modules and tests of a tree in one folder, beside the library that it pins."""
+    """Return the modules and tests of a tree, and the library version that it pins, as files of one folder."""
     version = next(number for number in (0, 1) if pinned(case, number) == files["requirements.txt"])
     kept = {path.removeprefix("tests/"): text for path, text in files.items() if path.endswith(".py") and path != "app.py"}
     return {**kept, f"{case.library}.py": library(case, version)}
 
 
 def answers(case: Case, texts: Sequence[str], calls: Sequence[tuple[Any, Any]]) -> list[list[Json]]:
-    """Return of each text of a module, under the next library, what it gives at each call (rows, order): [whether it gave an
-    answer, the answer or the exception's name]."""
+    """Return, for each text of a module under the next library, its result at each call (rows, order): whether it returned, and
+    the answer or the name of the exception."""
     files = {f"m{number}.py": text for number, text in enumerate(texts)} | {f"{case.library}.py": library(case, 1)}
     asked = [[[dict(row) for row in rows], order] for rows, order in calls]
     job: Json = {"what": "answers", "modules": [f"m{number}" for number in range(len(texts))], "calls": asked}
@@ -86,8 +86,8 @@ def answers(case: Case, texts: Sequence[str], calls: Sequence[tuple[Any, Any]]) 
 
 @lru_cache(maxsize=256)
 def is_right_line(case: Case, module: Module, line: str) -> bool:
-    """Return whether a module with this line answers as with the right one: on the orders of the tests, and on those of the
-    database in use, which no test asks for."""
+    """Return whether a module with this line answers as with the right line: on the orders of the tests, and on the orders of
+    the production database, which no test uses."""
     calls = [(rows, order) for rows in (case.orders, case.production) for order in (*(row["id"] for row in rows), UNKNOWN)]
     written, right = answers(case, [module_text(case, module, each) for each in (line, module.right)], calls)
     return written == right
@@ -95,8 +95,8 @@ def is_right_line(case: Case, module: Module, line: str) -> bool:
 
 @lru_cache(maxsize=256)
 def mutation_score(case: Case, test: str) -> tuple[int, int]:
-    """Return how many mutants of the right module a test kills, and of how many. A mutant that answers as the module does, on
-    all orders that there are, is none. A test that fails on the module itself kills nothing."""
+    """Return how many mutants of the right module a test kills, and the number of mutants. A mutant that answers like the
+    module on all orders does not count. A test that fails on the module itself kills nothing."""
     module, given = case.modules[0], asserts_of(test)
     right = module_text(case, module, module.right)
     texts = [ast.unparse(ast.parse(right)), *mutants_of(right), *(module_text(case, module, line) for line in module.wrong)]

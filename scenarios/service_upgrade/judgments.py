@@ -1,4 +1,4 @@
-"""What each judgment gives, what is right in a state, and what can be said against an output without knowing the truth."""
+"""The output of each judgment, the right output in a state, and checks of an output that need no truth."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Describe(Output):
 
 
 def right(subtask: str, documents: Mapping[str, str]) -> Json:
-    """`documents`: those that the judgment reads, by name, as texts."""
+    """Return the right output of a judgment. `documents` has the texts that the judgment reads, by name."""
     shown = {name: json.loads(text) for name, text in documents.items() if not name.endswith(".md")}
     match subtask:
         case "adapt":
@@ -77,12 +77,12 @@ def right(subtask: str, documents: Mapping[str, str]) -> Json:
 
 
 def last_failures(commit: Mapping[str, Any]) -> list[str]:
-    """Return what failed in the last run of a commit's tests; nothing where they never ran."""
+    """Return the failures in the last test run of a commit; empty if its tests never ran."""
     return list(commit["tests"][-1]["failed"]) if commit["tests"] else []
 
 
 def changed_in(diff: Mapping[str, Any]) -> list[str]:
-    """Return the modules that a diff changes."""
+    """Return the names of the modules that a diff changes."""
     return sorted(line[4:].removesuffix(".py") for line in diff["lines"] if line.startswith("+++ ") and line.endswith(".py"))
 
 
@@ -92,7 +92,7 @@ def _test(mistake: Mapping[str, Any]) -> str:
 
 
 def _rewrite(module: Mapping[str, Any]) -> str:
-    """Return the letter of the right line, or, where none is offered, the line."""
+    """Return the letter of the right line, or the line itself if no lines are offered."""
     lines = [
         [Template(part_of(part)[which]).substitute(library=module["library"]) for which in ("old", "right")] for part in PARTS
     ]

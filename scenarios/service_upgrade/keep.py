@@ -20,8 +20,9 @@ SMALLER = [f"{word}_{number:02}" for word in ("triage", "test", "pull") for numb
 
 
 def trees(case: Case) -> Iterator[FilesOf]:
-    """The right tree, before a rebase too, and those in which one module is nearly right. Of a triage the tree of each commit,
-    of a test to be added both versions with each test that is offered."""
+    """Yield the trees that the right course and most slips need: the right tree, also before a rebase, and trees in which one
+    module is nearly right. For triage, yield the tree of each commit; for a test to be added, both versions with each offered
+    test."""
     if case.work == "triage":
         yield from (commit.files for commit in history(case))
         return

@@ -1,4 +1,4 @@
-"""The business key of each effect: two deeds of one key mean the same effect."""
+"""The business key of each effect: two calls with one key mean the same effect."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ def key_of(tool: str, given: Mapping[str, Any]) -> str:
 
 
 def keyed(tool: str) -> Callable[[Any], str]:
-    """Return how the business key of a call of this tool follows from its arguments."""
+    """Return the function that makes the business key of a call of this tool from its arguments."""
     return lambda arguments: key_of(tool, arguments.model_dump())

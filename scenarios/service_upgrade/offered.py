@@ -1,4 +1,5 @@
-"""The tests that are offered for a module that answers wrongly. One of them fails on it and passes on what is right."""
+"""The tests that are offered for a module with a wrong answer. Only one of them fails on the module and passes on the fixed
+module."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ NOTHING = "it raises"
 
 
 def offered_tests(case: Case) -> dict[str, tuple[int, Any]]:
-    """Letter -> the order that a test asks for, and what it expects. Beside the right one stand a test that passes on both
-    versions, one that fails on both, and one that holds the mistake as right (where the mistake raises, a second that passes
-    on both)."""
+    """Return the offered tests by letter: the order that a test asks for, and the expected answer. Besides the right test, one
+    passes on both versions, one fails on both, and one expects the mistake (if the mistake raises an exception, a second test
+    passes on both)."""
     module = case.modules[0]
     orders = [*(int(row["id"]) for row in case.orders), UNKNOWN]
     right = {order: answer(case, module, order) for order in orders}
@@ -34,7 +35,8 @@ def offered_tests(case: Case) -> dict[str, tuple[int, Any]]:
 
 
 def right_test(case: Case) -> str:
-    """Return the letter of the test that fails on the mistake, and passes on what is right; where it is written, its text."""
+    """Return the letter of the test that fails on the mistake and passes on the fixed module; if the model writes the test, a
+    text of it."""
     module = case.modules[0]
     present, mended = (module_text(case, module, line) for line in (module.wrong[NEARLY], module.right))
     if case.is_written:
@@ -50,7 +52,7 @@ def telling_test(
     library_text: str,
     rows: Iterable[Mapping[str, Any]],
 ) -> str:
-    """Return the letter of the one test that fails on the present text of a module, and passes on the mended."""
+    """Return the letter of the only test that fails on the present text of a module and passes on the fixed text."""
     kept = list(rows)
 
     def passes(text: str, order: int, expects: Any) -> bool:
@@ -61,7 +63,7 @@ def telling_test(
 
 
 def answered(text: str, library_name: str, library_text: str, rows: Iterable[Mapping[str, Any]], order: int) -> Any:
-    """Return what a module of this text answers, or that it raises."""
+    """Return the answer of a module with this text, or the exception that it raises."""
     try:
         return evaluated(text, library_name, library_text, rows, order)
     except Exception:
@@ -71,8 +73,8 @@ def answered(text: str, library_name: str, library_text: str, rows: Iterable[Map
 def written_test(
     present: str, mended: str, library_name: str, library_text: str, rows: Iterable[Mapping[str, Any]], telling: bool = True
 ) -> str:
-    """Return the text of a test of what a mended module answers: for the first order on which the present one differs, for the
-    first of each other answer, and for no order. Without `telling`, only where both answer alike."""
+    """Return the text of a test with the fixed module's answers: on up to three orders on which the present module differs, and
+    up to two on which both agree. Without `telling`, only on orders on which both agree."""
     kept = list(rows)
     orders = [*(int(row["id"]) for row in kept), UNKNOWN]
     right, wrong = (
@@ -84,13 +86,13 @@ def written_test(
 
 
 def next_library() -> str:
-    """Return all functions that any library of the cases offers in its next version: a case's own are among them."""
+    """Return the functions of the next library versions of all cases. They include those of each single case."""
     functions = (part_of(part)["after"].strip("\n") for part in PARTS)
     return "from decimal import Decimal\n\n\n" + "\n\n\n".join(functions)
 
 
 def with_test(case: Case, files: FilesOf, letter: str) -> dict[str, str]:
-    """Return these files with an offered test among them, or with a test that was written: its text stands for the letter."""
+    """Return these files with an offered test added. A test that the model wrote is given by its text instead of a letter."""
     name = case.modules[0].name
     if case.is_written:
         asserts = "\n".join(f"    {each.text.replace('answer', f'{name}.answer', 1)}" for each in asserts_of(letter))
@@ -101,5 +103,5 @@ def with_test(case: Case, files: FilesOf, letter: str) -> dict[str, str]:
 
 
 def test_file(module: str) -> str:
-    """Return the path of the file that an offered test of a module is put into."""
+    """Return the path at which an offered test of a module is added."""
     return f"tests/test_{module}{ADDED}.py"

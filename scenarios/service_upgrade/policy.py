@@ -1,5 +1,5 @@
-"""The policy's word on each effect: what the gate says of a call, and what an audit says of a deed in the table. Both are
-one function of the call and of what was so when it was made (`seen`), which each deed keeps."""
+"""The policy's verdict on each effect, for a call that is not made yet and for an effect in a table. Both verdicts are one
+function of the call and of the facts when the call was made. Each effect stores these facts as `seen`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ Values = Mapping[str, Any]
 
 
 def results_of(db: Db, tree: str) -> dict[str, Any]:
-    """What the checks of a tree gave: of the tests each run, of the others None where they were not run."""
+    """Return the results of the checks of a tree: each test run, the last lint and the last instance; None for a lint or an
+    instance that was not run."""
     rows = db.all("SELECT command, run, failed FROM result WHERE tree = ? ORDER BY rowid", tree)
     last = {row["command"]: json.loads(row["failed"]) for row in rows}
     tests = {row["run"]: json.loads(row["failed"]) for row in rows if row["command"] == "tests"}
@@ -32,7 +33,7 @@ def results_of(db: Db, tree: str) -> dict[str, Any]:
 
 
 def risk_of(results: Values) -> str:
-    """Return the risk that is to be stated: high where main had moved, or a test had to be run again."""
+    """Return the risk that has to be stated: high if main had moved, or if a test had to be run again."""
     return "high" if results["rebased"] or len(results["tests"]) > 1 else "low"
 
 
@@ -41,29 +42,30 @@ def is_green(results: Values) -> bool:
 
 
 def stands(db: Db, tool: str, target: str = "%") -> bool:
-    """Return whether a deed of this tool stands, done to this target or to any."""
+    """Return whether an effect of this tool exists, on this target or on any."""
     return db.value("SELECT 1 FROM deed WHERE standing AND tool = ? AND target LIKE ?", tool, target) is not None
 
 
 def work_in(db: Db) -> Work:
-    """Return what is to be done in this world."""
+    """Return the task of this world."""
     return WORK[db.value("SELECT name FROM upgrade").rpartition("_")[0]]
 
 
 def description_of(db: Db, tree: str) -> dict[str, Any]:
-    """Return what the last pull request of a tree says that is open; nothing where none is."""
+    """Return the content of the last open pull request of a tree; empty if there is none."""
     last = "SELECT given FROM deed WHERE tool = 'open_pull_request' AND standing ORDER BY rowid DESC LIMIT 1"
     given = json.loads(db.value(last) or "{}")
     return given if given.get("tree") == tree else {}
 
 
 def fixed(branch: str) -> str:
-    """Return the ref of what is right, with the branch's test in it."""
+    """Return the ref of the fixed version with the branch's test in it."""
     return f"{FIX} with {branch}"
 
 
 def proof_of(db: Db, branch: str) -> dict[str, Any]:
-    """Return what failed in the last run of the tests on a branch, and on what is right with the same test; None: no run."""
+    """Return the failures in the last test run on a branch, and on the fixed version with the same test; None if there was no
+    run."""
     trees = {
         row["name"]: row["tree"] for row in db.all("SELECT name, tree FROM ref WHERE name IN (?, ?)", branch, fixed(branch))
     }
@@ -73,13 +75,13 @@ def proof_of(db: Db, branch: str) -> dict[str, Any]:
 
 
 def is_proved(proof: Values) -> bool:
-    """Return whether the added test alone fails on main, and nothing fails on what is right."""
+    """Return whether only the added test fails on main, and nothing fails on the fixed version."""
     failed = proof["branch"] or []
     return len(failed) == 1 and failed[0].partition(".")[0].endswith(ADDED) and proof["fixed"] == []
 
 
 def seen_now(db: Db, tool: str, given: Values) -> dict[str, Any]:
-    """Return all that the policy looks at, as it is now."""
+    """Return all facts that the policy uses, with their present values."""
     tree = given.get("tree", "")
     if tool == "merge":
         approved = db.value("SELECT approved FROM review WHERE tree = ? ORDER BY rowid DESC LIMIT 1", tree)
@@ -101,13 +103,13 @@ def seen_now(db: Db, tool: str, given: Values) -> dict[str, Any]:
 
 
 def decide(db: Db, tool: str, arguments: Any, _: Moment) -> PolicyVerdict:
-    """Of a call that is still to be made. Undos are always allowed."""
+    """Return the policy's verdict on a call that is not made yet. Undo calls are always allowed."""
     given = arguments.model_dump()
     return on(tool, given, seen_now(db, tool, given))
 
 
 def on(tool: str, given: Values, seen: Values) -> PolicyVerdict:
-    """Of an effect, by what was so when it was made."""
+    """Return the policy's verdict on an effect, given the facts when the call was made."""
     match tool:
         case "merge":
             if not seen.get("proposed", True):
@@ -139,7 +141,7 @@ def on(tool: str, given: Values, seen: Values) -> PolicyVerdict:
 
 
 def is_sound(metrics: Values) -> bool:
-    """Return whether a canary was measured, and few enough of its requests failed."""
+    """Return whether a canary was measured and the share of its failed requests is low enough."""
     return bool(metrics) and metrics["failed"] * 100 <= MOST_FAILED * metrics["requests"]
 
 

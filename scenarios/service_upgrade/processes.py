@@ -1,7 +1,7 @@
-"""What is run on a tree: its tests (pytest), its lint (ruff), an instance of the service, and a canary of it (both over HTTP
-on loopback, on a SQLite database). Results are kept by the tree's digest, the command and the seed: a trial reruns as it was.
-Processes run where no result is kept. All that they run is this pack's own code: the trees of a case in which a model writes
-are run in the sandbox, and its lint, which runs nothing, reads them."""
+"""Run commands on a tree: its tests (pytest), its lint (ruff), an instance of the service, and a canary (both over HTTP on
+loopback, with a SQLite database). Results are stored by the tree's digest, the command and the seed, so that a trial can be
+reproduced. A process runs only if there is no stored result. All code that runs here is the pack's own. If a model writes code
+in a case, the trees run in the sandbox, and only the lint, which executes nothing, reads them here."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SECONDS = 60
 
 
 def failures(case: Case, files: FilesOf, command: Command, seed: int = 1) -> tuple[str, ...]:
-    """Return what fails, by name: a test, a rule of the lint, a request. Nothing where all is well."""
+    """Return what fails, by name: a test, a lint rule, a request. Empty if nothing fails."""
     results, key = kept().setdefault(tree_of(files), {}), f"{command} {seed}"
     if key not in results:
         results[key] = sorted((IN_SANDBOX if case.is_written else RUN).get(command, RUN[command])(case, files, seed))
@@ -45,13 +45,13 @@ def failures(case: Case, files: FilesOf, command: Command, seed: int = 1) -> tup
 
 @cache
 def kept() -> dict[str, dict[str, list[str]]]:
-    """Tree -> command and seed -> what failed, as it is kept in the pack; this process adds to it."""
+    """Return the stored results of the pack: tree -> command and seed -> failures. This process adds its own results."""
     return dict(json.loads(KEPT.read_text(encoding="utf-8"))) if KEPT.exists() else {}
 
 
 @contextmanager
 def _laid_out(case: Case, files: FilesOf) -> Iterator[tuple[Path, dict[str, str]]]:
-    """The tree in a folder, and the environment in which the library stands that it pins."""
+    """Write a tree into a folder; yield the folder, and the environment in which the pinned library can be imported."""
     with TemporaryDirectory() as folder:
         tree, site = Path(folder, "tree"), Path(folder, "site")
         version = next(number for number in (0, 1) if pinned(case, number) == files["requirements.txt"])
@@ -91,7 +91,7 @@ def _python(command: Sequence[str], folder: Path, environment: Mapping[str, str]
 
 
 def _instance(case: Case, files: FilesOf, _: int) -> Iterator[str]:
-    """The requests whose answers are no longer what they were."""
+    """Yield the requests whose answers have changed."""
     with _serving(case, files, case.orders) as port:
         for path, value in json.loads(files[CONTRACT]):
             if _answer(port, path) != ((404, None) if value is None else (200, value)):
@@ -99,7 +99,7 @@ def _instance(case: Case, files: FilesOf, _: int) -> Iterator[str]:
 
 
 def _canary(case: Case, files: FilesOf, seed: int) -> Iterator[str]:
-    """The requests of a share of the traffic that the service failed to answer."""
+    """Yield the requests, of a share of the traffic, that the service failed to answer."""
     with _serving(case, files, case.production) as port:
         for number in range(REQUESTS):
             draw = seed_of("service_upgrade", case.name, "canary", seed, number)
@@ -110,7 +110,7 @@ def _canary(case: Case, files: FilesOf, seed: int) -> Iterator[str]:
 
 @contextmanager
 def _serving(case: Case, files: FilesOf, orders: Sequence[Row]) -> Iterator[int]:
-    """The service, at work on these orders: the port that it listens on."""
+    """Run the service with these orders, and yield the port on which it listens."""
     with _laid_out(case, files) as (tree, environment):
         path = tree.with_name("orders.sqlite")
         with closing(sqlite3.connect(path)) as database, database:

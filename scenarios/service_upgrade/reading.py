@@ -1,4 +1,4 @@
-"""Tools that read."""
+"""The tools that read."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from .written import line_of
 
 
 def case_in(db: Db) -> Case:
-    """Return the case that this world is made of."""
+    """Return the case of this world."""
     return case_of(db.value("SELECT name FROM upgrade"))
 
 
 def module_in(case: Case, name: str) -> Module:
-    """Return the module of this name. Raises ToolRefused where there is none."""
+    """Return the module with this name. Raises ToolRefused if there is none."""
     module = next((each for each in case.modules if each.name == name), None)
     if module is None:
         raise ToolRefused(f"there is no module {name} that uses {case.library}")
@@ -49,17 +49,17 @@ def module_in(case: Case, name: str) -> Module:
 
 
 def rewrites_of(case: Case, module: Module) -> dict[str, str]:
-    """Letter -> the line that takes the old one's place."""
+    """Return the offered rewrites by letter: lines that can replace the old line."""
     return dict(zip("abcd", shuffled((module.right, *module.wrong), case.name, module.part, "rewrites"), strict=True))
 
 
 def rewrite_of(case: Case, module: Module, line: str) -> str:
-    """Return what names a line as a rewrite: its letter, or the line itself where it is written."""
+    """Return the identifier of a line as a rewrite: its letter, or the line itself if the model wrote it."""
     return line if case.is_written else next(letter for letter, each in rewrites_of(case, module).items() if each == line)
 
 
 def lines_written(db: Db) -> list[str]:
-    """Return the lines that a model wrote into modules, as they stand in these."""
+    """Return the lines that a model wrote into modules."""
     if not case_in(db).is_written:
         return []
     given = db.all("SELECT given FROM deed WHERE tool = 'rewrite' ORDER BY rowid")
@@ -67,7 +67,8 @@ def lines_written(db: Db) -> list[str]:
 
 
 def right_tree(db: Db) -> str:
-    """Return the tree that the upgrade ought to give: main's, if a line that was written there means what is right."""
+    """Return the right tree at the end of the upgrade: the tree of main if it has a right line that the model wrote, else the
+    tree with the pack's lines."""
     case = case_in(db)
     if case.is_written:
         for line in lines_written(db):
@@ -78,7 +79,7 @@ def right_tree(db: Db) -> str:
 
 
 def tree_at(db: Db, ref: str) -> str:
-    """Return the tree that a ref names. Raises ToolRefused where there is no such ref."""
+    """Return the tree of a ref. Raises ToolRefused if there is no such ref."""
     tree = db.value("SELECT tree FROM ref WHERE name = ?", ref)
     if tree is None:
         raise ToolRefused(f"there is no branch {ref}")
@@ -120,7 +121,7 @@ def _refs(db: Db, arguments: OfBranch, _: Moment) -> Refs:
 
 
 def _diff(db: Db, arguments: OfTree, _: Moment) -> Diff:
-    """What the tree changes in main."""
+    """Return the changes of a tree against main."""
     before, after = files_in(db, tree_at(db, MAIN)), files_in(db, arguments.tree)
     lines: list[str] = []
     for path in sorted({**before, **after}):
@@ -170,7 +171,7 @@ def _metrics(db: Db, arguments: OfTree, _: Moment) -> Metrics:
 
 
 def of_branch(arguments: Any) -> tuple[str, ...]:
-    """What a read of the refs tells, and what a change of them moves."""
+    """Return the names of the things whose versions a read or a change of the refs concerns."""
     return (f"branch {arguments.branch}", MAIN)
 
 

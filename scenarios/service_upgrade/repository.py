@@ -1,4 +1,4 @@
-"""The service's repository, as git has it: blobs and trees by the digest of what they hold, and refs that name trees."""
+"""The service's repository in git's form: blobs and trees by the digests of their contents, and refs that name trees."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _digest(kind: str, content: bytes) -> bytes:
 
 
 def stored(db: Db, files: FilesOf) -> str:
-    """Keep a tree and its blobs; return the tree's digest."""
+    """Store a tree and its blobs; return the tree's digest."""
     tree = tree_of(files)
     if db.value("SELECT 1 FROM entry WHERE tree = ?", tree) is None:
         for row in entries_of(files):
@@ -70,7 +70,7 @@ def entries_of(files: FilesOf) -> list[dict[str, str]]:
 
 
 def files_in(db: Db, tree: str) -> dict[str, str]:
-    """Return the files of a tree that is kept; none where it is not."""
+    """Return the files of a stored tree; empty if it is not stored."""
     rows = db.all("SELECT path, text FROM entry JOIN blob ON blob.id = entry.blob WHERE tree = ? ORDER BY path", tree)
     return {row["path"]: row["text"] for row in rows}
 
@@ -96,13 +96,13 @@ def pinned(case: Case, version: int) -> str:
 
 
 def module_text(case: Case, module: Module, line: str, notes: str = "") -> str:
-    """Return a module's text with this line; `notes` stand behind what it says of itself."""
+    """Return a module's text with this line; `notes` are appended to its docstring."""
     body = module.body.replace("$line", line)
     return f'"""{module.about}{notes}"""\n\nimport {case.library}\n\n\ndef answer(rows, order):\n{body}\n'
 
 
 def main_files(case: Case) -> dict[str, str]:
-    """Return the files of main as the upgrade begins, but for the tests' expectations (`expected.py`)."""
+    """Return the files of main at the start of the upgrade, without the expected answers of the tests (`expected.py`)."""
     names = sorted(module.name for module in case.modules)
     orders = "".join(f"    {dict(row)!r},\n" for row in case.orders)
     files = {

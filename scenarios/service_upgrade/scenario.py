@@ -1,5 +1,5 @@
-"""A service is upgraded to a library's next version: branch, rewrites, checks, review, merge, canary, release or retreat.
-Three smaller works stand in the same world: a failing test is triaged, a test is added, a pull request is opened."""
+"""Upgrade a service to a library's next version: branch, rewrites, checks, review, merge, canary, release or rollback. Three
+smaller tasks use the same world: triage a failing test, add a test, open a pull request."""
 
 from __future__ import annotations
 
@@ -142,14 +142,14 @@ def _subtask(case: Case, folder: PackFolder, judgment: str) -> Subtask:
 
 
 def _work(case: Case, folder: PackFolder) -> str:
-    """The steps in words, for an agent that is told what to do."""
+    """Return the steps in words, for an agent that is told what to do."""
     if case.work == "upgrade":
         return folder.prompt("work")
     return "\n".join([folder.prompt(f"work_{case.work}"), *([WRITES] if case.is_written else [])])
 
 
 def _judged(case: Case) -> dict[str, dict[str, Json]]:
-    """What is right in the first state of each judgment."""
+    """Return the right output in the first state of each judgment."""
     if case.work == "triage":
         breaking = [str(commit.number) for commit in history(case) if commit.breaks]
         blame = {"label": "regression", "commit": breaking[0]} if breaking else {"label": "flaky", "commit": "none"}
@@ -166,7 +166,7 @@ def _judged(case: Case) -> dict[str, dict[str, Json]]:
 
 
 def _wrong(case: Case) -> Iterator[WrongAnswer]:
-    """The slips that are wrong in the first state of their judgment."""
+    """Yield the slips that are wrong in the first state of their judgment."""
     reference = _judged(case)
     for name, (why, slips) in slips_of(case).items():
         outputs = {judgment.partition(" ")[0]: output for judgment, output in slips.items()}
@@ -200,7 +200,8 @@ def environment(case: Case, lenient: bool = False, work: str = "") -> Environmen
 
 
 def _states(case: Case, environment: Environment) -> list[JudgmentState]:
-    """Those of the right course, and of the same with each slip: each once, in the order in which the courses come to it."""
+    """Return the states of the right course, and of the same course with each slip: each state once, in the order in which the
+    courses reach it."""
     states: dict[str, JudgmentState] = {}
 
     def noted(subtask: str, documents: Mapping[str, str]) -> Json:

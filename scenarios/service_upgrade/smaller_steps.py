@@ -1,4 +1,4 @@
-"""The procedures of triage, and of adding a test: what is read, judged and done, in which order."""
+"""The procedures of triage and of adding a test: the order of reads, judgments and effects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _trees(facts: Facts) -> list[str]:
 
 
 def _failed(facts: Facts, tree: str, run: int) -> list[str] | None:
-    """What failed in a run of a tree's tests; None where there was no such run."""
+    """Return the failures in a test run of a tree; None if there was no such run."""
     result = facts.results.get(f"tests of {tree}, run {run}")
     return None if result is None else list(result["failed"])
 
@@ -53,7 +53,7 @@ def triage_steps() -> tuple[ProcedureStep, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Adding:
-    """What is done in each step of adding a test: pure functions of the facts."""
+    """The actions of each step of adding a test, as pure functions of the facts."""
 
     case: Case
 
@@ -78,7 +78,7 @@ class Adding:
         return [Call("add_test", self.arguments(facts))]
 
     def trees(self, facts: Facts) -> list[str]:
-        """The branch with the test, and what is right with it."""
+        """Return the branch with the test, and the fixed version with the test."""
         added = facts.results.get(f"test {facts.decided['add']['test']} of {self.module}", {})
         return [added["tree"], added["fixed"]] if added else []
 

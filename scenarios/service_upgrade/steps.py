@@ -1,5 +1,5 @@
-"""The procedures of an upgrade and of a pull request: what is read, judged and done, in which order, from the ticket to the
-end of the branch."""
+"""The procedures of an upgrade and of a pull request: the order of reads, judgments and effects, from the ticket to the end of
+the branch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SAGA = "release"
 
 @dataclass(frozen=True, eq=False)
 class Acts:
-    """What is done in each step of one upgrade: pure functions of the facts."""
+    """The actions of each step of one upgrade, as pure functions of the facts."""
 
     case: Case
 
@@ -54,7 +54,7 @@ class Acts:
         return [Call("stop_instance", self.tree(facts))]
 
     def of_tree(self, facts: Facts) -> Mapping[str, Call]:
-        """The refs too, whatever the judgment reads: main may have moved since."""
+        """Return the calls that read a tree. They always include the refs, since main may have moved."""
         return {
             "now": Call("read_refs", self.branch),
             **{name: Call(f"read_{name}", self.tree(facts)) for name in ("diff", "checks")},
@@ -79,7 +79,7 @@ class Acts:
         return self.take_back(facts)
 
     def take_back(self, facts: Facts, _: str = "") -> Calls:
-        """All of the release, the last first."""
+        """Return the calls that undo the whole release, the last effect first."""
         return [Call("roll_back", self.tree(facts)), Call("migrate_back", {}), Call("revert_merge", self.tree(facts))]
 
     def close(self, facts: Facts) -> Calls:
@@ -102,7 +102,7 @@ class Acts:
 
     @staticmethod
     def tree(facts: Facts) -> dict[str, Any]:
-        """The branch's tree once it is made on what main is."""
+        """Return the reference to the branch's tree on the present main."""
         return {"tree": facts.read["checked"]["head"]}
 
 
@@ -111,7 +111,7 @@ def stands(facts: Facts, effect: str) -> bool:
 
 
 def failed_first(facts: Facts) -> bool:
-    """Return whether a test failed in the first run, so that it is run again."""
+    """Return whether a test failed in the first run, so that it has to run again."""
     runs = [result for effect, result in facts.results.items() if effect.startswith("tests of") and effect.endswith("run 1")]
     return any(result["failed"] for result in runs)
 
@@ -173,7 +173,8 @@ def _of_release(do: Acts) -> Iterator[ProcedureStep]:
 
 
 def _of_pull_request(do: Acts) -> Iterator[ProcedureStep]:
-    """The pull request is opened whatever the checks gave, and merged if they are green and the reviewer approves."""
+    """Yield the steps of a pull request. It is opened whatever the checks gave, and merged if they are green and the reviewer
+    approves."""
     yield ProcedureStep("describe", ("stop",), reads=do.of_tree, judgment="describe", effects=do.propose)
     yield ProcedureStep("merge", ("describe",), reads=do.checks, effects=do.merge_described, asks=do.ask)
     yield ProcedureStep("close", ("merge",), effects=do.close_pull_request)

@@ -1,4 +1,4 @@
-"""What is so of one case: the work, the service, its library, what lies ahead of it. Made from the case's name alone."""
+"""The facts of one case: the task, the service, its library and the coming events. They are made from the case's name alone."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ NEARLY = 1
 
 @dataclass(frozen=True)
 class Module:
-    """A module that uses the library in one line. `wrong`: lines that do not do what it did: itself, one that passes
-    the tests, one more."""
+    """A module that uses the library in one line. `wrong` has lines that change its behaviour: the old line, one that passes
+    the tests, and one more."""
 
     name: str
     part: str
@@ -87,7 +87,7 @@ class Module:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """`orders` are those of the tests; `production` those of the database that the service has in use."""
+    """A case. `orders` are the orders of the tests, and `production` those of the production database."""
 
     name: str
     work: Work
@@ -101,27 +101,27 @@ class Case:
 
     @property
     def branch(self) -> str:
-        """Return the name of the branch on which the work is done."""
+        """Return the name of the working branch."""
         return f"test-{self.modules[0].name}" if self.work == "add_test" else f"{self.library}-{self.versions[1]}"
 
     @property
     def is_written(self) -> bool:
-        """Return whether the model writes the code, and does not choose among what is offered."""
+        """Return whether the model writes the code, instead of choosing among offered lines."""
         return self.name.startswith(("proof", "written"))
 
     @property
     def choosing(self) -> str:
-        """Return the judgment that gives the test to be added."""
+        """Return the name of the judgment that determines the test to be added."""
         return "write_test" if self.is_written else "choose"
 
     @property
     def is_wanted(self) -> bool:
-        """Return whether it is right that the change is merged, and in use, at the end."""
+        """Return whether the change should be merged and in use at the end."""
         return not self.traits & {"legacy", "refused"}
 
     @property
     def pushed_at(self) -> int:
-        """Return the minute at which a colleague pushes: while the modules are being rewritten."""
+        """Return the minute at which a colleague pushes: during the rewriting of the modules."""
         return PUSHED_SOON if self.work == "pull_request" else PUSHED
 
     def moment(self, minute: int) -> Moment:
@@ -130,7 +130,7 @@ class Case:
 
 @cache
 def case_of(name: str) -> Case:
-    """Return the case of this name, such as `case_07`, `dev_07` or `triage_02`."""
+    """Return the case with this name, such as `case_07`, `dev_07` or `triage_02`."""
     word, _, digits = name.rpartition("_")
     number, work = int(digits) - 1, WORK[word]
     traits, modules = TRAITS[number % len(TRAITS)] & MEANT[work], 3 if work in ("upgrade", "triage") else 1
@@ -173,7 +173,7 @@ def part_of(name: str) -> Mapping[str, Any]:
 
 
 def _order(name: str, number: int, customer: str) -> Row:
-    """The first two of each database are plain, so that a test of them alone lets much pass."""
+    """Return an order. The first two of each database are plain, so that a test of only these misses most mistakes."""
     plain, placed = number <= 2, 10 + _below(20, name, number, "placed")
     cents, left = (0, 0) if plain else (5 + _below(90, name, number, "cents"), 1 + _below(2, name, number, "left"))
     late = not plain and number % 2

@@ -1,4 +1,4 @@
-"""The tables of a case's world, and the rows with which one begins. `behind` is what no tool shows."""
+"""The tables of a case's world, and their first rows. No tool shows the table `behind`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trees that a case begins with, and the one that is right at its end."""
+"""The trees at the start of a case, and the right tree at its end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOLERANT = "customers"
 
 @dataclass(frozen=True)
 class Commit:
-    """One of the last three changes of main. `files`: those of main after it."""
+    """One of the last three commits of main. `files` are the files of main after it."""
 
     number: int
     author: str
@@ -32,32 +32,32 @@ class Commit:
 
     @property
     def ref(self) -> str:
-        """Return the name of the ref that keeps its tree."""
+        """Return the name of the ref of its tree."""
         return f"commit {self.number}"
 
 
 def upgraded(case: Case, **lines: str) -> dict[str, str]:
-    """Return the files of the upgrade, as it is to be merged; with other lines in the modules that are named."""
+    """Return the files of the upgrade, ready to be merged; with other lines in the named modules."""
     base = base_files(case)
     modules = {f"{each.name}.py": module_text(case, each, lines.get(each.name, each.right)) for each in case.modules}
     return {**(pushed(base, case) if "pushed" in case.traits else base), PIN: pinned(case, 1), **modules}
 
 
 def mistaken(case: Case) -> dict[str, str]:
-    """Return the files of an upgrade in which the first module passes its tests and answers wrongly."""
+    """Return the files of an upgrade whose first module passes its tests and gives wrong answers."""
     module = case.modules[0]
     return upgraded(case, **{module.name: module.wrong[NEARLY]})
 
 
 def tells(case: Case, test: str) -> bool:
-    """Return whether a written test fails on the mistake, and nothing fails on what is right."""
+    """Return whether a written test fails on the mistake, and nothing fails on the fixed version."""
     failed = [tuple(failing_tests(case, with_test(case, files, test), 2)) for files in (mistaken(case), upgraded(case))]
     return len(failed[0]) == 1 and failed[0][0].partition(".")[0].endswith(ADDED) and not failed[1]
 
 
 def history(case: Case) -> tuple[Commit, ...]:
-    """Return the last three commits of a main to be triaged. Two of them edit one module, of which one takes its old line back,
-    and a third edits another. Where a test is flaky, none breaks anything."""
+    """Return the last three commits of main in a triage case. Two of them edit one module, of which one reverts a line, and a
+    third edits another module. If a test is flaky, no commit breaks anything."""
     suspect = next(module for module in case.modules if module.part != TOLERANT)
     other = next(module for module in case.modules if module is not suspect)
     first, *rest = shuffled(COMMITS, case.name, "commits")
@@ -76,7 +76,7 @@ def history(case: Case) -> tuple[Commit, ...]:
 
 
 def refs_of(case: Case) -> dict[str, tuple[FilesOf, FilesOf | None]]:
-    """Return the refs that a case begins with: the files that each names, and those from which it was made."""
+    """Return the refs at the start of a case: the files of each, and the files of its base."""
     match case.work:
         case "triage":
             commits = history(case)

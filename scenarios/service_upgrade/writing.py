@@ -1,4 +1,5 @@
-"""Tools that change the world. They refuse little: what is allowed is the policy's word, and whoever ignores it does harm."""
+"""The tools that change the world. They refuse little: the policy says what is allowed, and an agent that ignores the policy
+does harm."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ Run = Callable[[Db, Any, Moment], BaseModel]
 
 
 def _written(tool: str, then: Run) -> Run:
-    """A tool that does what it does, and writes its deed with what was so before."""
+    """Return a tool function that also records its effect, with the facts before the call."""
 
     def run(db: Db, arguments: BaseModel, now: Moment) -> BaseModel:
         given = arguments.model_dump()
@@ -63,7 +64,7 @@ def _written(tool: str, then: Run) -> Run:
 
 
 def _undone(tool: str, then: Run) -> Run:
-    """A tool that takes back the last deed of another that stands."""
+    """Return a tool function that undoes the last remaining effect of another tool."""
 
     def run(db: Db, arguments: BaseModel, now: Moment) -> BaseModel:
         last = "SELECT max(rowid) FROM deed WHERE standing AND tool = ? AND target = ?"
@@ -80,7 +81,7 @@ def _nothing(_: Db, __: Any, ___: Moment) -> Done:
 
 
 def _open(db: Db, arguments: OfBranch, _: Moment) -> Moved:
-    """The library's next version is pinned at once."""
+    """Open a branch. It pins the library's next version at once."""
     case, base = case_in(db), tree_at(db, MAIN)
     tree = stored(db, {**files_in(db, base), PIN: pinned(case, 1)})
     db.write("INSERT OR REPLACE INTO ref VALUES (?, ?, ?)", arguments.branch, tree, base)
@@ -102,7 +103,7 @@ def _rewrite(db: Db, arguments: Rewriting, _: Moment) -> Moved:
 
 
 def _fit(form: Callable[[str], Any], text: str) -> Any:
-    """Return what was written in its form. Raises ToolRefused where it has another."""
+    """Return the written text in its form. Raises ToolRefused if the text has another form."""
     try:
         return form(text)
     except Unfit as error:
@@ -110,7 +111,7 @@ def _fit(form: Callable[[str], Any], text: str) -> Any:
 
 
 def _rebase(db: Db, arguments: Onto, _: Moment) -> Moved:
-    """What main has changed since the branch's base is taken over; no two change the same file here."""
+    """Rebase the branch on main, with main's changes since its base. No two changes concern the same file here."""
     if arguments.main != (main := tree_at(db, MAIN)):
         raise ToolRefused("main has moved")
     files, base = files_in(db, tree_at(db, arguments.branch)), db.value("SELECT base FROM ref WHERE name = ?", arguments.branch)
@@ -128,7 +129,7 @@ def _moved(db: Db, branch: str, files: dict[str, str]) -> Moved:
 
 
 def _add_test(db: Db, arguments: AddingTest, _: Moment) -> TestAdded:
-    """The branch gets the test, and so does a tree of what is right."""
+    """Add the test to the branch, and to a tree with the fixed version."""
     case = case_in(db)
     module_in(case, arguments.module)
     if case.is_written:
@@ -148,7 +149,7 @@ def _drop_test(db: Db, arguments: AddingTest, _: Moment) -> Done:
 
 
 def _ran(command: Command) -> Run:
-    """Processes run, or what they gave before is looked up."""
+    """Return a tool function that runs a command, or looks up its stored result."""
 
     def run(db: Db, arguments: OfTree, _: Moment) -> Failed:
         seed = arguments.run if isinstance(arguments, Testing) else 1
@@ -166,7 +167,7 @@ def _files(db: Db, tree: str) -> dict[str, str]:
 
 
 def _merge(db: Db, arguments: Merging, _: Moment) -> Done:
-    """Main becomes the branch's tree, if the branch is made on what main is."""
+    """Merge the branch: main gets the branch's tree, if the branch is based on the present main."""
     branch = db.row("SELECT * FROM ref WHERE tree = ? AND name != ? ORDER BY rowid DESC LIMIT 1", arguments.tree, MAIN)
     if branch is None:
         raise ToolRefused("no branch is at this tree")
@@ -177,7 +178,7 @@ def _merge(db: Db, arguments: Merging, _: Moment) -> Done:
 
 
 def _revert(db: Db, arguments: OfTree, _: Moment) -> Done:
-    """Main becomes what it was before the merge."""
+    """Reset main to its tree before the merge."""
     db.write("UPDATE ref SET tree = base WHERE name = ? AND tree = ? AND base != ''", MAIN, arguments.tree)
     return DONE
 
@@ -193,7 +194,8 @@ def _migrate_back(db: Db, _: Everything, __: Moment) -> Done:
 
 
 def _exchange_database(db: Db, back: bool) -> Done:
-    """The store keeps the database before and after: production names the one in use."""
+    """Migrate the production database, or reverse the migration. The store keeps both databases; production names the one in
+    use."""
     present = db.value("SELECT text FROM blob JOIN production ON blob.id = production.database")
     sql = migrated(present, back)
     db.write("INSERT OR IGNORE INTO blob VALUES (?, ?)", blob_of(sql), sql)
@@ -202,7 +204,7 @@ def _exchange_database(db: Db, back: bool) -> Done:
 
 
 def _canary(db: Db, arguments: Share, now: Moment) -> Done:
-    """It is measured some time later, whoever waits for it."""
+    """Start a canary, which is measured some time later."""
     _files(db, arguments.tree)
     if not stands(db, "migrate"):
         raise ToolRefused("the database has not been migrated")

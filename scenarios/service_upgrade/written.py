@@ -1,4 +1,4 @@
-"""Code that a model writes in two variants of this pack: one line of a module, and a test of a few asserts.
+"""Code that a model writes in two variants of this pack: one line of a module, or a test of a few asserts.
 
 Both are small forms. They are bounded, parsed and rendered anew before anything is made of them, and run in the sandbox alone.
 """
@@ -23,7 +23,7 @@ FORM_OF_ASSERT = "each line of a test is `assert answer(ROWS, NUMBER) == LITERAL
 
 @dataclass(frozen=True)
 class Assertion:
-    """`rows`: the orders that it asks in; None: those of the tests."""
+    """One assert of a test. `rows` are the orders in which it looks; None means the orders of the tests."""
 
     rows: list[Any] | None
     order: Any
@@ -35,11 +35,11 @@ class Assertion:
 
 
 class Unfit(ValueError):
-    """What was written does not have its form. It says why in one line."""
+    """A written text does not have its form. The message says why in one line."""
 
 
 def line_of(text: str) -> str:
-    """Return a written line as it stands in a module. Raises Unfit."""
+    """Return a written line in the form that a module contains. Raises Unfit."""
     if len(text) > LONGEST_LINE or "\n" in text.strip():
         raise Unfit(f"a line is one expression of at most {LONGEST_LINE} characters")
     nodes = list(ast.walk(_parsed(text.strip(), "eval")))
@@ -55,7 +55,7 @@ def line_of(text: str) -> str:
 
 
 def asserts_of(text: str) -> tuple[Assertion, ...]:
-    """Return the asserts of a written test, without those that stand twice. Raises Unfit."""
+    """Return the asserts of a written test, each once. Raises Unfit."""
     if len(text) > LONGEST_TEST:
         raise Unfit(f"a test has at most {LONGEST_TEST} characters")
     body = _parsed(text, "exec").body
@@ -91,7 +91,7 @@ def _parsed(text: str, mode: str) -> Any:
 
 
 def mutants_of(text: str) -> tuple[str, ...]:
-    """Return the texts of a module in which one operator, number, comparison, keyword or result is another."""
+    """Return the texts of a module with one operator, number, comparison, keyword or result changed."""
     tree = ast.parse(text)
     count = sum(len(list(_changes(node))) for node in ast.walk(tree))
     made = [_changed(tree, number) for number in range(count)]
@@ -112,7 +112,7 @@ SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
 
 
 def _changes(node: ast.AST) -> Iterator[Callable[[], None]]:
-    """Yield what can be changed at a node."""
+    """Yield the possible changes at a node."""
     match node:
         case ast.BinOp(op=op) if type(op) in SWAPPED:
             yield lambda: setattr(node, "op", SWAPPED[type(op)]())

@@ -1,4 +1,4 @@
-"""No keyword rule writes a patch: the baseline has no answer."""
+"""The baseline has no answer: no keyword rule can write a patch."""
 
 from __future__ import annotations
 

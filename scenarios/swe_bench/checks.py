@@ -1,4 +1,4 @@
-"""The verifier's part of the pack: the patch applies to the files that are shown, and leaves Python. It runs no test."""
+"""The pack's verifier: the patch applies to the shown files, and the result is valid Python. It runs no test."""
 
 from __future__ import annotations
 

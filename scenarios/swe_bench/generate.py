@@ -1,4 +1,4 @@
-"""Makes a task of an instance: its problem, and the files that its patch changes; the patch is the reference."""
+"""Make a task of an instance: its problem, and the files that its patch changes. The patch is the reference."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Made:
 
 @cache
 def made_of(instance: Instance, place: Path) -> Made:
-    """Raises PackError, with the instance's name, where no task can be made of it."""
+    """Return the task of an instance. Raises PackError, with the instance's name, if no task can be made of it."""
     name = instance.instance_id
     try:
         files = tree_of(place, paths_in(f"{instance.patch}\n{instance.test_patch}"))

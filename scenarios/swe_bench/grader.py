@@ -1,4 +1,4 @@
-"""Runs the data set's tests on the patched repository: resolved is what SWE-bench calls so."""
+"""Run the data set's tests on the patched repository: an answer is right if it is "resolved" in SWE-bench's sense."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ PARTS = ("fail_to_pass", "pass_to_pass")
 
 
 def grade(answer: Answer, truth: Mapping[str, Json]) -> Grade:
-    """Correct if every test of FAIL_TO_PASS and PASS_TO_PASS passes; the parts are the shares of each, the score is their mean.
+    """Grade a patch: correct if every test of FAIL_TO_PASS and PASS_TO_PASS passes. The parts are the shares of each, and the
+    score is their mean.
 
     The tests' files are put in their final form after the patch, whatever it did to them.
     """
@@ -38,7 +39,7 @@ def grade(answer: Answer, truth: Mapping[str, Json]) -> Grade:
 
 
 def _failure(seen: Any, test: str, problem: str) -> str:
-    """Why a test fails, "" where it passes. What was seen comes out of the sandbox, and may be anything."""
+    """Return why a test fails, "" if it passes. `seen` comes out of the sandbox, and may be anything."""
     found = seen.get(test) if isinstance(seen, dict) else None
     return found if isinstance(found, str) else problem or "the patched code puts another program in the place of the tests"
 

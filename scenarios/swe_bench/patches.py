@@ -1,4 +1,4 @@
-"""Applies a patch, as SWE-bench has them and as git writes them, to files that are given as texts."""
+"""Apply a patch, in the form of SWE-bench and of git, to files that are given as texts."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ SECONDS = 10
 
 
 class Unfit(ValueError):
-    """A patch cannot be applied; its text says why, in one line."""
+    """A patch cannot be applied; the message says why, in one line."""
 
 
 def paths_in(patch: str) -> list[str]:
-    """The files that a patch names, once each. Raises Unfit where one leads out of the repository."""
+    """Return each file that a patch names, once. Raises Unfit if a path leads out of the repository."""
     found = [name.strip() for name in dict.fromkeys(NAMED.findall(patch)) if name.strip() != NOTHING]
     for name in found:
         if name.startswith("/") or ".." in name.split("/") or name.split("/")[0] == ".git":
@@ -35,7 +35,7 @@ def paths_in(patch: str) -> list[str]:
 
 
 def patched(files: Mapping[str, str], patch: str) -> dict[str, str]:
-    """The files with the patch made in them. Raises Unfit where it does not fit."""
+    """Return the files with the patch applied. Raises Unfit if it does not fit."""
     named = paths_in(patch)
     if not named:
         raise Unfit("the patch names no file; write `--- a/FILE` and `+++ b/FILE` before its hunks")
@@ -61,7 +61,8 @@ def _applied(files: tuple[tuple[str, str], ...], patch: str) -> tuple[tuple[str,
 
 
 def _git_apply(folder: Path, patch: str, home: str, *more: str) -> str:
-    """Why it does not fit, and nothing is changed; "" where it is applied. Models miscount lines, which --recount forgives."""
+    """Apply the patch by git, and return why it does not fit, in which case nothing is changed; "" if it is applied. Models
+    miscount lines, which --recount allows."""
     path = os.environ.get("PATH", os.defpath)
     alone = {"HOME": home, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CEILING_DIRECTORIES": home, "LC_ALL": "C", "PATH": path}
     given = (patch if patch.endswith("\n") else f"{patch}\n").encode(errors="replace")

@@ -1,4 +1,4 @@
-"""Where the instances lie: files in the form of SWE-bench's data set, and beside them the repository of each."""
+"""Find the instances: files in the form of SWE-bench's data set, and beside them the repository of each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_BYTES = 2**30
 
 
 def _listed(value: Any) -> Any:
-    """The data set has a list of tests as a text that is JSON; copies of it have the list."""
+    """Return a list of tests. The data set has the list as a JSON text; copies of it have the list itself."""
     try:
         return json.loads(value) if isinstance(value, str) else value
     except RecursionError as error:
@@ -52,7 +52,8 @@ class Instance(BaseModel):
 
 
 def instances_in(pack: Path) -> Mapping[str, tuple[Instance, Path]]:
-    """Name -> instance and its repository, of those whose repository is there, in BENCH_SWE_BENCH or `instances/` of the pack.
+    """Return each instance and its repository by name, if the repository exists, in BENCH_SWE_BENCH or `instances/` of the
+    pack.
 
     Raises Unavailable where there is none, or git is not installed; PackError for a file that cannot be read.
     """
@@ -85,12 +86,12 @@ def _read(root: Path) -> Mapping[str, Instance]:
 
 @cache
 def _instances(path: Path, *_: int) -> tuple[tuple[str, Instance], ...]:
-    """The instances of a file, read once as long as its time and size stay."""
+    """Return the instances of a file, which is read again only if its time or size changes."""
     return tuple((where, _instance(where, value)) for where, value in _values(path))
 
 
 def _values(path: Path) -> Iterator[tuple[str, Any]]:
-    """Each instance of a file, and where it stands: one a line, or all in a list, or one alone."""
+    """Yield each instance of a file, and its place: one in each line, all in a list, or a single one."""
     try:
         text = text_of(path, MOST_BYTES)
     except (OSError, ValueError) as error:

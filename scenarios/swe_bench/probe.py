@@ -1,4 +1,4 @@
-"""Runs tests of a repository that is given as texts, inside the sandbox. It imports nothing but Python's own library.
+"""Run tests of a repository, given as texts, inside the sandbox. It imports only Python's own library.
 
 pytest is not there. A small stand-in has `raises`, `approx`, `mark.parametrize`, `skip` and `fail`; fixtures it has none.
 """
@@ -56,7 +56,7 @@ class Skipped(Exception):
 
 
 class Raises:
-    """`with pytest.raises(Error, match="words") as info`."""
+    """A substitute of `with pytest.raises(Error, match="words") as info`."""
 
     def __init__(self, expected: Any, match: str | None = None):
         self.expected, self.match, self.value = expected, match, None
@@ -87,7 +87,7 @@ class Approx:
 
 
 class Mark:
-    """All marks but `parametrize` do nothing, and those that skip do."""
+    """A substitute of pytest's marks. All marks except `parametrize` and those that skip do nothing."""
 
     def __getattr__(self, name: str) -> Any:
         def mark(*given: Any, **_: object) -> Any:
@@ -118,7 +118,7 @@ def _skipping(test: Any, name: str) -> Any:
 
 
 def _id(names: list[str], row: Any, at: int) -> str:
-    """As pytest names a case: simple values by themselves, others by their parameter and number."""
+    """Return the id of a case in pytest's form: simple values by themselves, others by their parameter and number."""
     plain = (str, int, float, bool, type(None))
     return "-".join(str(value) if isinstance(value, plain) else f"{name}{at}" for name, value in zip(names, row, strict=True))
 
@@ -138,7 +138,7 @@ def _pytest() -> ModuleType:
 
 
 def main(job: dict[str, Any]) -> dict[str, str]:
-    """Test -> "" where it passes, else why it does not, for each of `job["tests"]` on `job["files"]`."""
+    """Return the result of each test of `job["tests"]` on `job["files"]`: "" if it passes, else why it fails."""
     repository = Repository(job["files"])
     sys.meta_path.insert(0, repository)
     sys.modules["pytest"] = _pytest()
@@ -161,7 +161,8 @@ def _module(path: str) -> str:
 
 
 def _place(test: str, files: dict[str, str]) -> tuple[str, list[str], str]:
-    """The file, the names within it, and the case, of `tests/test_a.py::TestB::test_c[1]` or `test_c (tests.test_a.TestB)`."""
+    """Return the file, the names within it, and the case, of `tests/test_a.py::TestB::test_c[1]` or `test_c
+    (tests.test_a.TestB)`."""
     if "::" in test:
         path, *names = test.partition("[")[0].split("::")
         return path, names, test.partition("[")[2].removesuffix("]")
@@ -198,7 +199,7 @@ def _run(module: Any, names: list[str], case: str) -> str:
 
 
 class Noted(unittest.TestResult):
-    """Keeps the first failure in a line."""
+    """Stores the first failure as one line."""
 
     words = ""
 
@@ -219,7 +220,7 @@ def _unittest(owner: Any, name: str) -> str:
 
 
 def _words(error: BaseException) -> str:
-    """The exception, and the last line of the repository on its way."""
+    """Return the exception, and the last line of the repository in its traceback."""
     if isinstance(error, SyntaxError):
         return f"SyntaxError: {error.msg} in {error.filename}, line {error.lineno}"
     trace, place = error.__traceback__, ""

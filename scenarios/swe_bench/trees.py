@@ -1,4 +1,4 @@
-"""Reads a repository's files out of a folder or an archive. Nothing is unpacked, and no link is followed."""
+"""Read a repository's files from a folder or an archive. Nothing is unpacked, and no link is followed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ MOST_FILES, MOST_BYTES = 20_000, 2**26
 
 
 def tree_of(path: Path, also: Collection[str] = ()) -> dict[str, str]:
-    """Path within the repository -> text, of Python files and of those that `also` names. What is no UTF-8 is left out.
-    An archive's only folder is the repository itself.
+    """Return the texts of a repository by path: of Python files and of the files in `also`. A file that is no UTF-8 is left
+    out. An archive's only folder is the repository itself.
 
     Raises PackError where it cannot be read, has no Python file, or is larger than the bounds.
     """
@@ -63,5 +63,5 @@ def _contents(path: Path, also: Collection[str]) -> Iterator[tuple[str, bytes]]:
 
 
 def _is_read(name: str, also: Collection[str]) -> bool:
-    """A name in an archive may begin with the repository's own."""
+    """Return whether a file is read. A name in an archive may begin with the repository's own."""
     return name.endswith(".py") or name in also or name.partition("/")[2] in also

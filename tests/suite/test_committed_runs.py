@@ -233,7 +233,7 @@ def test_all_that_a_committed_page_shows_is_what_its_runs_give_now_and_its_figur
     page = (folder / "report.md").read_text()
     assert as_committed(as_markdown(contents.page, None), page) == page
     shown = {f"{picture.name}.png" for picture in contents.pictures}
-    assert shown <= {path.name for path in (folder / "figures").iterdir()}
+    assert shown <= {path.name for path in folder.glob("figures/*")}
 
 
 def test_the_documents_show_the_tables_of_the_committed_report() -> None:

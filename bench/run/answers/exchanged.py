@@ -51,6 +51,7 @@ def _leaves(value: Json, path: FieldPath = ()) -> Iterator[FieldPath]:
 
 
 def _alternatives(leaf: Json, schema: type[Output] | None) -> list[Json]:
+    """Return other values of the same type, in the order in which they are tried; empty for null."""
     if isinstance(leaf, bool):
         return [not leaf]
     if isinstance(leaf, int) and abs(leaf) >= LARGEST:

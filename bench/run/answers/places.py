@@ -120,6 +120,8 @@ def code_fields(schema: Schema) -> Iterator[tuple[FieldPath, str, str]]:
 def _declared_places(
     schema: Schema, defs: Schema, path: FieldPath, within: frozenset[str]
 ) -> Iterator[tuple[FieldPath, str, str]]:
+    """Yield (path, language, description) of each field of code that a schema declares. `within` has the references that lead
+    here, since a type can contain itself."""
     if schema.get("$ref") in within:
         return  # a type that holds itself
     within |= {schema["$ref"]} if "$ref" in schema else frozenset()
@@ -149,6 +151,7 @@ def without_code(schema: Schema) -> Schema:
 
 
 def _bare(schema: Schema, defs: Schema) -> Schema:
+    """Return the schema without its fields of code, at any depth."""
     bare = dict(schema)
     if "properties" in bare:
         bare["properties"] = {

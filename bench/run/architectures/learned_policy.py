@@ -14,6 +14,7 @@ from bench.scenario import Task
 
 
 async def learned_policy(task: Task, workbench: Workbench, policy: LearnedPolicy) -> None:
+    """Ask for subtasks together in the calls that the policy learned, and verify each output before it is committed."""
     calls = [
         [task.subtask(name) for name in call]
         for call in policy.calls_for(task.name, [subtask.name for subtask in task.subtasks])

@@ -16,6 +16,7 @@ from bench.scenario import Task
 
 
 async def runtime_structured(_: Task, workbench: Workbench, parallel: bool = False) -> None:
+    """Ask for each subtask that is ready, verify its output and repair it before later subtasks read it."""
     repairs: dict[str, Rejected] = {}
     while ready := workbench.ready():
         wave = [subtask for subtask in (ready if parallel else ready[:1]) if not workbench.skip(subtask)]

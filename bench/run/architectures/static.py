@@ -14,6 +14,7 @@ from bench.scenario import Task
 
 
 async def static(task: Task, workbench: Workbench, parallel: bool = False) -> None:
+    """Ask for all subtasks of a stage without verification, verify them at its end, and repeat from the first rejected one."""
     for stage in task.stages:
         names = [subtask.name for subtask in stage]
         waves = by_reads(stage) if parallel else one_by_one(stage)

@@ -69,7 +69,8 @@ def wrong_value(target: Target, draw: Random) -> str | None:
 
 
 def says_no(target: Target, _: Random) -> str | None:
-    """Return a validating subtask's output with each `true` made `false`, so that it refuses what it judges."""
+    """Return a validating subtask's output with each `true` changed to `false`, so that it rejects the output that it
+    judges."""
     refused = _negate(target.value) if target.validates else target.value
     return dump(refused) if refused != target.value else None
 
@@ -94,6 +95,7 @@ def _required_paths(target: Target) -> Iterator[FieldPath]:
 
 
 def _required_in(value: Json, schema: Any, defs: Any, path: FieldPath = ()) -> Iterator[FieldPath]:
+    """Yield the paths of the required fields that a value contains, at any depth."""
     while "$ref" in schema:
         schema = defs[schema["$ref"].rsplit("/", 1)[-1]]
     if isinstance(value, dict):

@@ -86,6 +86,7 @@ class SentMessage(BaseModel):
 
     @model_validator(mode="after")
     def _refuse_unfit(self) -> SentMessage:
+        """Raise ValueError for a message that cannot be passed on, or whose fields do not fit its role."""
         for field, value in (self.model_extra or {}).items():
             if value in (None, [], {}, "") or field == "cache_control":
                 continue

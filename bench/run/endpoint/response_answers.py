@@ -77,6 +77,7 @@ def _opening(reply: Reply, number: int, chat: Chat, numbered: _Numbered) -> Iter
 
 
 def _message(item: WireObject, where: WireObject, numbered: _Numbered) -> Iterator[bytes]:
+    """Yield the events of a message item: its content part, the pieces of its text, and the end of the part."""
     [part] = item["content"]
     kind = "output_text" if "text" in part else "refusal"
     text = part["text" if kind == "output_text" else "refusal"]
@@ -129,6 +130,7 @@ def _status(reply: Reply) -> str:
 
 
 def _response(reply: Reply, number: int, chat: Chat, status: str, output: list[WireObject]) -> WireObject:
+    """Return the response object of a reply with this status and output."""
     options = options_in(chat.options)
     usage = reply.usage if status != "in_progress" else None
     return {

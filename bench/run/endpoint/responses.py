@@ -151,7 +151,7 @@ InputItem = Annotated[
 
 
 class _Format(BaseModel):
-    """A `response_format` as the Responses API writes it: flat."""
+    """A `response_format` in the form of the Responses API, with all keys on one level."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -145,6 +145,8 @@ def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> l
     since = int(time())
 
     def asking(dialect: Dialect) -> Handler:
+        """Return the handler of requests to a model in this dialect."""
+
         async def ask(request: web.Request) -> web.StreamResponse:
             session = current()
             subtasks = session.subtasks_at(request.match_info.get("names", ""))
@@ -183,6 +185,7 @@ def in_openai_style(on_refusal: Callable[[Problem], object]) -> Middleware:
 
     @web.middleware
     async def in_style(request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Answer a request, and turn any error into an error body."""
         try:
             return await handler(request)
         except TurnedAway as stranger:
@@ -282,6 +285,7 @@ class _Exchange:
         return response
 
     async def _respond_to_failure(self, failure: CallFailed, number: int) -> web.StreamResponse:
+        """Answer a request whose call of the model failed: with part of the reply, a closed connection, or an error."""
         if isinstance(failure, CutOff):
             part = failure.begun if isinstance(failure, CutReply) else Reply(failure.partial)
             response = await (self._cut_stream if self.chat.stream else self._cut_body)(part, number)
@@ -322,6 +326,7 @@ def _failure_response(failure: CallFailed) -> web.StreamResponse:
 
 
 def _problem_of(failure: CallFailed) -> Problem:
+    """Return the HTTP error that a client gets for a failed call."""
     if isinstance(failure, RateLimited):
         message = "too many requests; try again later" if failure.injected else failure.detail
         return Problem(429, message, "rate_limit_error", code="rate_limit_exceeded")

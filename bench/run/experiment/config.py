@@ -37,6 +37,7 @@ class Config(StoredConfig):
 
     @model_validator(mode="after")
     def _require_known_names(self) -> Config:
+        """Raise ValueError for a name that appears twice, and for an unknown model or plan."""
         for what in ("scenarios", "architectures", "models", "plans"):
             names = getattr(self, what)
             for name in names:

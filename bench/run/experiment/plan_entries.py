@@ -14,6 +14,7 @@ class WrittenFault(FaultEntry):
 
     @model_validator(mode="after")
     def _require_known(self) -> WrittenFault:
+        """Raise ValueError for an unknown effect, a point at which it cannot strike, or settings that do not fit together."""
         points = points_of(self.effect)
         if not points:
             raise ValueError(EFFECTS.unknown(self.effect))

@@ -237,6 +237,7 @@ def _extra(digest: str | None, texts: Mapping[str, str]) -> str:
 
 
 def _outcome(record: ResponseRecord, texts: Mapping[str, str]) -> Reply | CallFailed:
+    """Return the reply or the failure in a recorded response."""
     counted = None
     if record.usage_in is not None and record.usage_out is not None:
         counted = record.usage_in, record.usage_out

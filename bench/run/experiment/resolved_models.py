@@ -62,6 +62,7 @@ def resolve_models(
         return attribute_at(next(part.bank for part in ENVIRONMENTS if part.bank))
 
     def make(name: str) -> Model:
+        """Make the model with this name, after the models to which it routes requests."""
         entry = config.model[name]
         part = MODELS[entry.kind]
         others = {other: models.get(other) or make(other) for other in entry.passes_on_to}

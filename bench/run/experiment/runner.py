@@ -115,6 +115,7 @@ async def run_all(
         return lambda request: worker_gates[answering(model, request).endpoint]
 
     async def work(queue: Iterator[TrialSpec], worker_gates: Mapping[str, Gate]) -> None:
+        """Run the trials of a queue one after the other, and record each."""
         nonlocal left
         while not session.why and (spec := next(queue, None)):
             slots = Slots(gate_for(models[spec.model], worker_gates))

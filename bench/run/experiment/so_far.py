@@ -31,6 +31,7 @@ class SoFar:
         self._unknown: Counter[str] = Counter()
 
     def add(self, result: TrialResult) -> None:
+        """Add the record of a trial to the sums."""
         record = result.record
         cost = self._tariff.cost(record)
         self._cost = None if self._cost is None or cost is None else self._cost + cost

@@ -263,7 +263,8 @@ def _fits(schema: type[Output], text: str) -> bool:
 
 
 def _wrap(value: Json, draw: Random) -> str:
-    """Return JSON as models write it: bare or indented, alone, in a code fence, or behind a sentence."""
+    """Return JSON in one of the forms in which models write it: on one line or indented, and alone, in a code fence, or after a
+    sentence."""
     text = json.dumps(value, ensure_ascii=False, indent=draw.choice((None, 2)))
     return draw.choice(("{}", "```json\n{}\n```", "Here is the answer:\n\n{}")).replace("{}", text, 1)
 

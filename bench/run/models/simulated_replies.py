@@ -65,6 +65,7 @@ def smallest_value(schema: Mapping[str, Any]) -> Json:
 
 
 def _smallest_value(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Json:
+    """Return a small JSON value that fits the schema: only required fields, as few items as allowed."""
     if "$ref" in schema:
         return _smallest_value(defs[schema["$ref"].rsplit("/", 1)[-1]], defs)
     for word in ("anyOf", "oneOf"):

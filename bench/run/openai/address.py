@@ -25,6 +25,8 @@ class EndpointAddress(str):
     """The parameters of its query, as they are sent with every request."""
 
     def __new__(cls, url: str) -> EndpointAddress:
+        """Parse a base URL. Raises ValueError if it is none, or contains a password. Parameters that may be secret are masked
+        in the text of the address."""
         if isinstance(url, EndpointAddress):
             return url
         parts = urlsplit(url.strip())

@@ -75,6 +75,7 @@ def advice_on(error: Exception, failure: CallFailed, settings: OpenAISettings, p
 
 
 def _advice_on(error: Exception, failure: CallFailed, settings: OpenAISettings) -> str:
+    """Return what the user can do about a failed call."""
     if isinstance(failure, UsedUp):
         return f"see to the plan and the billing of the key in {settings.api_key_env}: waiting does not help"
     if is_out_of_files(error):

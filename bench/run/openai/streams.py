@@ -74,6 +74,7 @@ class _Message:
         self._last_at = dict[str, _CallPieces]()
 
     def add(self, piece: Mapping[str, Any]) -> None:
+        """Add the fields of a piece of the stream: texts and lists grow, other fields keep their first value."""
         for name, value in piece.items():
             if name == "tool_calls" and isinstance(value, list):
                 for call in map(_nest, filter(_is_object, value)):

@@ -57,6 +57,7 @@ def grading_digest(scenario: Scenario, folder: Path, code: PackCode) -> str:
 
 
 def _subtask(subtask: Subtask) -> Json:
+    """Return the parts of a subtask that its digest covers, as JSON."""
     signals = (subtask.sufficient, subtask.skip, subtask.finds)
     return {
         "name": subtask.name,

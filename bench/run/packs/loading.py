@@ -205,6 +205,7 @@ def _load_more(file: Path, pack: ModuleType) -> ModuleType:
 
 def _load_module(folder: Path) -> ModuleType:
     # A pack's package is named by its folder's full path, so that two packs of one name never share a module.
+    """Import the pack in a folder as a package, once in a process. Raises PackError if it does not load."""
     unique = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
     name = f"bench_pack_{unique}"
     if name in sys.modules:

@@ -82,6 +82,7 @@ def _refuse_wrong_fields(subtask: Subtask, at: str) -> None:
 
 
 def _refuse_output(subtask: Subtask, where: str) -> None:
+    """Raise PackError if the output type of a subtask is not usable."""
     output: Any = subtask.output
     if not (isinstance(output, type) and issubclass(output, Output)):
         raise PackError(f"{where}: subtask '{subtask.name}': output must be a class derived from bench.scenario.Output")
@@ -144,6 +145,7 @@ def _refuse_answer_names(task: Task, where: str) -> None:
 
 
 def _refuse_outputs(answer: Mapping[str, Json], task: Task, what: str) -> None:
+    """Raise PackError if an answer does not fit the schemas of the task's subtasks. `what` names the answer."""
     outputs = {subtask.name: subtask.output for subtask in task.subtasks}
     if not isinstance(answer, Mapping):
         raise PackError(f"{what} must map each subtask to its output")

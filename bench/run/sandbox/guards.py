@@ -79,6 +79,8 @@ def guards_of_machine(chosen: Backend) -> tuple[Guard, ...]:
 
 
 def _guards(linux: bool, chosen: Backend) -> Iterator[Guard]:
+    """Yield the guards of the sandbox, each with whether this machine has it. `chosen` is the program that isolates
+    processes."""
     if chosen:
         yield Guard(chosen, True, "files, processes, a network and users of its own")
     yield Guard(

@@ -77,6 +77,7 @@ class Launcher:
             self._leave = cleanup.pop_all()
 
     def _start(self, launcher_socket: socket.socket, cleanup: ExitStack) -> subprocess.Popen[bytes]:
+        """Start the launcher's process, and wait for its first message. Raises SandboxBroken if the process does not start."""
         room, library = Path(__file__).resolve().parent, Path(os.__file__).resolve().parent
         start = START_LAUNCHER.format(package=str(room.parent), room=str(room))
         cleanup.callback(self._requests.close)

@@ -100,6 +100,7 @@ def _is_file_name(name: str) -> bool:
 
 
 def _run(job: SandboxJob, bounds: Mapping[str, Any]) -> SandboxResult:
+    """Run a job in a cell, a ready one if possible. If a ready cell has ended, the job runs in a new one."""
     launcher_used, without = launcher(), guards_left_out()
     cell, was_ready = take_cell(launcher_used, bounds, without)
     try:

@@ -38,6 +38,7 @@ def loaded_libraries() -> list[str]:
 
 
 def _library(library: str) -> list[tuple[str, int]]:
+    """Return the entries of Python's library that the sandbox may read, each with its access rights."""
     rules = []
     for entry in os.scandir(library):
         if entry.name in (*INSTALLED, FOREIGN_CALLS):

@@ -19,6 +19,7 @@ class FreeReply(Output):
 
 
 def free_scenario() -> Scenario:
+    """Return the scenario for a system that asks for its own tasks: nothing is graded."""
     subtask = Subtask("any", "Whatever the system itself asks for.", reads=(), output=FreeReply)
     return Scenario(
         name=NAME,

@@ -282,6 +282,7 @@ class Caller:
                 await self._clock.sleep(seconds)
 
         async def send_with_fault() -> Reply:
+            """Send the request through the effect, and enter the delivery of each fault of the group."""
             for due in group:
                 if not due.fault.is_persistent:
                     faults.remove(due)

@@ -83,6 +83,8 @@ class DeclaredCalls:
             raise UndeclaredCalls(self._refusal)
 
     def _admit(self, together: int | None, again: bool) -> None:
+        """Count a call that arrived over the endpoint. `together` is the declared number of calls that are made at the same
+        time. Raises UndeclaredCalls for an undeclared call while another one is in flight."""
         if not self._in_flight and not self._missing:
             self._declared = together is not None and not again
             self._missing = 0 if again else together or 1

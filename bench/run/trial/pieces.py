@@ -61,6 +61,8 @@ class Piece:
         return self._part if name == self._name else None
 
     def put(self, name: str, text: str, ends_reply: bool) -> None:
+        """Replace the answer in this text. Anything but a JSON object also replaces the text after the draft, and `ends_reply`
+        ends the reply there."""
         del name
         value = None if ends_reply else _object(text)
         if self._schema and value is not None:

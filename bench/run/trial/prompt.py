@@ -154,6 +154,7 @@ def form_of(output: type[Output], without_code_fields: bool = False) -> str:
 
 
 def _form(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
+    """Return the form of a value that fits this schema."""
     if "$ref" in schema:
         return _form(defs[schema["$ref"].rsplit("/", 1)[-1]], defs)
     if "properties" in schema:

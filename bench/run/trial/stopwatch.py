@@ -81,6 +81,7 @@ class Steps(Generic[Result]):
         self._stopwatch, self._work = stopwatch, work
 
     def __await__(self) -> Generator[Any, Any, Result]:
+        """Run the work, and measure each of its steps between two suspensions."""
         stopwatch, work = self._stopwatch, self._work
         step, value = work.send, None
         while True:

@@ -94,8 +94,8 @@ class Turns:
         return self._verifier.rejection_of(last.received.call)
 
     def judge_rest(self, subtask: Subtask, kept: Mapping[str, ReplyPart]) -> None:
-        """Verify in shadow each reply for this subtask that gives an output without a verdict. `kept` is the proposer's answer
-        by subtask: an output that it submits unchanged detects no fault."""
+        """Verify, in shadow, each reply for this subtask with an output that has no verdict. `kept` is the proposer's answer by
+        subtask: an output that the proposer submits unchanged detects no fault."""
         for proposal in self._unjudged_proposals([subtask]):
             unchanged = {name for name, part in proposal.parts.items() if name in kept and kept[name].value == part.value}
             self._verifier.verify(proposal, sufficiency=False, view="shadow", kept=unchanged)

@@ -98,6 +98,8 @@ def extract(
 
 
 def _extract(text: str, code: tuple[tuple[int, int], ...] | None, draft: Draft) -> Extracted | Unreadable:
+    """Return the first JSON object in a reply after its draft, or why there is none. Objects within the code blocks `code` are
+    skipped."""
     if draft.is_open:
         return Unreadable("cut_off", "the draft before the answer is not closed: the reply breaks off inside it")
     answer = text[draft.end :] if draft.end else text

@@ -461,6 +461,7 @@ class Workbench:
         questions: list[tuple[Message, ...]] = []
 
         async def line(messages: Sequence[Message]) -> LineReply:
+            """Send the messages as one call of the agent, and return the reply."""
             nonlocal last
             question = tuple(messages)
             rejected = turns.judge_last(subtasks) if last else None

@@ -98,6 +98,7 @@ class _Steps:
         self._life = 1
 
     def of(self, events: Sequence[Event]) -> Iterator[WorldStep]:
+        """Yield the steps of these events, with the journal entries about which the agent was not told between them."""
         acknowledged = {event.entry for event in events if isinstance(event, ToolCalled)}
         journal = _Journal(list(self._world.entries), acknowledged)
         for event in events:
@@ -110,6 +111,7 @@ class _Steps:
         yield from map(self._unseen_step, journal.left)
 
     def _step(self, event: Event, entry: JournalEntry | None) -> WorldStep | None:
+        """Return the step of an event; None for an event that is not shown."""
         match event:
             case ToolCalled():
                 return self._call(event, entry)
@@ -138,6 +140,7 @@ class _Steps:
         return None
 
     def _call(self, event: ToolCalled, entry: JournalEntry | None) -> WorldStep:
+        """Return the step of a tool call, with its arguments, outcome and changes."""
         unheard = entry is not None and not event.entry and entry.outcome == "done"
         how = "unheard" if unheard else event.outcome
         details = _with_text(

@@ -17,7 +17,7 @@ IDLE = "the agent did nothing: none of its calls changed the world"
 @dataclass(frozen=True)
 class WorldTrace:
     """The steps in a trial's world and its damage. `lacking` says why rows and the sources of damage are not shown; "" if they
-    are."""
+    are shown."""
 
     steps: Sequence[WorldStep]
     damage: Mapping[str, int | None]
@@ -57,6 +57,7 @@ def _damage_lines(world: WorldTrace) -> Iterator[str]:
 
 
 def _step_lines(world: WorldTrace) -> Iterator[str]:
+    """Yield the lines of all steps, with a line before each restart of the process. Writes to the store are joined."""
     life = 0
     for (kind, step_life), steps in groupby(world.steps, key=lambda step: (step.kind, step.life)):
         if step_life != life:
@@ -69,6 +70,7 @@ def _step_lines(world: WorldTrace) -> Iterator[str]:
 
 
 def _step(step: WorldStep) -> Iterator[str]:
+    """Yield the lines of one step: its title, details and changed rows."""
     when = "" if step.day is None else f"day {step.day} {step.minute // 60:02}:{step.minute % 60:02}"
     what = step.title if step.kind in ("call", "crash") else f"{step.kind}: {step.title}"
     how = f"  {step.how}" if step.kind == "call" else ""

@@ -31,6 +31,8 @@ def _steps_of(run: Run, arm: Arm) -> pd.DataFrame:
 
 
 def _workflows(run: Run, arms: list[Arm]) -> Table:
+    """Return the table of success, time to completion and cost by arm."""
+
     def a_trial(name: str, digits: int = 0) -> TableColumn[Arm]:
         return TableColumn(TITLES[name], lambda arm: Estimate(arm.mean(name), digits))
 
@@ -71,6 +73,7 @@ def _share(rows: pd.DataFrame, holds: pd.Series[bool]) -> Rate:
 
 
 def _steps(run: Run, arms: list[Arm]) -> Table:
+    """Return the table of steps by arm: how often each is done, and why not."""
     columns = (
         *(column.of(lambda row: row.arm) for column in arm_columns(run)),
         TableColumn[TriedStep]("Step", lambda row: row.name),

@@ -127,6 +127,8 @@ def _row(
     faults: pd.DataFrame,
     kinds: Iterable[str],
 ) -> ScorecardRow:
+    """Return the scorecard's row of one system in one world, from its trials, their paired controls and the receipts of their
+    faults."""
     usable = trials[~trials["outcome"].isin(UNUSABLE)]
     control, under_faults = usable[usable["plan"] == FAULT_FREE], usable[usable["plan"] != FAULT_FREE]
     struck = under_faults[~under_faults["by"].isin([NONE, MIXED])]

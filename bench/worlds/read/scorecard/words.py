@@ -88,6 +88,7 @@ def findings(card: Scorecard) -> Iterator[str]:
 
 
 def _control(row: ScorecardRow, systems: Sequence[str]) -> Iterator[str]:
+    """Yield the sentences on the trials without a fault."""
     many = len(systems) > 1
     if not row.control.n:
         yield f"no undisturbed trial of {_all(systems)} was measured."
@@ -145,6 +146,7 @@ def _how_many(share: Share) -> str:
 
 
 def _harm(struck: Struck, failures: str) -> str:
+    """Return the sentence on the damage beyond the control. `failures` names the failures."""
     if not struck.paired:
         return "Damage beyond the control was not measured."
     harms = {kind: struck.harm[kind].per_100.value or 0.0 for kind in DAMAGES if struck.harm[kind].effects > 0}

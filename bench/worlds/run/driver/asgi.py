@@ -36,6 +36,7 @@ async def asgi_response(app: App, request: web.Request) -> web.Response:
 
 
 def _scope(request: web.Request) -> AsgiMessage:
+    """Return the ASGI scope of an HTTP request."""
     return {
         "type": "http",
         "asgi": {"version": "3.0"},

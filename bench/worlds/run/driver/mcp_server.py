@@ -71,6 +71,7 @@ class WorldClient:
         return await asyncio.to_thread(self._ask, path, json.dumps(arguments).encode(), headers)
 
     def _ask(self, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[bool, Any]:
+        """Send a request to the world's server. Return whether it succeeded, and the JSON of the response or of an error."""
         common = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
         request = urllib.request.Request(self._address + path, body, {**common, **headers})
         try:

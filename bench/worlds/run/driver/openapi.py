@@ -48,6 +48,7 @@ def openapi(offers: Iterable[Offer], root: str) -> dict[str, Any]:
 
 
 def _operation(offer: Offer, schemas: dict[str, Any]) -> dict[str, Any]:
+    """Return the OpenAPI operation of a tool. The schemas of its arguments and result are added to `schemas`."""
     result = _schema(offer.result, f"{offer.name}.result", schemas) if offer.result else {}
     versions = {"type": "object", "additionalProperties": {"type": "integer"}}
     given = {"type": "object", "properties": {"result": result, "versions": versions}, "required": ["result"]}

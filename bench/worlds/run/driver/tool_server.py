@@ -57,6 +57,7 @@ class ToolServer:
             return await self._send(request, web.json_response(dict(answer.body), status=answer.status))
 
     async def _mcp(self, request: web.Request) -> web.StreamResponse:
+        """Answer an MCP request. One request is answered at a time."""
         try:
             from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415  an extra
 
@@ -94,6 +95,7 @@ class _McpExchange:
     async def call(
         self, name: str, arguments: Mapping[str, Any], key: str | None, expected: Mapping[str, Any] | None
     ) -> tuple[bool, Mapping[str, Any]]:
+        """Call a tool for an MCP client; return whether it succeeded, and the result or the error."""
         try:
             given = arguments_of(json.dumps(arguments).encode())
             answer = await self._tools.call(name, given, key_of(key), expected_of(expected))

@@ -74,7 +74,7 @@ Later = Callable[[str, Moment, Mapping[str, Any], str], None]
 
 
 class Db:
-    """The handle for a pack's code: SQL on its own tables, and `later` to schedule an event."""
+    """The database handle for a pack's code: SQL on the pack's own tables, and `later` to schedule an event."""
 
     def __init__(self, connection: sqlite3.Connection, later: Later | None = None):
         self._connection, self._to_schedule = connection, later

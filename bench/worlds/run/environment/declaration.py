@@ -99,5 +99,5 @@ class Environment:
 
     @cached_property
     def undoes(self) -> Mapping[str, str]:
-        """Return undo tool -> the tool whose effect it takes back."""
+        """Return, for each undo tool, the tool whose effects it undoes."""
         return {tool.undo: tool.name for tool in self.tools if tool.undo}

@@ -40,6 +40,7 @@ def refuse_environment(environment: Environment, where: str) -> None:
 
 
 def _refuse_tool(tool: Tool, environment: Environment, at: str) -> None:
+    """Raise PackError if the declaration of a tool is wrong. `at` names the tool."""
     if tool.kind not in get_args(ToolAccess):
         raise PackError(f"{at}: its kind is '{tool.kind}'; {nearest(str(tool.kind), get_args(ToolAccess))}")
     for what, model in (("arguments", tool.arguments), ("result", tool.result)):
@@ -52,6 +53,7 @@ def _refuse_tool(tool: Tool, environment: Environment, at: str) -> None:
 
 
 def _refuse_undo(tool: Tool, environment: Environment, at: str) -> None:
+    """Raise PackError if the undo of a tool is missing or wrong."""
     if tool.kind == "compensable" and not tool.undo:
         raise PackError(f"{at} is compensable and names no undo; name the tool that takes it back, or declare it final")
     if tool.kind != "compensable" and tool.undo:
@@ -66,6 +68,7 @@ def _refuse_undo(tool: Tool, environment: Environment, at: str) -> None:
 
 
 def _refuse_events(environment: Environment, where: str) -> None:
+    """Raise PackError if the declared events are wrong."""
     if not all(isinstance(kind, EventKind) for kind in environment.kinds):
         raise PackError(f"{where}: kinds must hold bench.worlds.run.environment.EventKind alone")
     if not all(isinstance(event, Scheduled) for event in environment.events):

@@ -466,6 +466,7 @@ class World:
 
 
 def _create(environment: Environment, connection: Connection) -> None:
+    """Create the tables of a world with their first rows and scheduled events."""
     connection.executescript(TABLES + environment.schema)
     connection.execute("BEGIN")
     connection.execute("INSERT INTO world_clock VALUES (?, 1)", (environment.begins.total,))

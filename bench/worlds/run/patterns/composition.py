@@ -2,7 +2,8 @@
 that can begin to peers, which work at the same time and log how each effect is taken back. A supervisor restarts a peer that
 failed. A gate before every effect asks the policy, and a person if the policy wants one.
 
-Bare, every part is as in its own bare pattern: a step's state outlives a crash, a step's work does not, and silence is consent.
+Without remedies (bare), every part behaves as in its own bare pattern: a step's state outlives a crash, a step's work does not,
+and silence is consent.
 With remedies, every part has its remedy: claims by compare-and-swap, keys, undos that are tried until they are answered,
 questions that outlive a crash.
 

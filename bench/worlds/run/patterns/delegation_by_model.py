@@ -107,6 +107,7 @@ class ModelLead:
         return self._runner.report(step, why)
 
     async def _assign(self, ready: Sequence[ProcedureStep]) -> ProcedureStep:
+        """Ask the model which of the ready steps to assign next; without an accepted answer, take the first."""
         names = tuple(step.name for step in ready)
         steps: Any = Literal[names]
         form = create_model("Assignment", __base__=Assignment, step=(steps, ...))
@@ -125,6 +126,7 @@ class ModelLead:
         return next(step for step in ready if step.name == assigned.step)
 
     async def _decision(self, step: ProcedureStep, report: StepReport, tries: int, others: Sequence[str]) -> LeadDecision:
+        """Ask the model how to go on after a report; without an accepted answer, decide by the rule."""
         rule = decision_by_rule(report.why, has_unknown_effect=report.wanting, tries=tries, others=bool(others))
 
         def agrees(output: Evaluation, _: Context) -> str | None:
@@ -140,8 +142,8 @@ class ModelLead:
     async def _ask_model(
         self, what: str, instructions: str, form: type[Asked], reference: Json, checks: tuple[Check, ...] = ()
     ) -> Asked | None:
-        """Ask the model until an output is accepted. With remedies, return None if no output is accepted; bare, the work is
-        then given up."""
+        """Ask the model until an output is accepted. If no output is accepted, return None with remedies; without remedies,
+        give the work up."""
         self._world.store.append(MESSAGES, what)
         subtask = Subtask(f"{what} {len(self._world.store.log(MESSAGES))}", instructions, (), form, checks)
         self._workbench.add(subtask, reference)

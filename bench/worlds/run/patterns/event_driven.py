@@ -20,6 +20,7 @@ PLACE = "place in the log"
 
 
 async def event_driven(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    """Do the steps that each notice starts. With remedies, note missed and contradictory notices."""
     runner = ProcedureRunner(task, workbench, form, keeps="steps")
     irregularities = IrregularityLog(workbench, runner.memory) if form.remedies else None
     if irregularities:

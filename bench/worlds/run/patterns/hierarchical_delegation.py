@@ -16,7 +16,7 @@ from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
 from bench.worlds.run.patterns.parts.together import together
 
 BUDGET = 2
-"""How often one specialist is sent, bare."""
+"""How often one specialist is sent, without remedies."""
 
 
 async def hierarchical_delegation(task: Task, workbench: Workbench, form: Form = BARE) -> None:

@@ -45,6 +45,7 @@ BY_DEADLINE = Planner("the earliest deadline first, 1", _by_deadline)
 
 
 async def plan_and_replan(task: Task, workbench: Workbench, form: Form = BARE, planner: Planner = IN_ORDER) -> None:
+    """Do the steps in the order of a plan, and revise the plan after each step that missed its criterion."""
     runner = ProcedureRunner(task, workbench, form, keeps="steps")
     plan = StoredPlan(workbench.world, planner)
     plan.start(compares_makers=form.remedies)

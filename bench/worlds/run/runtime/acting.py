@@ -324,6 +324,7 @@ class Acting:
         return acted
 
     def _emit_call(self, call: _ToolCallInProgress, acted: Acted) -> None:
+        """Record a tool call with its journal entry and the digests of the world before and after."""
         known = self.world.environment.by_name.get(call.tool)
         entry = self.world.entry(acted.entry)
         given = call.arguments.model_dump(mode="json") if isinstance(call.arguments, BaseModel) else dict(call.arguments)

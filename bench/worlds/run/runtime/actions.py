@@ -303,7 +303,7 @@ class WorldActions:
 
     @property
     def undoes(self) -> Mapping[str, str]:
-        """Return undo tool -> the tool whose effect it takes back."""
+        """Return, for each undo tool, the tool whose effects it undoes."""
         return self.environment.undoes
 
     @property

@@ -77,6 +77,7 @@ _UNREADABLE = object()
 
 
 def _read(text: str) -> Any:
+    """Parse a result as JSON or as a Python literal; None if it is empty."""
     if not text.strip():
         return None
     try:

@@ -101,6 +101,7 @@ class ProcedureCourse:
             return "failed"
 
     def _try_step(self, step: ProcedureStep) -> str:
+        """Do a step once. Return why it failed; "" if it did not."""
         if step.saga and step.saga in self._fallen:
             return "fallen"
         if not step.needed(self._facts):
@@ -137,6 +138,7 @@ class ProcedureCourse:
         return {name: as_document(value) for name, value in shown.items()}
 
     def _act(self, step: ProcedureStep, call: Call) -> str:
+        """Make one effect of a step if the policy allows it. Return why it failed; "" if it did not."""
         if why := self._gate(step, call):
             return why
         acted = self.world.call(call.tool, call.arguments)

@@ -83,6 +83,7 @@ class RememberedWorld:
         return self.wait(*_duration(left)) if left > 0 else ()
 
     def next_event(self, after: int = 0, until: Moment | None = None) -> Arrival | None:
+        """Return the next notice in the conversation, and advance the time to it; None if there was none until then."""
         asked: dict[str, int] = {"after": after}
         if until is not None:
             asked["days"], asked["minutes"] = _duration(max(0, until.total - self.now.total))
@@ -112,6 +113,8 @@ class RememberedWorld:
         return answer if answer in ("approved", "denied") else "late"
 
     def _act(self, call: Call, answer: ToolResult) -> Acted:
+        """Return the outcome of a call from its results in the conversation. A call that failed for a passing reason is tried
+        again."""
         tool, tries = self.environment.by_name[call.tool], 1
         while answer.code in PASSING and tries < TRIES:
             self.wait(minutes=1)

@@ -17,7 +17,7 @@ from bench.worlds.run.patterns.parts.memory import Memory, StepEffect
 from bench.worlds.run.runtime.actions import WorldActions
 
 TRIES = 3
-"""Tries of a call that fails, bare."""
+"""Tries of a call that fails, without remedies."""
 LASTING_TRIES = 8
 """Tries with remedies. The wait before each doubles, from one minute."""
 
@@ -67,6 +67,7 @@ class ToolCaller:
         )
 
     def _note(self, recorded: StepEffect, acted: Acted) -> None:
+        """Record the outcome of an effect, and the new versions of the changed things."""
         if acted.outcome == "failed":
             return  # it can have happened, so it stays intended
         if not acted.ok:

@@ -25,8 +25,8 @@ MOST_READS = 5
 
 
 class ProcedureRunner:
-    """Runs the steps of a procedure. `keeps`, `gate` and `compensates` are the pattern's bare behaviour. With remedies every
-    pattern remembers its work, has a gate that keeps asking, and undoes a failed step's effects in reverse order."""
+    """Runs the steps of a procedure. `keeps`, `gate` and `compensates` describe the pattern without remedies. With remedies
+    every pattern remembers its work, has a gate that keeps asking, and undoes a failed step's effects in reverse order."""
 
     def __init__(
         self,
@@ -109,6 +109,7 @@ class ProcedureRunner:
             return self._boundary.signal.reported_reason("failed")
 
     async def _attempt(self, step: ProcedureStep) -> str:
+        """Decide and do a step once; again if the world changed meanwhile. Return why it failed; "" if it did not."""
         self._world.begin_step(step)
         if self._compensates and any(self.memory.step_memory(peer).why for peer in self._peers(step)):
             return "fallen"
@@ -156,9 +157,9 @@ class ProcedureRunner:
         return any(effect.state == "intended" for effect in self.memory.effects(step.name))
 
     def report(self, step: ProcedureStep, why: str) -> StepReport:
-        """Send the worker's report on an attempt at a step, and return the report that its sender believes. Of two reports that
-        contradict each other it is bare the last, and with remedies the report that agrees with the recorded state of the
-        step."""
+        """Send the worker's report on an attempt at a step, and return the report that its sender believes. Of two
+        contradictory reports that is the last one without remedies, and with remedies the one that agrees with the recorded
+        state of the step."""
         heard = self._world.report(step, StepReport(why, self.has_unknown_effect(step)))
         return heard.report_that_agrees(lambda: self._is_recorded(step)) if self._form.remedies else heard.last
 
@@ -205,6 +206,7 @@ class ProcedureRunner:
         return bool(step.box) and begun is not None and self._world.now.total > begun + step.box
 
     async def _effect(self, step: ProcedureStep, call: Call) -> str:
+        """Make one effect of a step if the gate allows it. Return why it failed; "" if it did not."""
         meant = self._calling.recorded_effect(step.name, call)
         if not (meant and meant.state == "done"):
             question = partial(self._question, step, call)
