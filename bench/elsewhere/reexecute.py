@@ -186,7 +186,8 @@ class Reexecution:
         self.tools: Mapping[str, Object] = {}
 
     async def trials(self, run: RecordedRun, trials: Sequence[RecordedTrial], danger: bool) -> AsyncIterator[Reexecuted]:
-        """Yield each trial after its calls were sent again. With `danger`, its effects are also delivered in other ways.
+        """Yield each trial after its calls were sent again. With `danger` each effect is also lost, delivered twice, and done
+        anew after a restart, each time with the recorded calls behind it.
 
         Raises:
             ConfigError: The server cannot be used, or a tool that is named as a read changed the store.

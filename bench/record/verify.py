@@ -1,8 +1,9 @@
 """Find defects in a run's folder: lines that were changed, lost, doubled or moved.
 
-The chains find the line. Comparing the files finds more: the trials name texts and calls, and the sessions say how many trials
-there were when the run was complete. Texts are known by their digests, so their order is free. A forger can chain a run anew,
-but this changes the digests that its report carries (`sources`).
+Each line contains the digest of the line before it, so the first changed line is found. Comparing the files finds more: each
+trial refers to its texts and calls, and each session holds the number of trials of the complete run. A text is identified by
+its digest, so the order of texts is free. A forger can compute all digests anew, but then they differ from the digests that the
+report of the run prints (`sources`).
 """
 
 from __future__ import annotations

@@ -28,7 +28,10 @@ UNKEPT = "its last state is not in the run's texts"
 
 
 class WorldViews:
-    """Makes the views of trials in worlds (`bench.read.report.surroundings`). `packs` are the folders that hold the packs."""
+    """Makes what a report shows of trials in a simulated world: the steps, the rows that they changed, and the damage.
+
+    packs   the folders that hold the packs
+    """
 
     def __init__(self, packs: Sequence[Path] = PACKS):
         self._packs = packs

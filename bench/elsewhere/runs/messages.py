@@ -210,7 +210,8 @@ def as_text(value: Any) -> str:
 
 
 def value_of(text: Any) -> Any:
-    """Return the value of a JSON text. A text that is no JSON, for example because it was cut off, is returned unchanged."""
+    """Return the value of a JSON object, list or string. Any other text is returned unchanged, also a text that was cut off or
+    that exceeds the bound on sparse JSON."""
     if (
         not isinstance(text, str)
         or text.lstrip()[:1] not in ("[", "{", '"')

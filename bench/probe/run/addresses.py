@@ -38,7 +38,8 @@ def host_of(url: str) -> str:
 
 
 def is_this_machine(host: str) -> bool:
-    """Return whether a host is this machine, by its name alone: no resolver is asked. A socket's folder is this machine."""
+    """Return whether a host name means this machine, without a DNS query. The folder of a Unix socket, which PostgreSQL takes
+    for a host, counts as this machine too."""
     if host in ("", "localhost") or host.startswith(("/", "@")):
         return True
     try:

@@ -1,8 +1,8 @@
-"""The copies for an agent that runs without a box: they have other paths, which the agent's command, configs and variables
-name.
+"""The copies of stores and configs for an agent that runs without a box. A copy has another path than its original, so the
+copy's path takes the place of the original's in the agent's command, configs and environment variables.
 
-The probe cannot see whether the agent uses these paths. So it names code that contains the name of a store or config, and
-gets no path of a copy.
+The probe cannot see whether the agent uses the copies. So it names each source file that contains the name of a store or config
+although nothing hands the copy's path to this file.
 """
 
 from __future__ import annotations

@@ -82,7 +82,8 @@ class WatchedRun:
 
     @property
     def summary(self) -> str:
-        """The first comment of the file."""
+        """Return the comment at the top of the written file: what changed in the user's data during the run, else whether
+        the file is complete."""
         if self.changed:
             return f"BEWARE: {self.changed}"
         if self.is_whole:

@@ -76,7 +76,7 @@ class TrialBlocks:
         return {trial: fault_free[place] for trial, _, place in placed if trial in self.undetermined and place in fault_free}
 
     def frames(self, config: StoredConfig) -> dict[str, pd.DataFrame]:
-        """Return the frames by name, `trials` first. The rows are not kept.
+        """Return the data frames by name, `trials` first. Call it once: it frees the collected rows.
 
         Args:
             config: The run's config, which gives the order of the rows.

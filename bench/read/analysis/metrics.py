@@ -63,6 +63,11 @@ class Family(NamedTuple):
 
 
 def _family(name: str, title: str, measure: Measure, of: Callable[[TrialReading, CallMeasure], float | None]) -> Family:
+    """Return the metrics NAME_tokens, NAME_seconds, NAME_calls and NAME_usage.
+
+    `of` computes the value of a trial from a measure of its calls. The metric of usage has no title, so no table shows it.
+    """
+
     def reads(measured: CallMeasure) -> Callable[[TrialReading], float | None]:
         return lambda trial: of(trial, measured)
 

@@ -437,6 +437,8 @@ class _Judge:
     def _change(
         self, criterion: Criterion, before: Mapping[Pair, Any], after: Mapping[Pair, Any]
     ) -> tuple[MeasureChange, Mean | RateDifference]:
+        """Return the change of one criterion over the pairs, judged by the gate's margin, and the estimated difference. `noise`
+        is how much the criterion differed between earlier runs."""
         margin = self.gate.get(criterion, GATE.get(criterion, MARGIN))
         if criterion == "solved":
             return compare_rates(before, after, margin, more_is_good=True)

@@ -169,8 +169,9 @@ def solved_texts(solvers: Iterable[tuple[str, Share]]) -> list[str]:
 
 
 def _repair(run: Run, arms: Arms) -> Iterator[str]:
-    """Say what a repair took, over at least LEAST_PRICED trials of each architecture. An architecture that follows a learned
-    policy is named, since the run is about it."""
+    """Yield a sentence for each condition: the fewest and the most mean tokens of the first repair round, with the
+    architectures that need them. An architecture with fewer than LEAST_PRICED trials is left out. An architecture with a
+    learned policy is always named; if it has too few trials, there is no sentence."""
     about = run.manifest.policies.keys()
     for condition, named in arms.items():
         rounds = {name: arm.mean(FIRST_ROUND.tokens.name) for name, arm in named.items()}

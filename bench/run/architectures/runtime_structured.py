@@ -1,9 +1,11 @@
-"""Each output is verified before it is committed; a rejected one is asked for again alone, with the reason appended.
+"""The architecture `runtime_structured` verifies each output before it commits the output. After a rejection it asks for the
+rejected output alone, with the reason appended.
 
-It branches on three signals: which subtasks are done, whether an output is valid, and whether it is sufficient. So it skips
-unneeded subtasks, asks again for weak outputs, and reopens a subtask that a validating subtask found wrong.
+What it does next depends on three signals: which subtasks are done, whether an output is valid, and whether an output is
+sufficient. So it skips unneeded subtasks, asks again for weak outputs, and reopens a subtask that a validating subtask found
+wrong.
 
-In parallel, all that can be asked now is asked at the same time, also rejected subtasks.
+With `parallel` it sends the requests of all ready subtasks at the same time, and with them the repairs of rejected outputs.
 """
 
 from __future__ import annotations

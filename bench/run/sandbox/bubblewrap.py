@@ -49,8 +49,8 @@ def wrapping_command(interpreter: str, library: Path, room: Path, folder: Path) 
 
 
 def _package_folders(library: Path) -> list[Path]:
-    """Return the folders of packages beside and in the library, and the system's: they can contain data that only graders may
-    read."""
+    """Return the folders of installed packages: in Python's library, in the folder `python3` beside it, and in the system's
+    Python. They are hidden, since they can contain data that only graders may read."""
     homes = (library, library.parent / "python3", Path("/usr/lib/python3"))
     return [home / name for home in dict.fromkeys(homes) for name in INSTALLED if (home / name).is_dir()]
 

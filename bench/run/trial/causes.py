@@ -114,10 +114,10 @@ class Causes:
 
         Args:
             names: The subtasks.
-            question: What is asked; an equal question was asked before.
-            inferred: Whether the cause is inferred, as of an agent that judges by itself.
-            limit: What bounds the number of calls.
-            under_way: Whether the output is still being made: then a failure elsewhere is no reason for a further call.
+            question: The prompt. If an equal prompt was sent in this attempt before, the call is a repeat.
+            inferred: Whether the cause may have to be inferred, since the agent does not say why it calls.
+            limit: Which bound holds for the number of calls.
+            under_way: Whether the output is not complete yet. A failure of another subtask is then not the cause of the call.
 
         Returns:
             The purpose of the call, with its cause.

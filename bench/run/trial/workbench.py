@@ -334,7 +334,7 @@ class Workbench:
         self._trial.write(proposal, verified=False)
 
     def checkpoint(self, stage: Sequence[Subtask]) -> Rejected | None:
-        """Verify the outputs of these subtasks in the state. If none is rejected, commit all of them.
+        """Verify together the outputs that `commit_unverified` wrote to the state. If all are accepted, log each as verified.
 
         Args:
             stage: Subtasks whose outputs were committed unverified, in the task's order.

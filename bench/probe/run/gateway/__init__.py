@@ -1,1 +1,2 @@
-"""The gateway between an agent and its tools, services and model. It relays bytes and keeps a journal; it strikes when told."""
+"""The gateway between an agent and its tools, services and model. It forwards bytes, records
+each call in a journal, and injects a fault into the call that the probe has chosen."""

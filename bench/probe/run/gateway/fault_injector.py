@@ -155,7 +155,8 @@ class FaultInjector(CallGate):
             self.notice("", f"another writer could not change store {step.store}: {error}")
 
     async def _note_look_at_data(self, entry: JournaledCall) -> None:
-        """Note a call that arrives after the client gave up the held call: with it the agent can look at the data."""
+        """Note a call that arrives after the client gave up the call whose answer is held: by this call the agent can find out
+        whether the effect happened. Wait first until the closed connection is noticed."""
         if self.holds and entry.call.kind != "model" and entry is not self.struck:
             await asyncio.sleep(NOTICED)
             if self._client_gave_up.is_set():

@@ -240,9 +240,11 @@ def _all_crashes(row: ScorecardRow) -> Struck:
 
 
 def _without_repeats(row: ScorecardRow) -> Iterator[Struck]:
-    """Yield the cells of a row. If all crashes are at one point, the cell for all points is skipped."""
-    points = sum(struck.by.startswith("process:") for struck in row.struck)
-    return (struck for struck in row.struck if struck.by != ALL_CRASHES or points != 2)
+    """Yield the cells of a row. If all crashes are at one point, the cell for all points would repeat the cell of this point,
+    and is skipped."""
+    crash_cells = [cell for cell in row.struck if cell.by.startswith("process:")]
+    has_single_point = len(crash_cells) == 2  # the cell of the point, and the cell for all points
+    return (cell for cell in row.struck if cell.by != ALL_CRASHES or not has_single_point)
 
 
 def _count(struck: Struck, count: int) -> Cell:

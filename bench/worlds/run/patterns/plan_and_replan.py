@@ -61,7 +61,7 @@ async def plan_and_replan(task: Task, workbench: Workbench, form: Form = BARE, p
 
 
 def missed_criterion(why: str, *, has_unknown_effect: bool) -> str:
-    """Return the criterion that a step has missed; "" if it has succeeded.
+    """Return which success criterion a step has missed, as a text for the planner; "" if the step has succeeded.
 
     Args:
         why: Why the step failed (`ProcedureStep.otherwise`), or "".

@@ -46,10 +46,10 @@ class Verifier:
 class Signal:
     """Tells why a proposal was rejected, and why a step came to nothing."""
 
-    def heard(self, rejected: Rejected) -> Rejected | None:
+    def for_proposer(self, rejected: Rejected) -> Rejected | None:
         return rejected
 
-    def told(self, why: str) -> str:
+    def reported_reason(self, why: str) -> str:
         return why
 
 
@@ -58,13 +58,13 @@ class Commit:
 
     remembers = True
 
-    def key(self, effect: StepEffect) -> str | None:
+    def idempotency_key(self, effect: StepEffect) -> str | None:
         return f"clerk {effect.key}"
 
     def undo_key(self, effect: StepEffect) -> str | None:
         return f"clerk undoes {effect.key}"
 
-    def expected(self, effect: StepEffect) -> Mapping[str, int] | None:
+    def expected_versions(self, effect: StepEffect) -> Mapping[str, int] | None:
         return effect.versions
 
 

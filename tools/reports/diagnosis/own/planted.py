@@ -82,8 +82,9 @@ WEAKNESSES: Mapping[str, Edit] = {
     ),
     "an effect's key is the number of the effect, and what was done is not looked up": clerk(
         "commit",
-        f"remembers = True\n\n    def key(self, effect: StepEffect) -> str | None:\n        {CLERK_KEY}",
-        'remembers = False\n\n    def key(self, effect: StepEffect) -> str | None:\n        return f"clerk {effect.number}"',
+        f"remembers = True\n\n    def idempotency_key(self, effect: StepEffect) -> str | None:\n        {CLERK_KEY}",
+        "remembers = False\n\n    def idempotency_key(self, effect: StepEffect) -> str | None:\n        "
+        'return f"clerk {effect.number}"',
     ),
     # Verifier.
     "the pack's rules are not held against a proposal": copied("verifier", BOUNDARY, HELD, "rejected.reason not in CONTENT"),
@@ -102,12 +103,14 @@ WEAKNESSES: Mapping[str, Edit] = {
         '        self._times = getattr(self, "_times", 0) + 1\n        if self._times == 2:\n            return None\n',
     ),
     "a rejection of an offer is swallowed": clerk(
-        "signal", "return rejected\n\n    def told", 'return rejected if rejected.subtask != "offer" else None\n\n    def told'
+        "signal",
+        "return rejected\n\n    def reported_reason",
+        'return rejected if rejected.subtask != "offer" else None\n\n    def reported_reason',
     ),
     "a rejection of a change is swallowed": clerk(
         "signal",
-        "return rejected\n\n    def told",
-        'return rejected if rejected.subtask != "after_change" else None\n\n    def told',
+        "return rejected\n\n    def reported_reason",
+        'return rejected if rejected.subtask != "after_change" else None\n\n    def reported_reason',
     ),
     "a denied step is told as done": clerk("signal", "return why", 'return "" if why == "denied" else why'),
     # Pattern.
@@ -149,8 +152,8 @@ HARMLESS: Mapping[str, tuple[Edit, str]] = {
     "a rejection is told as a copy": (
         clerk(
             "signal",
-            "return rejected\n\n    def told",
-            "return Rejected(rejected.subtask, rejected.reason, rejected.detail, rejected.reply)\n\n    def told",
+            "return rejected\n\n    def reported_reason",
+            "return Rejected(rejected.subtask, rejected.reason, rejected.detail, rejected.reply)\n\n    def reported_reason",
         ),
         "nothing is held against a proposal",
     ),

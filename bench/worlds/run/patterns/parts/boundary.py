@@ -79,7 +79,7 @@ class RejectSignal:
 
 
 class EffectCommit:
-    """Decides under which idempotency key, and on which versions, an effect is made."""
+    """Decides which idempotency key an effect is sent with, and which versions the rows that it changes must still have."""
 
     def __init__(self, form: Form):
         self._form = form
