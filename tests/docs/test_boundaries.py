@@ -172,10 +172,8 @@ def test_how_many_pairs_of_patterns_are_told_apart_is_what_the_table_counts() ->
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
     for world in ("contract_renewal", "incident_response"):
         *most, least = [row["Told apart"] for row in reversed(counts) if row["Scenario"] == world]
-        assert (
-            f"{', '.join(most)} and {least} are told apart in `{world}`" in page
-            or f"{', '.join(most)} and {least} in `{world}`" in page
-        )
+        counted = f"{', '.join(most)} and {least} pairs"
+        assert f"{counted} differ beyond chance in `{world}`" in page or f"{counted} differ so in `{world}`" in page
 
 
 def damaged_effects(study: str, **where: str) -> dict[str, dict[str, float]]:
