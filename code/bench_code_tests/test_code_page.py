@@ -10,7 +10,7 @@ from bench import load_run
 from bench.record.reading import read_responses
 from coding_agents.report import FOLDER as RETESTING
 from coding_agents.report import KINDS, difference, of_kind
-from impact.report import kind_of, ratio, report, results, seconds_of
+from impact.report import report, results
 from impact.rows import read
 
 ROOT = Path(__file__).parents[2]
@@ -21,16 +21,6 @@ ROWS = read(FOLDER / "edits.csv")
 def test_the_page_says_what_the_rows_say() -> None:
     page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
     assert [sentence for sentence in results(ROWS) if sentence not in page] == []
-
-
-def test_the_page_says_what_sessions_took_in_oauthlib() -> None:
-    rows = [row for row in ROWS if row["package"].startswith("oauthlib")]
-    bench, testmon = ([f"{ratio(row, name):.2f}" for row in rows] for name in ("bench", "testmon"))
-    page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
-    assert [*map(kind_of, rows)] == ["first", "nothing", "body"]
-    assert f"In oauthlib, whose tests take {seconds_of(rows):.1f} s, a first session took `bench code` {bench[0]} times" in page
-    assert f"{bench[1]} times, and the session after the body edit {bench[2]} times (1 session each)" in page
-    assert f"pytest-testmon took {testmon[0]}, {testmon[1]} and {testmon[2]} times" in page
 
 
 def test_the_page_says_what_the_failing_test_and_then_all_tests_saved_in_the_rows() -> None:

@@ -151,7 +151,7 @@ def test_what_was_not_measured_is_left_out_and_a_number_of_its_own_has_no_range(
     judged, ours, theirs, costs, _ = results(alone)  # no day
     assert judged.startswith("`bench code` was judged by 1 edit of 1 package. A result could be lost after 0 of them: ")
     assert "After 0 of the 1 some results were kept. After" in ours and "packages at 95%" not in ours + theirs
-    assert costs.endswith("the first session 0.50 times (1 session).")
+    assert costs.endswith("the first session 0.50 times (1 session), a session after another edit 0.50 times (1 session).")
     assert results([{**row, "plain s": "1"} for row in alone]) == [judged, ours, theirs]
     assert "| 0 | - | - | - | 0.50 (1) | - | - |" in report(alone[1:])
 
@@ -171,6 +171,13 @@ def test_costs_are_told_of_long_suites_alone_and_of_all_tests() -> None:
     assert day_of(ROWS) == pytest.approx((2 + 18 * 0.5 + 12 * (1.5 + 0.5) / 2) / 30)
     assert "0.77 times in shop-1" in days and "small" not in days
     assert day_of(ROWS[:2]) is None
+
+
+def test_an_edit_after_which_nothing_is_collected_counts_for_no_time() -> None:
+    nothing = {**ROWS[2], "tests": "0", "bench ran": "0", "plain s": "0.1"}
+    assert [each for each in results([*ROWS, nothing]) if "times" in each] == [
+        each for each in results(ROWS) if "times" in each
+    ]
 
 
 def test_the_report_has_a_row_for_each_package() -> None:

@@ -85,13 +85,20 @@ def test_a_test_that_starts_a_process_runs_on_every_change_and_is_kept_without_o
 
 def test_no_test_depends_on_the_files_and_folders_that_it_makes(tmp_path: Path) -> None:
     makes = (
-        "import os\ndef test_it(tmp_path):\n    (tmp_path / 'a').write_text('x')\n"
+        "import os\ndef test_it(tmp_path, tmpdir):\n    (tmp_path / 'a').write_text('x')\n"
         "    os.replace(tmp_path / 'a', tmp_path / 'b')\n    os.mkdir(tmp_path / 'c')\n"
+        "    tmpdir.join('d').write('x')\n    assert open(tmpdir.join('d')).read() == 'x'\n"
     )
-    root = repository(tmp_path / "r", MONEY | {"test_it.py": makes})
+    odd = (
+        "import os, tempfile\nwith tempfile.TemporaryDirectory() as folder:\n"
+        "    open(os.fsencode(folder) + b'/caf\\xe9', 'w').close()\n"
+    )
+    root = repository(tmp_path / "r", MONEY | {"test_it.py": odd + makes})
     assert impact(root, f"--basetemp={tmp_path / 'base'}")[1] == 0
     shutil.rmtree(tmp_path / "base")
     assert impact(root, f"--basetemp={tmp_path / 'base'}")[:2] == ([], 3)
+    write(root, {"names.py": MONEY["names.py"].replace("hello {", "bye {")})
+    assert impact(root, f"--basetemp={tmp_path / 'base'}")[:2] == (["test_names.py::test_greet FAILED"], 2)
 
 
 def test_a_failure_is_never_kept(tmp_path: Path) -> None:
@@ -210,6 +217,36 @@ def test_what_python_keeps_of_its_answers_to_isinstance_runs_no_other(tmp_path: 
     impact(root)
     write(root, {"money.py": MONEY["money.py"].replace("sum(amounts) * RATE", "float(sum(amounts) * RATE)")})
     assert impact(root)[:2] == (["test_a.py::test_a PASSED", "test_money.py::test_total PASSED"], 1)
+
+
+LOCKED = {
+    "test_a.py": "import locks, money\ndef test_a(): locks.LOCKS.append((money.total([1]), locks.Lock()))\n",
+    "test_b.py": "import locks\ndef test_b(): locks.LOCKS.append(locks.Lock())\n",
+    "test_c.py": "import locks\ndef test_c(): locks.LOCKS.append((locks.LOCKS[0][0], locks.Lock()))\n",
+    "locks.py": "from threading import Lock\n\nLOCKS = []\n",
+}
+
+
+def test_where_most_tests_leave_what_nobody_can_tell_all_run_after_an_edit_that_reaches_one(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r", MONEY | LOCKED)
+    impact(root)
+    for total in ("sum((*amounts,))", "sum([*amounts])"):
+        write(root, {"money.py": MONEY["money.py"].replace("sum(amounts)", total)})
+        ran, kept, printed = impact(root)
+        assert (len(ran), kept) == (5, 0) and "since most tests leave what nobody can tell" in printed
+        write(root, {"money.py": (root / "money.py").read_text().replace("total([x])", "total([x, x])")})
+        assert impact(root)[:2] == ([], 5), "no test ran what changed"
+    assert "not looked at" not in impact(root, "--bench-all")[2]
+
+
+def test_after_many_tests_that_leave_what_nobody_can_tell_all_others_count_as_if_they_did(tmp_path: Path) -> None:
+    locks = "import pytest, locks\n@pytest.mark.parametrize('n', range(100))\ndef test_a(n): locks.LOCKS.append(locks.Lock())\n"
+    root = repository(tmp_path / "r", MONEY | LOCKED | {"test_a.py": locks, "test_b.py": "", "test_c.py": ""})
+    impact(root)
+    left = ExecutionState.open(root).store.leftovers()
+    assert len(left) == 102 and all(each.is_untold for each in left.values())
+    write(root, {"names.py": MONEY["names.py"].replace("return", "name = str(name)\n    return")})
+    assert len(impact(root)[0]) == 102
 
 
 def test_what_a_test_left_is_known_after_a_session_that_was_broken_off_and_after_a_revert(tmp_path: Path) -> None:

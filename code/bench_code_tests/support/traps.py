@@ -383,6 +383,16 @@ TRAPS: dict[str, Trap] = {
         "def help(): return 1\ndef test_b(): assert help() == 1\n",
         edit={"test_a.py": "import lib\ndef help(): return 2\ndef test_b(): assert help() == 1\n"},
     ),
+    "a class of tests that a file of the same name takes over": Trap(
+        {
+            "a/__init__.py": "",
+            "b/__init__.py": "",
+            "a/test_a.py": "class TestA:\n    def test_one(self): assert 1 == 1\n",
+            "b/test_a.py": "from a.test_a import TestA\n",
+        },
+        "a/test_a.py::TestA::test_one b/test_a.py::TestA::test_one",
+        {"a/test_a.py": "class TestA:\n    def test_one(self): assert 1 == 2\n"},
+    ),
     "a test that another file calls": _in_two(
         "def test_a(): return None\n",
         "import test_a\ndef test_b(): assert test_a.test_a() is None\n",

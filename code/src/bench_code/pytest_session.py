@@ -11,6 +11,7 @@ import marshal
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from functools import cache, partial
@@ -43,8 +44,8 @@ OF_DISPLAY = re.compile(
 """The names of options that change what is shown, or which tests run, and no result; of the last two some values count."""
 HARMLESS = re.compile(r"\W*(\S*/)?(git|hg|uname|ldconfig|gcc|cc|ld|objdump|lsb_release)\b")
 """Programs that run no code of the tree. Modules start them to learn of their system or their version."""
-TOO_OFTEN = 1000
-"""After so many tests that left something in memory, all others count as if they did."""
+UNTOLD = 100
+"""After so many tests that left what nobody can tell, if they are half of the tests so far, all others count as if they did."""
 
 
 class RanInTest:
@@ -101,13 +102,13 @@ class ImpactSession(Outcomes):
         self._tests: dict[str, RanInTest] = {}
         self._fixtures: dict[str, RanInTest] = {}
         self._item, self._writers, self._written, self._made = "", dict[str, str](), dict[str, object](), set[str]()
-        self._leftovers, self._often = dict[str, Leftover](), 0
+        self._leftovers, self._count_untold = dict[str, Leftover](), 0
         self._differing, self._different, self._latest = dict[str, set[str]](), set[str](), dict[str, str]()
         self._items: list[pytest.Item] = []
         self._running: list[pytest.Item] = []
         self._untold = Leftover("", f"?{self.step}")
         self._due, self._surroundings = set[str](), set[Fact]()
-        self._why = ""
+        self._why, self._watches = "", True
         self._memory = HeldObjects(self._file_in, lambda file: file not in self._probed and not file.endswith("conftest.py"))
         self._stack = ExitStack()
         self._begin()
@@ -182,16 +183,17 @@ class ImpactSession(Outcomes):
         """Note that a file was read or changed. All that a step holds and that is no code counts for all tests anyway.
 
         A test leaves a change of a file for others if another reads the file, or if the change lies in the tree and remains.
-        No test depends on a file that a test of the session makes.
+        Nothing depends on a file that the session makes.
         """
         writer, inside = self._writers.get(path), self._inside(path)
-        self._made |= {path} if is_written and self._item and not os.path.lexists(path) else set()
+        self._made |= {path} if is_written and not os.path.lexists(path) else set()
         if is_read and not (writer and writer == self._item):
             if writer:
                 self._leave(writer, self._untold)
-            if not is_text(path):
+            is_made = path in self._made
+            if not (is_made or is_text(path)):
                 self._now.always = "reads a path whose name is not UTF-8"
-            elif path not in self._made and (not self.present.is_held(inside) or inside.endswith(".py")):
+            elif not is_made and (not self.present.is_held(inside) or inside.endswith(".py")):
                 self._now.paths.add(inside or path)
         if is_written and self._item:
             self._writers[path] = self._item
@@ -226,14 +228,18 @@ class ImpactSession(Outcomes):
         self._leftovers = self.state.store.leftovers()
         self._forget(names, options)
         self._due = {name for name in names if every or name not in decision.valid or self._sees_other(name)}
-        run = in_order(self._due, names, self._leftovers)
-        if len(run) == len(items) and not every:
+        untold = [name for name in names if name in self._leftovers and self._leftovers[name].is_untold]
+        self._watches = every or 2 * len(untold) < len(names)
+        run = in_order(self._due, names, self._leftovers) if self._watches else {*(names if self._due else ())}
+        if run and not self._watches:
+            self._why = "; all run, and what they leave is not looked at, since most tests leave what nobody can tell"
+        elif len(run) == len(items) and not every:
             self._why = _why_all([known[name].id for name in names if name in known], self.state, self.present)
         self.kept = {name: decision.valid[name].outcome for name in names if name not in run}
         if self.kept:
             config.hook.pytest_deselected(items=[item for item in items if item.nodeid in self.kept])
             items[:] = [item for item in items if item.nodeid in run]
-        if items:
+        if items and self._watches:
             self._memory.begin()
 
     # Tests and fixtures
@@ -256,11 +262,18 @@ class ImpactSession(Outcomes):
     def _look(self, item: pytest.Item, is_last: bool) -> None:
         """Note what a test left for others."""
         _forget_lines(self._root)
+        if not self._watches:
+            self._written.clear()
+            if self.kept:
+                self._leave(item.nodeid, self._untold)
+            self._leftovers[item.nodeid] = self._untold
+            return
         here = self._inside(str(item.path))
-        left = self._memory.take_changes(self.filled, here) if self._often < TOO_OFTEN else {"": ""}
+        left = self._memory.take_changes(self.filled, here)
         left |= {"": ""} if any(_stamp(path) != stamp for path, stamp in self._written.items()) else {}
         self._written.clear()
-        self._often += bool(left)
+        self._count_untold += not all(left.values())
+        self._watches = 2 * self._count_untold < max(len(self._tests), 2 * UNTOLD)
         name, file = item.nodeid, _file_of(item.nodeid)
         scope = "" if left.keys() - {here} else file
         value = digest(repr((sorted(left.items()), self._latest.get(""), self._latest.get(file))))
@@ -319,7 +332,8 @@ class ImpactSession(Outcomes):
         finally:
             self._enter(before)
         file = base.partition("::")[0]
-        self._memory.watch(value, file if file.endswith(".py") else "", fixturedef.argname)
+        if self._watches:
+            self._memory.watch(value, file if file.endswith(".py") else "", fixturedef.argname)
         return value
 
     # The end
@@ -394,7 +408,9 @@ class ImpactSession(Outcomes):
         outside = (sys.prefix + os.sep, sys.base_prefix + os.sep)
         loaded = {self._inside(f) or os.path.abspath(f) for f in files if isinstance(f, str) and not f.startswith(outside)}
         modules = {path: self.present.module(path) for path in self.present.files}
-        mentioned = {word for path, module in modules.items() if module for word in module.mentions if word != Path(path).stem}
+        stems = Counter(Path(path).stem for path in modules)
+        words = ((word, Path(path).stem) for path, module in modules.items() if module for word in module.mentions)
+        mentioned = {word for word, stem in words if word != stem or stems[stem] > 1}
         for path, module in modules.items():
             stem = Path(path).stem
             if module is None:

@@ -18,6 +18,8 @@ STANDARD = (sysconfig.get_path("stdlib"), "<frozen")
 HERE = str(Path(__file__).parent) + os.sep
 TESTERS = tuple(f"{os.sep}{name}{os.sep}" for name in ("_pytest", "pluggy", "hypothesis"))
 """Packages that read sources for themselves: to show them, and to draw examples by their constants."""
+OF_TESTS = f"{os.sep}_pytest{os.sep}_py{os.sep}"
+"""What `tmpdir` is made of. It reads and writes for the test that asks it."""
 PACKAGES = ("site-packages", "dist-packages")
 OUTSIDE = ("/proc/", "/sys/", "/dev/", sys.prefix + os.sep, sys.base_prefix + os.sep)
 PROCESSES = frozenset({"subprocess.Popen", "os.system", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "pty.spawn"})
@@ -74,7 +76,7 @@ def _is_asked(frame: FrameType | None) -> bool:
         file = frame.f_code.co_filename
         if file.startswith(HERE):
             return False
-        if not file.startswith(STANDARD) or any(each in file for each in PACKAGES):
+        if OF_TESTS not in file and (not file.startswith(STANDARD) or any(each in file for each in PACKAGES)):
             return not any(each in file for each in TESTERS)
         frame = frame.f_back
     return False

@@ -6,8 +6,9 @@ import ast
 import itertools
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from impact.mutants import Mutant, mutants, replaced
@@ -35,7 +36,7 @@ def edits_of_kinds(root: Path, package: Package, seed: int) -> Iterator[Mutant]:
     code = os.path.normpath(f"{package.source}/{package.code}")
     every = mutants(root, code, seed)
     bodies = (replace(each, what=f"body: {each.what}") for each in every if each.is_body)
-    others = [drawn.sample(edits, len(edits)) for edits in _others(root, package, code).values()]
+    others = [_in_turns(drawn.sample(edits, len(edits))) for edits in _others(root, package, code).values()]
     rest = (edit for turn in itertools.zip_longest(*drawn.sample(others, len(others))) for edit in turn if edit is not None)
     for is_body in itertools.cycle(BODIES):
         edit = next(bodies if is_body else rest, None)
@@ -44,8 +45,14 @@ def edits_of_kinds(root: Path, package: Package, seed: int) -> Iterator[Mutant]:
         yield edit
 
 
-def _others(root: Path, package: Package, code: str) -> dict[str, list[Mutant]]:
-    """Return all edits that change more than a body of the package, by their kind."""
+def _in_turns(edits: list[Callable[[], Mutant | None]]) -> Iterator[Mutant]:
+    """Yield the edits after which a file of Python's can be parsed. Each is made when its turn comes."""
+    made = (edit() for edit in edits)
+    return (edit for edit in made if edit and (not edit.path.endswith(".py") or _parses(edit.content)))
+
+
+def _others(root: Path, package: Package, code: str) -> dict[str, list[Callable[[], Mutant | None]]]:
+    """Return what makes the edits that change more than a body of the package, by their kind."""
     sources = [file for file in sorted((root / code).rglob("*.py")) if "test" not in file.relative_to(root / code).as_posix()]
     tests = root / package.tests
     of_tests = (
@@ -61,7 +68,7 @@ def _others(root: Path, package: Package, code: str) -> dict[str, list[Mutant]]:
         for file in folder.rglob("*")
         if file.suffix in DATA and file.stat().st_size < MOST and ".git" not in file.parts
     ]
-    made: dict[str, list[Mutant]] = {}
+    made: dict[str, list[Callable[[], Mutant | None]]] = {}
     for kind, files, places in (
         ("docstring", sources, _docstrings),
         ("default", sources, _defaults),
@@ -70,20 +77,23 @@ def _others(root: Path, package: Package, code: str) -> dict[str, list[Mutant]]:
         ("constant of a test", of_tests, _of_tests),
     ):
         made[kind] = [
-            Mutant(str(file.relative_to(root)), node.lineno, f"{kind}: {_short(node)} -> {new or 'gone'}"[:60], content)
+            partial(_at, file, root, kind, text, node, new)
             for file in files
             for text in (file.read_text(encoding="utf-8"),)
             for node, new in places(ast.parse(text))
-            if _parses(content := replaced(text, node, new))
         ]
-    made["data file"] = [edit for file in sorted({*data}) for edit in _of_data(file, root)]
-    made["test added"] = [_with_end(file, root, "test added", "def test_added():\n    assert 1\n") for file in of_tests]
-    made["conftest"] = [
-        _with_end(home / "conftest.py", root, "conftest", "import pytest\n\n\n@pytest.fixture\ndef spare():\n    return 1\n")
-    ]
+    made["data file"] = [partial(_of_data, file, root) for file in sorted({*data})]
+    test, fixture = "def test_added():\n    assert 1\n", "import pytest\n\n\n@pytest.fixture\ndef spare():\n    return 1\n"
+    made["test added"] = [partial(_with_end, file, root, "test added", test) for file in of_tests]
+    made["conftest"] = [partial(_with_end, home / "conftest.py", root, "conftest", fixture)]
     new = {home / "test_new.py": "def test_new():\n    assert 1\n", sources[0].parent / "spare.py": "SPARE = 1\n"}
-    made["new file"] = [_with_end(file, root, "new file", text) for file, text in new.items()]
+    made["new file"] = [partial(_with_end, file, root, "new file", text) for file, text in new.items()]
     return {kind: edits for kind, edits in made.items() if edits}
+
+
+def _at(file: Path, root: Path, kind: str, text: str, node: ast.stmt | ast.expr, new: str) -> Mutant:
+    what = f"{kind}: {_short(node)} -> {new or 'gone'}"[:60]
+    return Mutant(str(file.relative_to(root)), node.lineno, what, replaced(text, node, new))
 
 
 def _short(node: ast.AST) -> str:
@@ -103,18 +113,18 @@ def _with_end(file: Path, root: Path, kind: str, end: str) -> Mutant:
     return Mutant(str(file.relative_to(root)), text.count("\n") + 1, f"{kind}: {file.name}", f"{text}{end}")
 
 
-def _of_data(file: Path, root: Path) -> Iterator[Mutant]:
-    """Yield an edit of the middle line that has a word."""
+def _of_data(file: Path, root: Path) -> Mutant | None:
+    """Return an edit of the first line from the middle that has a word; None if no line near has one."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
     except UnicodeDecodeError:
-        return
+        return None
     for at in [*range(len(lines) // 2, len(lines))][:20]:
         if words := [word for word in lines[at].split() if word.isalnum()]:
             changed = lines[at].replace(words[-1], f"{words[-1]}x", 1)
             content = "".join((*lines[:at], changed, *lines[at + 1 :]))
-            yield Mutant(str(file.relative_to(root)), at + 1, f"data file: {words[-1][:20]} -> {words[-1][:20]}x", content)
-            return
+            return Mutant(str(file.relative_to(root)), at + 1, f"data file: {words[-1][:20]} -> {words[-1][:20]}x", content)
+    return None
 
 
 def _other(node: ast.AST) -> str | None:

@@ -26,14 +26,17 @@ class Mutant:
     is_body: bool = False
 
 
-def mutants(root: Path, folder: str, seed: int) -> list[Mutant]:
-    """All mutants of all files of a folder, tests left out, in a drawn order."""
+def mutants(root: Path, folder: str, seed: int) -> Iterator[Mutant]:
+    """Yield all mutants of all files of a folder, tests left out, in a drawn order."""
     files = [file for file in sorted((root / folder).rglob("*.py")) if "test" not in file.relative_to(root / folder).as_posix()]
-    every = [mutant for file in files for mutant in _mutants_of(file, root)]
-    return random.Random(seed).sample(every, len(every))
+    every = [place for file in files for place in _places_of(file)]
+    for file, text, node, new, is_body in random.Random(seed).sample(every, len(every)):
+        what = " ".join(f"{ast.get_source_segment(text, node)} -> {new}".split())
+        yield Mutant(str(file.relative_to(root)), node.lineno, what[:40], replaced(text, node, new), is_body)
 
 
-def _mutants_of(file: Path, root: Path) -> Iterator[Mutant]:
+def _places_of(file: Path) -> Iterator[tuple[Path, str, ast.expr | ast.stmt, str, bool]]:
+    """Yield what can change of a file: the file, its text, the node, the text in its place, and whether it is of a body."""
     text = file.read_text(encoding="utf-8")
     tree = ast.parse(text)
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
@@ -41,8 +44,7 @@ def _mutants_of(file: Path, root: Path) -> Iterator[Mutant]:
     for node in ast.walk(tree):
         new = _changed(node)
         if new is not None and isinstance(node, ast.expr | ast.stmt):
-            what = " ".join(f"{ast.get_source_segment(text, node)} -> {new}".split())
-            yield Mutant(str(file.relative_to(root)), node.lineno, what[:40], replaced(text, node, new), id(node) in inside)
+            yield file, text, node, new, id(node) in inside
 
 
 def replaced(text: str, node: ast.expr | ast.stmt, new: str) -> str:

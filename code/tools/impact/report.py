@@ -14,6 +14,13 @@ LONG = 5.0
 """Seconds of the processor from which a suite counts as long."""
 NAMES = {"bench": "`bench code`", "testmon": "pytest-testmon"}
 KINDS = ("first", "nothing", "body")
+COSTS = {
+    "first": "the first session",
+    "nothing": "a session with nothing changed",
+    "body": "a session after a body edit",
+    "other": "a session after another edit",
+}
+"""The kinds of sessions whose cost is told, each in words."""
 DAY = {"body": 18, "other": 12}
 """How many edits of each kind a day of thirty has: six of ten are of bodies."""
 METHOD = (
@@ -21,7 +28,7 @@ METHOD = (
     "the tree as that session left it: all tests run plain, a user types `bench code run --json` and, in a copy of the tree,",
     "`pytest --testmon`. A result is *lost* if the edit changed it, and after the session the user still has the earlier one.",
     "Seconds are of the processor of a machine that others used at the same time, once each. A ratio is to the plain run after",
-    "the same edit.",
+    "the same edit. An edit after which no test can be collected counts for losses alone.",
 )
 
 
@@ -41,7 +48,8 @@ def results(rows: Rows) -> list[str]:
     edits = [row for row in rows if kind_of(row) not in ("first", "nothing")]
     long = [package for package in _by_package(rows) if seconds_of(package) >= LONG]
     sentences = [_of_edits(edits), *(_of_losses(_with(edits, name), name) for name in NAMES)] if edits else []
-    sentences += [_of_costs(_with([row for package in long for row in package], name), len(long), name) for name in NAMES]
+    timed = [row for package in long for row in package if int(row["tests"])]
+    sentences += [_of_costs(_with(timed, name), len(long), name) for name in NAMES]
     return [each for each in (*sentences, _of_days(long)) if each]
 
 
@@ -87,10 +95,8 @@ def _of_losses(edits: Rows, name: str) -> str:
 
 def _of_costs(rows: Rows, count: int, name: str) -> str:
     parts = []
-    for kind, what in zip(
-        KINDS, ("the first session", "a session with nothing changed", "a session after a body edit"), strict=True
-    ):
-        if ratios := [ratio(row, name) for row in rows if kind_of(row) == kind]:
+    for kind, what in COSTS.items():
+        if ratios := [ratio(row, name) for row in rows if _part_of(row) == kind]:
             spread = f"{min(ratios):.2f} to {max(ratios):.2f}, " if len(ratios) > 1 else ""
             parts.append(f"{what} {median(ratios):.2f} times ({spread}{plural(len(ratios), 'session')})")
     suites = f"In the {plural(count, 'suite')} of {LONG:.0f} seconds and more"
@@ -106,7 +112,8 @@ def _of_days(long: list[list[dict[str, str]]]) -> str:
 
 def day_of(package: Rows) -> float | None:
     """Return what a day of thirty edits costs, of all tests after each; None if a kind of edit, or the first session, lacks."""
-    of = {kind: [ratio(row, "bench") for row in package if _part_of(row) == kind] for kind in ("first", *DAY)}
+    timed = [row for row in package if int(row["tests"])]
+    of = {kind: [ratio(row, "bench") for row in timed if _part_of(row) == kind] for kind in ("first", *DAY)}
     if not all(of.values()):
         return None
     means = {kind: sum(ratios) / len(ratios) for kind, ratios in of.items()}
@@ -153,6 +160,6 @@ def _cells(package: Rows) -> list[str]:
         lost = sum(int(row[f"{name} lost"]) > 0 for row in judged)
         cells += [str(lost), f"{ran:.0%}"] if judged else ["-", "-"]
         for kind in KINDS:
-            ratios = [ratio(row, name) for row in _with(package, name) if kind_of(row) == kind]
+            ratios = [ratio(row, name) for row in _with(package, name) if kind_of(row) == kind and int(row["tests"])]
             cells.append(f"{median(ratios):.2f} ({len(ratios)})" if ratios else "-")
     return cells
