@@ -323,6 +323,7 @@ def impact(session: nox.Session) -> None:
     """What `bench code` and pytest-testmon lose and cost, beside the full suites of open packages, into reports/impact.
 
     20 edits of each package. Fewer: nox -s impact -- --edits 5. A second call goes on where a first was ended.
+    Tests of elementpath need the locale en_US.UTF-8, which may lie in a folder that LOCPATH names.
     """
     session.install(*CONSTRAINTS, *nox.project.dependency_groups(PYPROJECT, "impact"))
     session.install("--no-deps", ".", "./code")
