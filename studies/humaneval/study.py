@@ -32,7 +32,7 @@ from bench.read.render.drawing import (
     finish,
     legend_of,
 )
-from bench.read.render.labels import all_arms, arm_columns, model_label, slug
+from bench.read.render.labels import arm_columns, each_arm, model_label, slug
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.record.config import FAULT_FREE
 
@@ -110,7 +110,7 @@ def solving(run: Run) -> list[Solving]:
     last = _last_rejected(run)
     solvings = [
         Solving(arm, _ended(arm.usable, last))
-        for arm in all_arms(arms_of(run))
+        for arm in each_arm(arms_of(run))
         if arm.condition.scenario.partition(":")[0] == PACK
     ]
     if not solvings:

@@ -16,7 +16,7 @@ from bench.read.analysis.metrics import COST, LEAST_PRICED, PRICE, TOKENS
 from bench.read.claims.judging import short_claims_sentence
 from bench.read.overview.kept import KeptRows, RowOfModel, RunRow, SpentTrials
 from bench.read.render.cells import BoundedNumber, Linked
-from bench.read.render.labels import all_arms, model_label
+from bench.read.render.labels import each_arm, model_label
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.html import group_thousands, render, source
 from bench.record.archive import SUFFIX
@@ -116,7 +116,7 @@ def row_of(folder: Path) -> RunRow:
     run = load_run(folder)
     require_receipts(run)
     arms = arms_of(run)
-    every = list(all_arms(arms))
+    every = list(each_arm(arms))
     return RunRow(
         name=folder.name,
         started=run.manifest.started[:16].replace("T", " "),

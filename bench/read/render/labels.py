@@ -52,7 +52,7 @@ def arm_columns(run: Run) -> tuple[TableColumn[Arm], ...]:
     )
 
 
-def all_arms(arms: Arms) -> Iterator[Arm]:
+def each_arm(arms: Arms) -> Iterator[Arm]:
     """Yield every arm, in the order of its condition and architecture."""
     return (arm for named in arms.values() for arm in named.values())
 

@@ -12,7 +12,7 @@ from bench.read.analysis.metrics import CALLS, COST, FIRST_ROUND, LEAST_PRICED, 
 from bench.read.analysis.statistics import Share
 from bench.read.compare.models import ModelMeasure, ModelPair
 from bench.read.render.cells import BoundedNumber, value_of
-from bench.read.render.labels import all_arms, extremes_text, join_names, model_label
+from bench.read.render.labels import each_arm, extremes_text, join_names, model_label
 from bench.record.config import FAULT_FREE
 
 LONGEST = 150
@@ -63,7 +63,7 @@ def compared_arms(run: Run, arms: Arms) -> list[ComparedArms]:
     if len(run.names("model")) < MODELS:
         return [ComparedArms(condition, "", named) for condition, named in arms.items()]
     alike: dict[tuple[str, str, str], dict[str, Arm]] = {}
-    for arm in all_arms(arms):
+    for arm in each_arm(arms):
         place = arm.condition.scenario, arm.condition.plan, arm.architecture
         alike.setdefault(place, {})[model_label(run, arm.condition.model)] = arm
     return [
@@ -81,7 +81,7 @@ def count_harmed_trials(arm: Arm) -> tuple[int, int]:
 
 def has_only_instruments(arms: Arms) -> bool:
     """Return whether all architectures are instruments, which have no task to solve."""
-    return all(arm.is_instrument for arm in all_arms(arms))
+    return all(arm.is_instrument for arm in each_arm(arms))
 
 
 def _damage(run: Run, arms: Arms) -> Iterator[str]:

@@ -18,7 +18,7 @@ from bench.read.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.read.analysis.statistics import Mean, is_narrow
 from bench.read.compare.models import ModelPair, model_pairs
 from bench.read.render.cells import NARROW, BoundedNumber
-from bench.read.render.labels import MOST_NAMED, all_arms, join_names, model_label, plan_phrase
+from bench.read.render.labels import MOST_NAMED, each_arm, join_names, model_label, plan_phrase
 from bench.read.report.headline import (
     ComparedArms,
     compared_arms,
@@ -303,7 +303,7 @@ def _limits(run: Run, arms: Arms) -> Iterator[str]:
 def _below_floor(run: Run, arms: Arms) -> Iterator[str]:
     """Name each pack on which keyword rules score higher than every architecture."""
     for scenario in run.names("scenario"):
-        scores = [arm.mean(SCORE.name).mean or 0.0 for arm in all_arms(arms) if arm.condition.scenario == scenario]
+        scores = [arm.mean(SCORE.name).mean or 0.0 for arm in each_arm(arms) if arm.condition.scenario == scenario]
         baseline = run.pack(scenario).baseline
         if baseline and scores and baseline.score > max(scores):
             floor = f"keyword rules without any model score {baseline.score:.3f}, the best arm {max(scores):.3f}"
@@ -325,7 +325,7 @@ def _of_which_tasks(run: Run) -> str:
 
 def _without_price(run: Run, arms: Arms) -> Iterator[str]:
     several = len(set(run.names("plan")) - {FAULT_FREE}) > 1
-    for arm in all_arms(arms):
+    for arm in each_arm(arms):
         if arm.usable["faults_delivered"].any() and arm.mean(PRICE.tokens.name).n < LEAST_PRICED:
             plan = f" {plan_phrase(arm.condition.plan)}" if several else ""
             yield f"{arm.architecture} on {arm.condition.scenario}{plan}{_with_model(run, arm.condition.model)}"

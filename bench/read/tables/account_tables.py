@@ -12,7 +12,7 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import SPENT, Metric
 from bench.read.analysis.per_solved import spent_per_solved
 from bench.read.render.cells import Number, Spent
-from bench.read.render.labels import all_arms, arm_columns
+from bench.read.render.labels import arm_columns, each_arm
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
 from bench.record.ledger import ACCOUNTS
@@ -38,7 +38,7 @@ def spent_by_solved(run: Run, arms: Arms) -> Table:
         "cost: the provider's token counts (ours if it sent none) at the config's prices; unknown if the config has no "
         "prices; a reply that several arms used is charged to each of them",
     )
-    return table_of("per_solved", "Spent per solved task", columns, all_arms(arms), notes)
+    return table_of("per_solved", "Spent per solved task", columns, each_arm(arms), notes)
 
 
 FINISHES = {
@@ -62,7 +62,7 @@ def ledger(run: Run, arms: Arms) -> Table:
         *(column for account in ACCOUNTS for column in _account(account)),
     )
     notes = ("sums over all trials of the arm, including those that ended in an error",)
-    return table_of("ledger", "Ledger: every token in one account", columns, all_arms(arms), notes)
+    return table_of("ledger", "Ledger: every token in one account", columns, each_arm(arms), notes)
 
 
 def _account(name: str) -> tuple[TableColumn[Arm], TableColumn[Arm]]:
@@ -119,7 +119,7 @@ def fault_receipts(run: Run, arms: Arms) -> Table:
         "after a kill, and its answer is not right; undetected: nobody noticed the fault, and the answer uses what it struck",
         "a call that does several subtasks' work is exposed to the faults of each",
     )
-    struck = (arm for arm in all_arms(arms) if not faults(arm).empty)
+    struck = (arm for arm in each_arm(arms) if not faults(arm).empty)
     return table_of("receipts", "Faults and their receipts", columns, struck, notes)
 
 

@@ -18,7 +18,7 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, RETRY_TOKENS, Metric
 from bench.read.analysis.statistics import Mean
 from bench.read.render.cells import BoundedNumber, Cell, Estimate
-from bench.read.render.labels import all_arms, arm_columns, condition_columns
+from bench.read.render.labels import arm_columns, condition_columns, each_arm
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
 from bench.record.config import FAULT_FREE
@@ -28,7 +28,7 @@ NOT_MEASURED = "not measured"
 
 def failure_tables(run: Run, arms: Arms) -> list[Table]:
     """Return the tables of failures that are not empty. Those of the first repair come first."""
-    struck = [arm for arm in all_arms(arms) if arm.condition.plan != FAULT_FREE and arm.usable["faults_delivered"].any()]
+    struck = [arm for arm in each_arm(arms) if arm.condition.plan != FAULT_FREE and arm.usable["faults_delivered"].any()]
     tables = [first_round(run, struck), price(run, arms, struck)] if struck else []
     return [*tables, first_pass(run, arms), differences(run, arms)]
 
@@ -129,14 +129,14 @@ def _only(arm: Arm, chosen: pd.Series[bool]) -> Arm:
 
 def first_pass(run: Run, arms: Arms) -> Table:
     """Return the cost of the calls of each architecture when nothing fails."""
-    fault_free = [arm for arm in all_arms(arms) if arm.condition.plan == FAULT_FREE]
+    fault_free = [arm for arm in each_arm(arms) if arm.condition.plan == FAULT_FREE]
     columns = (*arm_columns(run), *(_mean(metric, with_n=True) for metric in FIRST_PASS.shown))
     notes = (
         "first pass: the calls that no rejection and no loss caused; trials that gave up before every subtask was asked for "
         "are left out; mean ± sd [95% interval], N",
     )
     title = "The first pass: what the structure costs when nothing fails"
-    return table_of("first_pass", title, columns, fault_free or all_arms(arms), notes)
+    return table_of("first_pass", title, columns, fault_free or each_arm(arms), notes)
 
 
 DIFFERENCES = (FIRST_ROUND.tokens, FIRST_ROUND.seconds, PRICE.tokens, FIRST_PASS.tokens, FIRST_PASS.seconds)

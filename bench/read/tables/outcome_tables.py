@@ -10,7 +10,7 @@ from bench.read.analysis.arms import Arm, Arms, share_of_rows
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import Denominators
 from bench.read.render.cells import Number, Rate
-from bench.read.render.labels import all_arms, arm_columns, condition_label, model_label
+from bench.read.render.labels import arm_columns, condition_label, each_arm, model_label
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
 from bench.read.tables.looks import TwoLooks, looks
@@ -33,7 +33,7 @@ def outcomes(run: Run, arms: Arms) -> Table:
             lambda arm: Rate(share_of_rows(arm.usable, arm.usable["undetected_failure"])),
         ),
     )
-    ungraded = any(arm.count("ungraded") for arm in all_arms(arms))
+    ungraded = any(arm.count("ungraded") for arm in each_arm(arms))
     notes = (
         "errors come from the benchmark or the infrastructure; shares are k/N with Wilson's 95% interval",
         "wrong though every check passed: every output that the answer uses was checked and accepted; without faults this is "
@@ -41,7 +41,7 @@ def outcomes(run: Run, arms: Arms) -> Table:
         *ranking_warnings(run, arms),
         *(["trials whose calls were only counted are ungraded, and none of these"] if ungraded else []),
     )
-    return table_of("outcomes", "Outcomes", columns, all_arms(arms), notes)
+    return table_of("outcomes", "Outcomes", columns, each_arm(arms), notes)
 
 
 def denominators_of(arm: Arm) -> Denominators:

@@ -6,7 +6,7 @@ from bench.read.analysis.arms import Arm, Arms, pairs_of
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import Mean, amount_of, by_unit
 from bench.read.render.cells import Estimate, Rate
-from bench.read.render.labels import all_arms, arm_columns
+from bench.read.render.labels import arm_columns, each_arm
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
 from bench.record.ledger import ACCOUNTS
@@ -41,7 +41,7 @@ def systems(run: Run, arms: Arms) -> list[Table]:
         "real time with no call in flight, including their HTTP clients and threads",
         *(f"{name}: {limit}" for name, known in described.items() for limit in known.limits),
     )
-    return [table_of("systems", "All systems", columns, all_arms(arms), notes)]
+    return [table_of("systems", "All systems", columns, each_arm(arms), notes)]
 
 
 def _mean(title: str, column: str, digits: int = 0) -> TableColumn[Arm]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bench.read.render.drawing import Picture, finish, names_below, panels
-from bench.read.render.labels import all_arms
+from bench.read.render.labels import each_arm
 from bench.read.report.figure_part import FigurePart
 from bench.read.report.results import Results
 
 
 def heard(of: Results) -> Iterator[Picture]:
-    arms = list(all_arms(of.arms))
+    arms = list(each_arm(of.arms))
     figure, [ax] = panels(1, 1, 6.0, 2.5)
     ax.bar(range(len(arms)), [int(arm.trials["calls"].sum()) for arm in arms])
     names_below(ax, [arm.architecture for arm in arms])

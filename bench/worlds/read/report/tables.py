@@ -12,7 +12,7 @@ import pandas as pd
 from bench.read.analysis.arms import Arm, Arms, share_of_rows
 from bench.read.analysis.frames import Run
 from bench.read.render.cells import Number, Rate
-from bench.read.render.labels import all_arms, arm_columns
+from bench.read.render.labels import arm_columns, each_arm
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
 from bench.record.damage import DAMAGES
@@ -28,7 +28,7 @@ def world_tables(run: Run, arms: Arms) -> list[Table]:
 
 
 def _with_world(arms: Arms) -> list[Arm]:
-    return [arm for arm in all_arms(arms) if arm.usable["lives"].notna().any() and not arm.is_instrument]
+    return [arm for arm in each_arm(arms) if arm.usable["lives"].notna().any() and not arm.is_instrument]
 
 
 def damage(run: Run, arms: list[Arm]) -> Table:

@@ -11,7 +11,7 @@ from bench.read.analysis.arms import Arm, Arms
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import share_by_instance
 from bench.read.render.cells import Estimate, Number, Rate
-from bench.read.render.labels import all_arms, arm_columns
+from bench.read.render.labels import arm_columns, each_arm
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
 
@@ -22,7 +22,7 @@ MOST_REASONS = 2
 def workflow_tables(run: Run, arms: Arms) -> list[Table]:
     """Return a table of workflows and a table of their steps; no table if no trial has steps."""
     steps = run.steps
-    with_steps = [arm for arm in all_arms(arms) if steps["trial"].isin(set(arm.usable["trial"])).any()]
+    with_steps = [arm for arm in each_arm(arms) if steps["trial"].isin(set(arm.usable["trial"])).any()]
     return [_workflows(run, with_steps), _steps(run, with_steps)] if with_steps else []
 
 
