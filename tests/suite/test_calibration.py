@@ -368,7 +368,7 @@ def test_below_164_values_the_kinds_are_marked_that_the_concepts_name() -> None:
     from_ten = (*rates, "mean of score", "difference of score", "difference of effect")
     assert all(share >= NARROW for about in from_ten for n, share in held[about].items() if n >= 10)
     page = " ".join((ROOT / "docs" / "concepts.md").read_text(encoding="utf-8").split())
-    assert "below 164 values all of them do, but for retry tokens" in page
+    assert "below 164 values all of them do, except retry tokens" in page
     assert "From ten values on, rates, scores, differences of these, and effects over instances have no †" in page
 
 

@@ -130,7 +130,7 @@ def _life(matrix: Matrix, spec: TrialSpec, folder: Path, restarted: bool) -> dic
         )
         workbench = Workbench(trial)
         run(_worked(matrix, spec, workbench, trial.clock))
-        workbench.world.acting.process.ended()
+        workbench.world.acting.process.note_end()
         workbench.world.acting.end()
         ended = next(event for event in trial.log.events if isinstance(event, WorldEnded))
         grade = scenario.grade_world(final_world(world.snapshot().content))
