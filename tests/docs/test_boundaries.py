@@ -46,7 +46,11 @@ def test_the_verdicts_that_the_page_names_are_those_of_the_tables() -> None:
     assert by_name["The commit matters", "incident_response"] == "inconclusive"
     refused = {name for (name, _), verdict in by_name.items() if verdict == "not comparable"}
     assert refused == {"A plain commit does more damage where the proposer errs less, in a trial"}
-    assert looks[0]["Judgment"] == "all" and looks[0]["Verdict"] == "inconclusive" and f"p = {float(looks[0]['p (Holm)']):.3f}" in page
+    assert (
+        looks[0]["Judgment"] == "all"
+        and looks[0]["Verdict"] == "inconclusive"
+        and f"p = {float(looks[0]['p (Holm)']):.3f}" in page
+    )
 
 
 def test_the_comparisons_that_the_page_counts_are_the_rows_of_their_tables() -> None:
