@@ -27,7 +27,7 @@ out, err = Terminal(), Terminal(stderr=True)
 def diagnose(
     run: Annotated[str, typer.Argument(autocompletion=run_names, help="A run's name under results/, or its folder.")],
     trial: Annotated[str, typer.Option(help="One trial: its id, its first characters, or worst: that with most damage.")] = "",
-    most: Annotated[int, typer.Option(min=1, help="Diagnose at most this many failed trials, picked sample_evenly.")] = 20,
+    most: Annotated[int, typer.Option(min=1, help="Diagnose at most this many failed trials, picked evenly.")] = 20,
     whole: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     scenarios: PacksOption = PACKS,
 ) -> None:

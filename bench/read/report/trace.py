@@ -133,7 +133,8 @@ def load_traced(path: Path) -> tuple[Run, Trace | None]:
             trace.add(record)
 
     run = load_run(path, check=True, also=add)
-    return run, trace.closed(run) if trace is not None and is_enough and not run.rerun else None
+    is_enough = is_enough and not run.rerun and bool(run.trials["lives"].isna().all())  # also no trial whose world did not end
+    return run, trace.closed(run) if trace is not None and is_enough else None
 
 
 class _OpenTrace:
