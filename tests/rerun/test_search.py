@@ -90,14 +90,16 @@ def test_damage_counts_before_what_is_unsolved_and_before_tokens() -> None:
 
 
 @pytest.mark.endurance
-@pytest.mark.parametrize("weakness", WEAKNESSES)
-def test_the_page_says_how_often_each_search_reaches_what_was_planted(weakness: str) -> None:
-    arm = arm_of(weakness)
-    reached = {
-        strategy: sum(
-            loop.run(search(arm.run, arm.spec.plan, WHOLE, seed, strategy)).worst.harm.damage >= MUCH for seed in SEEDS
+def test_the_page_says_how_often_each_search_reaches_what_was_planted() -> None:
+    arms = [arm_of(weakness) for weakness in WEAKNESSES]
+    led, random = (
+        sum(
+            loop.run(search(arm.run, arm.spec.plan, WHOLE, seed, strategy)).worst.harm.damage >= MUCH
+            for arm in arms
+            for seed in SEEDS
         )
         for strategy in (next_schedule, at_random)
-    }
-    row = f"| {weakness} | {reached[next_schedule]} of {len(SEEDS)} | {reached[at_random]} of {len(SEEDS)} |"
-    assert row in (ROOT / "docs" / "shrinking.md").read_text(encoding="utf-8")
+    )
+    tries = len(arms) * len(SEEDS)
+    page = " ".join((ROOT / "docs" / "shrinking.md").read_text(encoding="utf-8").split())
+    assert f"damage in {led} of {tries} searches of 200 trials, and random search in {random} of {tries}." in page

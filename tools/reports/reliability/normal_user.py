@@ -28,7 +28,9 @@ def as_nobody(*arguments: str, capture: bool = False, **variables: str) -> subpr
         raise RuntimeError("no setpriv, or no interpreter that another user can run; or we are not root")
     home = Path(tempfile.mkdtemp(dir="/tmp"))
     home.chmod(0o777)
-    path = os.pathsep.join(["tools/reports", "tests", ".", *(path for path in sys.path if path.endswith("-packages"))])
+    path = os.pathsep.join(
+        ["tools/reports", "tests", "code/src", ".", *(each for each in sys.path if each.endswith("-packages"))]
+    )
     env = {"HOME": str(home), "TMPDIR": str(home), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": path, "PATH": os.defpath}
     try:
         command = [*BECOME, python, *arguments]
