@@ -113,7 +113,7 @@ class ToolCaller:
         """Undo an effect, and return whether it no longer exists. A refused undo counts as True.
 
         Some undo calls need the effect's result. If a crash lost the result, the effect's call is repeated under its key. This
-        returns the result and has no second effect; an effect that had not happened before the crash happens now, and is undone.
+        returns the result and has no second effect; an effect that had not happened before the crash happens now and is undone.
         Without keys, or if the call was already tried in vain, the effect is left.
         """
         tool = self._world.tools[effect.tool]
