@@ -20,7 +20,8 @@ ROWS = read(FOLDER / "edits.csv")
 
 def test_the_page_says_what_the_rows_say() -> None:
     page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
-    assert [sentence for sentence in results(ROWS) if sentence not in page] == []
+    *sentences, of_days = results(ROWS)
+    assert [sentence for sentence in sentences if sentence not in page] == [] and "thirty" in of_days
 
 
 def test_the_page_says_what_the_failing_test_and_then_all_tests_saved_in_the_rows() -> None:
@@ -29,7 +30,10 @@ def test_the_page_says_what_the_failing_test_and_then_all_tests_saved_in_the_row
     tests = [f"{-(saved['tests', arm] or 0):.0f}" for arm in ("both", "selection")]
     tokens = -(saved["read", "both"] or 0)
     page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
-    assert f"it saved {tests[0]} runs of tests a task, and the selection {tests[1]}; it saved {tokens:,.0f} tokens read" in page
+    assert (
+        f"saved {tests[0]} runs of tests a task, and the selection {tests[1]}. The simpler way saved {tokens:,.0f} tokens"
+        in page
+    )
 
 
 def test_the_page_says_how_many_traps_there_are() -> None:
@@ -42,9 +46,7 @@ def test_the_page_says_how_many_of_a_strangers_trees_were_lost() -> None:
     seen, judged = outcomes.count("seen"), len(outcomes) - outcomes.count("not judged")
     page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
     assert f"wrote {len(outcomes)} small trees with tests" in page and judged - seen == 2
-    assert (
-        f"Of these {judged} could be judged, and `bench code` saw the failure in {seen} of the {judged}. It lost two:" in page
-    )
+    assert f"{judged} trees could be judged; `bench code` saw the failure in {seen} of the {judged}, and lost two:" in page
 
 
 def test_the_report_is_made_of_the_rows() -> None:

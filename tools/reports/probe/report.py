@@ -80,7 +80,7 @@ def of_equality(rows: Sequence[Equality]) -> Iterator[str]:
     )
     yield f"Of {trials} trials, at {points}"
     yield f"and without a fault ({clean}), {damaged} are damaged: {doubled} have a doubled effect, {lost} a lost effect."
-    yield f"The verdicts of the probe and of the world differ in {differ} trials. Both take the effects of the clean run as right:"
+    yield f"The verdicts of the probe and of the world differ in {differ} trials. Both count the clean run's effects as right:"
     yield f"in {otherwise} trials other effects would be right, since the world had changed."
     boxed = [row for row in rows if row.boxed]
     trials, damaged, doubled, lost, differ = _sums(boxed, "trials", "damaged", "with_doubled", "with_lost", "differ")
@@ -182,7 +182,7 @@ def of_clients(rows: Sequence[ClientRows]) -> Iterator[str]:
     """Yield the lines on clients of PostgreSQL through the door of the database."""
     equal, names = sum(row.equal for row in rows), list(dict.fromkeys(row.client for row in rows))
     yield f"We tried the clients {', '.join(names)}, without and with TLS. In {equal} of {len(rows)} sessions"
-    yield f"a client read the same rows through the gateway as from the copy itself, in {sum(row.calls for row in rows):,} calls."
+    yield f"a client read the same rows through the gateway as from the copy, in {sum(row.calls for row in rows):,} calls."
     yield "The table shows the gateway's processor milliseconds for a call, in one session each, on a machine with other work:"
     yield ""
     yield "| client | without TLS | `sslmode=require` | `sslmode=verify-full` |"
