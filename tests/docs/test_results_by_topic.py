@@ -72,7 +72,7 @@ def test_what_is_said_of_humaneval_without_a_fault_is_what_its_controls_did() ->
         f"`runtime_structured` solves {control['runtime_structured'].sum()} of 24, `static` {control['static'].sum()}.",
         f"p = {compared['none', 'static', 'runtime_structured']:.3f}, and {corrected:.3f} after Holm's correction for nine "
         "comparisons",
-        f"`monolithic` solves {control['monolithic'].sum()}. It cannot be told from either",
+        f"`monolithic` solves {control['monolithic'].sum()}. It cannot be told from either other architecture",
         f"(p = {first:.2f} and {second:.2f}, uncorrected)",
     )
 
@@ -312,7 +312,7 @@ def test_what_is_said_of_the_larger_models_judgments_in_a_world_is_what_its_tabl
     assert not missing(
         "results/incidents",
         f"The model reads the request right in {request['Right']}, and decides right in {decision['Right']}.",
-        f"turns {decision['Caught']} of the {wrong} wrong decisions away, and {decision['Passed']} pass",
+        f"rejects {decision['Caught']} of the {wrong} wrong decisions, and {decision['Passed']} pass",
     )
 
 

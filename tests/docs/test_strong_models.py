@@ -20,10 +20,10 @@ def test_each_sentence_on_strong_models_says_what_the_report_counts() -> None:
     _, errors, repaired, _, calls, tokens, struck, spared, _ = cells("chance")
     again = re.search(r"The same call succeeded later in (\d+) of (\d+) cases, after ([\d.]+) calls in the mean", REPORT)
     assert again and again[2] == errors
-    assert f"Of {errors} reads that were struck, the same call succeeded later in {again[1]}, after {again[3]} calls" in PAGE
+    assert f"Of {errors} reads that got the error, the same call succeeded later in {again[1]}, after {again[3]} calls" in PAGE
     after = f"after {calls.split(',')[0]} call and {tokens.split(',')[0]} tokens in the median"
     assert f"{repaired} were followed by a success of the same tool, {after}" in PAGE
-    assert f"With a drawn error {struck.split(' (')[0]} trials were solved" in PAGE
+    assert f"With an injected error {struck.split(' (')[0]} trials were solved" in PAGE
     assert f"and without it {spared.split(' (')[0]}." in PAGE
     *_, struck, spared, _ = cells("the model")
     assert f"caused {struck.split(' (')[0]} were solved, and without it {spared.split(' (')[0]}." in PAGE
