@@ -41,7 +41,7 @@ def test_the_verdicts_that_the_page_names_are_those_of_the_tables() -> None:
     )
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
     by_name = {(row["What is said"], row["Scenario"]): row["Verdict"] for row in verdicts}
-    assert "**The commit matters**: holds in `contract_renewal`, inconclusive in `incident_response`." in page
+    assert "| The commit matters | holds in `contract_renewal`, inconclusive in `incident_response` |" in page
     assert by_name["The commit matters", "contract_renewal"] == "holds"
     assert by_name["The commit matters", "incident_response"] == "inconclusive"
     refused = {name for (name, _), verdict in by_name.items() if verdict == "not comparable"}
