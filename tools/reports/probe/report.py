@@ -1,4 +1,4 @@
-"""Write what the last sessions found into docs/probe.md: the pairs, the verdicts beside a world's count, whom the probe blames.
+"""Write what the last sessions found into reports/probe/README.md, and a summary of it into docs/probe.md.
 
 PYTHONPATH=tools:tools/reports:tests/support python -m probe.report
 """
@@ -21,7 +21,8 @@ from probe.delivered import Delivered
 from probe.delivery import DeliveredTo
 from probe.equality import WORLD_POINTS, Equality
 
-PAGE, RECORD = ROOT / "docs" / "probe.md", ROOT / "reports" / "probe"
+RECORD = ROOT / "reports" / "probe"
+PAGES = (RECORD / "README.md", ROOT / "docs" / "probe.md")
 
 
 def of_pairs(pairs: Sequence[Pair]) -> Iterator[str]:
@@ -38,7 +39,7 @@ def of_pairs(pairs: Sequence[Pair]) -> Iterator[str]:
     yield ""
     yield f"The {len(pairs)} pairs had {cells} cells; {damaged} cells had damage, {proven} also in a second run."
     yield "Each pair had the same minutes of the session, and ran its gravest cells first."
-    yield "[A row for each pair](../reports/probe/pair.csv)."
+    yield "[A row for each pair](pair.csv)."
 
 
 def of_boxed(rows: Sequence[Boxed]) -> Iterator[str]:
@@ -59,7 +60,7 @@ def of_boxed(rows: Sequence[Boxed]) -> Iterator[str]:
     yield f"In {len(rows) - len(other)} of {len(rows)} cells, of {len(pairs)} pairs, the verdict with the box is the verdict"
     yield f"without it. A run in the box took {middle:.2f} [{low:.2f}, {high:.2f}] times the processor seconds of a run without"
     yield f"the box (geometric mean over cells, two standard errors), and {most:.2f} times at most."
-    yield "[A row for each cell](../reports/probe/boxed.csv)."
+    yield "[A row for each cell](boxed.csv)."
     for row in other:
         yield f"{row.agent}, `{row.server}.{row.cell}`: the verdict is {row.boxed} in the box, and {row.unboxed} without it."
 
@@ -130,7 +131,7 @@ def of_deliveries(rows: Sequence[DeliveredTo]) -> Iterator[str]:
     doubled, told = (sum(getattr(row, name) for row in rows) for name in ("doubled", "told"))
     yield ""
     yield f"In {told} of the {doubled} doubled cells the agent said that the task was done; the models of *Limbo* did in 90%."
-    yield "[A row for each agent and point](../reports/probe/deliveredto.csv)."
+    yield "[A row for each agent and point](deliveredto.csv)."
 
 
 def of_resumed(rows: Sequence[FunctionCell]) -> Iterator[str]:
@@ -159,7 +160,7 @@ def of_functions(rows: Sequence[FunctionCell]) -> Iterator[str]:
     yield ""
     yield f"Of all {len(rows)} cells of this section {damaged} have damage. Our own SQL counts refunds and mails at the end of"
     yield f"each run; in {differ} cells the verdict contradicts this count. The cell of an empty field was not run."
-    yield "[A row for each cell](../reports/probe/functioncell.csv)."
+    yield "[A row for each cell](functioncell.csv)."
     if of_postgres:
         at = {(row.framework, row.cell): row.verdict for row in of_sqlite}
         same = sum(at.get((row.framework, row.cell)) == row.verdict for row in of_postgres)
@@ -174,7 +175,7 @@ def of_functions(rows: Sequence[FunctionCell]) -> Iterator[str]:
     yield "| --- | --- | --- | --- | --- |"
     for row in (row for row in rows if row.framework in REPORTS):
         report = REPORTS[row.framework]
-        files = f"[{report.name}]({report.url}), [rebuilt](../tools/reports/functions/agents/with_{row.framework}.py)"
+        files = f"[{report.name}]({report.url}), [rebuilt](../../tools/reports/functions/agents/with_{row.framework}.py)"
         yield f"| {files} | {row.version} | `{row.cell}` | {row.verdict} | {report.mended} |"
 
 
@@ -191,7 +192,31 @@ def of_clients(rows: Sequence[ClientRows]) -> Iterator[str]:
         taken = {row.mode: row.milliseconds for row in rows if row.client == name}
         yield f"| {name} | {taken.get('disable', '')} | {taken.get('require', '')} | {taken.get('verify-full', '')} |"
     yield ""
-    yield "[A row for each](../reports/probe/clientrows.csv)."
+    yield "[A row for each](clientrows.csv)."
+
+
+def summary(record: Path) -> Iterator[str]:
+    """Yield the main counts of all tests, a list."""
+    functions, pairs, boxed = read(record, FunctionCell), read(record, Pair), read(record, Boxed)
+    frameworks = len({row.framework for row in functions} - set(REPORTS))
+    damaged, differ = sum(row.verdict in DAMAGE for row in functions), sum(row.differs for row in functions)
+    yield f"- **Frameworks**: {damaged} of {len(functions)} cells have damage, with agents of {frameworks} frameworks and"
+    yield f"  rebuilt bug reports. In {differ} cells the verdict contradicts our own SQL, which counts refunds and mails."
+    harm, proven, cells = (sum(getattr(pair, name) for pair in pairs) for name in ("damaged", "proven", "cells"))
+    yield f"- **Servers of others**: {harm} of {cells} cells have damage, {proven} also in a second run. These are {len(pairs)}"
+    same = sum(row.is_equal for row in boxed)
+    yield f"  pairs of an agent and a server. In {same} of {len(boxed)} cells the verdict is the same with the box and without."
+    trials, otherwise = _sums(read(record, Equality), "trials", "differ")
+    yield f"- **Worlds**: in {otherwise} of {trials} trials in a [world](worlds.md) the verdict is not the world's own count."
+    delivered, scored = read(record, Delivered), read(record, Scored)
+    harmed, missed = sum(row.harmed for row in delivered), sum(row.is_missed for row in delivered)
+    alarms = sum(row.is_wrong and not row.harmed for row in delivered)
+    yield f"- **Deliveries**: small agents did harm in {harmed} of {len(delivered)} cells; the probe missed {missed} of these"
+    yield f"  harms, and raised {alarms} false alarms."
+    planted, harmless = ([row for row in scored if row.is_harmless == kind] for kind in (False, True))
+    exact, accuses = sum(row.is_exact for row in planted), sum(row.accuses for row in harmless)
+    yield f"- **Blame**: the probe blames {exact} of {len(planted)} planted weaknesses exactly. It blames a part after"
+    yield f"  {accuses} of {len(harmless)} harmless edits."
 
 
 def _sums(rows: Sequence[Equality], *names: str) -> list[int]:
@@ -210,13 +235,16 @@ def page(text: str, record: Path) -> str:
         "resumed": of_resumed(read(record, FunctionCell)),
         "functions": of_functions(read(record, FunctionCell)),
         "clients": of_clients(read(record, ClientRows)),
+        "tested": summary(record),
     }
     for name, lines in parts.items():
         begin, end = f"<!-- {name}: python -m probe.report -->\n", f"<!-- end of {name} -->"
-        before, _, rest = text.partition(begin)
-        text = before + begin + "\n".join(lines) + f"\n{end}" + rest.partition(end)[2]
+        before, found, rest = text.partition(begin)
+        if found:
+            text = before + begin + "\n".join(lines) + f"\n{end}" + rest.partition(end)[2]
     return text
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), RECORD), encoding="utf-8")
+    for path in PAGES:
+        path.write_text(page(path.read_text(encoding="utf-8"), RECORD), encoding="utf-8")
