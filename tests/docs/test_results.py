@@ -101,10 +101,16 @@ def test_what_is_said_of_recovering_to_a_right_answer_stands_in_the_committed_re
     changes, again, repaired = zip(*cells_by_plan["missing_field"], strict=True)
     assert "solves {} (`monolithic`), {} (`static`) and {} (`runtime_structured`)".format(*control) in RESULTS
     assert "solved {}, {} and {} of the nine incidents again".format(*again) in RESULTS
-    assert "Over all 40 incidents the share solved changed by {}, {} and {}".format(*changes) in RESULTS
-    assert "After a repair {}, {} and {} answers that had been right are wrong".format(*repaired) in RESULTS
+    assert "the share of the 40 incidents that each architecture solves changed by {}, {} and {}".format(*changes) in RESULTS
+    wrong = (
+        "After a repair {} (`monolithic`), {} (`static`) and {} (`runtime_structured`) answers that had been right are wrong"
+    )
+    assert wrong.format(*repaired) in RESULTS
     changes, again, _ = zip(*cells_by_plan["wrong_value"], strict=True)
-    assert "the share solved of all 40 incidents changed by {}, {} and {}".format(*changes) in RESULTS
+    assert (
+        "the share of the 40 incidents that each of the three architectures solves changed by {}, {} and {}".format(*changes)
+        in RESULTS
+    )
     still_solved = "Of the nine incidents that all three architectures solve without a failure, {}, {} and {} are still solved"
     assert still_solved.format(*again) in RESULTS
     assert "solved {} (`monolithic`), {} (`static`) and {} (`runtime_structured`)".format(*control) in README
@@ -185,7 +191,7 @@ def test_a_published_share_of_the_same_problems_is_told_by_how_many_differ() -> 
     [row] = rows("humaneval_one_call", "study-humaneval")
     theirs, least = re.search(r", (\d+) of the same 164: at least (\d+) differ", row["Published"]).groups()  # type: ignore[union-attr]
     assert least == "10" and f"{theirs} of the same 164 problems" in RESULTS
-    assert f"For the unquantized model {theirs} of the same problems are published as solved" in RESULTS
+    assert f"publish that the unquantized model solves {theirs} of the same problems" in RESULTS
 
 
 def test_what_is_said_of_the_answer_formats_is_what_the_study_counted() -> None:
