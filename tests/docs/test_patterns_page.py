@@ -67,7 +67,7 @@ def test_what_is_said_below_exactly_once_is_what_its_tables_count() -> None:
     assert f"With remedies no effect was damaged in any way in {kept['Lost n'].sum():,} crashes" in TEXT
     assert kills.groupby(kills["Architecture"].str.removesuffix("_remedied"))["SIGKILLs"].sum().eq(50).all()
     assert f"After {kills['SIGKILLs'].sum()} kills, 50 for each pattern" in TEXT
-    assert f"in {same} of {kills['Trials'].sum()} trials. They are of four customers" in TEXT
+    assert f"in {same} of {kills['Trials'].sum()} trials. These real kills are of four customers" in TEXT
 
 
 def test_what_is_said_of_the_runtime_alone_is_what_the_committed_report_counts() -> None:
@@ -115,4 +115,7 @@ def test_the_page_says_after_how_many_deaths_at_the_queue_effects_are_doubled() 
     assert f"effects are doubled after {doubled['planner_exchanged']} of 12 deaths; if the plan keeps" in TEXT
     assert {doubled[name] for name in ("queue_keys", "adapter_pinned", "planner_pinned")} == {0}
     none = table("in_flight-simulated", "tables/study-exactly-once").query("`Doubled k` == 0")
-    assert f"Of none of three customers the 95% interval ends at {none['Doubled high'].max():.0%}." in TEXT
+    assert (
+        f"doubled for none of three customers, and the 95% interval of this share ends at {none['Doubled high'].max():.0%}."
+        in TEXT
+    )
