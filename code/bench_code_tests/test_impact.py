@@ -145,7 +145,8 @@ def test_an_edit_is_lost_once_and_the_bound_counts_packages_that_kept_something(
     )
     assert "lost a result after 4 of 4" in theirs and "After 6 of the 6 edits a test that ran had another outcome" in theirs
     assert (
-        "6 edits of 2 packages. It could lose a result after 2 of these edits, in 2 packages: after the other edits" in judged
+        "6 edits of 2 packages. `bench code` could lose a result after 2 of these edits, in 2 packages: after the other edits"
+        in judged
     )
     assert [limit(count) for count in (1, 10)] == ["95%", "26%"]
 
@@ -154,7 +155,7 @@ def test_what_was_not_measured_is_left_out_and_a_number_of_its_own_has_no_range(
     alone = [_row("shop/till.py:2 default: 1 -> 2", ran=4), _row("first: nothing is recorded yet", ran=4)]
     judged, ours, theirs, costs, _ = results(alone)  # no day
     assert judged.startswith(
-        "`bench code` was tested with 1 edit of 1 package. It could lose a result after 0 of these edits: "
+        "`bench code` was tested with 1 edit of 1 package. `bench code` could lose a result after 0 of these edits: "
     )
     assert "After 0 of the 1 edits `bench code` kept some results. After" in ours and "packages at 95%" not in ours + theirs
     assert costs.endswith("the first session 0.50 (1 session), a session after another edit 0.50 (1 session).")

@@ -62,9 +62,9 @@ def _of_edits(edits: Rows) -> str:
     kept = [row for row in _changing(edits) if int(row["bench ran"]) < int(row["tests"])]
     judged, packages = plural(len(edits), "edit"), plural(_packages(edits), "package")
     few = f", in {plural(_packages(kept), 'package')}" if kept else ""
-    little = " So this shows next to nothing about how often a result is lost." if _packages(kept) < ENOUGH else ""
+    little = " The edits show next to nothing about how often `bench code` loses a result." if _packages(kept) < ENOUGH else ""
     return (
-        f"`bench code` was tested with {judged} of {packages}. It could lose a result after {len(kept)} of these edits{few}: "
+        f"`bench code` was tested with {judged} of {packages}. `bench code` could lose a result after {len(kept)} of these edits{few}: "
         f"after the other edits no result changed, or all tests ran.{little}"
     )
 
