@@ -64,8 +64,8 @@ def _of_edits(edits: Rows) -> str:
     few = f", in {plural(_packages(kept), 'package')}" if kept else ""
     little = " The edits show next to nothing about how often `bench code` loses a result." if _packages(kept) < ENOUGH else ""
     return (
-        f"`bench code` was tested with {judged} of {packages}. `bench code` could lose a result after {len(kept)} of these edits{few}: "
-        f"after the other edits no result changed, or all tests ran.{little}"
+        f"`bench code` was tested with {judged} of {packages}. `bench code` could lose a result after {len(kept)} of these "
+        f"edits{few}: after the other edits no result changed, or all tests ran.{little}"
     )
 
 
