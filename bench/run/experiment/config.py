@@ -20,7 +20,7 @@ from bench.record.formats import AnswerFormat
 from bench.record.policy import LearnedPolicy, read_policy
 from bench.run.experiment.model_entries import MODELS, ModelEntry
 from bench.run.experiment.plan_entries import WrittenFault, WrittenPlan
-from bench.run.trial.drafts import KNOWN, Tags
+from bench.run.trial.drafts import KNOWN_TAGS, Tags
 
 RENAMED = {"experiment": "study", "ask_once": "cache", "asked_in": "cache_from"}
 """Keys of earlier configs -> their present names."""
@@ -64,7 +64,7 @@ class Config(StoredConfig):
         answering_entries = [
             answering for answering in (entry, *map(self.model.get, entry.passes_on_to if entry else ())) if answering
         ]
-        return tuple(dict.fromkeys((*KNOWN, *(pair for answering in answering_entries for pair in answering.draft_tags))))
+        return tuple(dict.fromkeys((*KNOWN_TAGS, *(pair for answering in answering_entries for pair in answering.draft_tags))))
 
     def policies(self) -> dict[str, LearnedPolicy]:
         """Return the learned policies of the architectures, by name. Raises ConfigError for a file that is no policy."""

@@ -24,7 +24,7 @@ from bench.run.models.base import Model
 from bench.run.models.recorded import RecordedModel
 from bench.run.models.routed import answerers
 from bench.run.sandbox import guards
-from bench.run.trial.drafts import KNOWN
+from bench.run.trial.drafts import KNOWN_TAGS
 from bench.run.trial.effects import EFFECTS, CallEffect, TextEffect
 from bench.scenario import Scenario
 
@@ -105,7 +105,7 @@ def _recordings(models: Iterable[Model]) -> dict[str, History]:
 def _parameters(model: Model, matrix: Matrix, name: str) -> ModelParameters:
     """Return a model's parameters, with its answer format and draft tags if they are not the default."""
     asked: dict[str, object] = {} if (form := matrix.config.format_of(name)) == DEFAULT else {"answer_format": form}
-    tags = [pair for pair in matrix.config.tags_of(name) if pair not in KNOWN]
+    tags = [pair for pair in matrix.config.tags_of(name) if pair not in KNOWN_TAGS]
     return ModelParameters.of({**model.parameters, **asked, **({"draft_tags": tags} if tags else {})})
 
 

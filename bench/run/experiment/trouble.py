@@ -12,7 +12,7 @@ from bench.run.experiment.session import Session
 from bench.run.models.base import Model
 from bench.run.models.routed import answerers
 from bench.run.trial.call import BackOff
-from bench.run.trial.gate import IN_A_ROW, Gate
+from bench.run.trial.gate import FAILURES_BEFORE_PAUSE, Gate
 
 
 def gates_of(models: Iterable[Model], back_off: BackOff) -> dict[str, Gate]:
@@ -43,7 +43,7 @@ async def watch_endpoint(gate: Gate, model: Model, back_off: BackOff, session: S
     """
     while not session.why:
         await gate.pausing.wait()
-        session.say(f"{model.endpoint}: {IN_A_ROW} calls in a row failed ({gate.detail}); the run pauses")
+        session.say(f"{model.endpoint}: {FAILURES_BEFORE_PAUSE} calls in a row failed ({gate.detail}); the run pauses")
         if await _wait_for_endpoint(gate, model, back_off, session):
             session.say(f"{model.endpoint}: answers again; the run goes on")
             gate.resume()
@@ -59,7 +59,7 @@ async def _wait_for_endpoint(gate: Gate, model: Model, back_off: BackOff, sessio
             session.end("the endpoint is in trouble", EndpointError(problem))
             return False
         gate.pauses += 1
-        seconds = back_off.seconds(IN_A_ROW + gate.pauses - 1, None)
+        seconds = back_off.seconds(FAILURES_BEFORE_PAUSE + gate.pauses - 1, None)
         gate.trouble.paused += seconds
         await asyncio.sleep(seconds)
         try:
