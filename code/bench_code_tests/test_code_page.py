@@ -83,7 +83,8 @@ def test_what_the_page_says_of_a_models_patches_stands_in_the_table_of_the_arms(
     edits, whole = rows["edits", "selective"], rows["whole files", "selective"]
     assert {row["Solved"].split(" ")[0] for row in rows.values()} == {"0/12"}
     expected = (
-        f"Of the model's edits, {edits['Patches that fit']} could be applied. Of its whole files, {whole['Patches that fit']} could.",
+        f"Of the model's edits, {edits['Patches that fit']} could be applied.",
+        f"Of its whole files, {whole['Patches that fit']} could.",
         f"In edits `selective` saved {edits['Executions saved']} runs of tests a case",
         f"of the {rows['edits', 'rerun_everything']['Executions']} that `rerun_everything` makes",
         f"saved no runs beyond chance, {whole['Executions saved']}.",
