@@ -17,7 +17,7 @@ from bench.common.errors import ResultsError
 from bench.read.analysis.arms import Arm, Condition, arms_of
 from bench.read.analysis.factors import ARCHITECTURE, ArmName, VerdictEvidence, factors_between, reason_against_verdict
 from bench.read.analysis.frames import Run
-from bench.read.analysis.metrics import LEAST_PRICED
+from bench.read.analysis.metrics import MIN_PRICED_TRIALS
 from bench.read.analysis.plans import subtasks_of_round
 from bench.read.analysis.published import load_published
 from bench.read.analysis.statistics import PairedMean
@@ -99,7 +99,7 @@ class SizedRound:
 def verdict(ratio: float, measured: PairedMean, factors: tuple[str, ...] = (ARCHITECTURE,)) -> str:
     """Return the verdict on a measured direction, given the closed form's ratio of the rounds and in what the arms differ."""
     difference = measured.difference
-    if difference.n < LEAST_PRICED or difference.low is None or difference.high is None:
+    if difference.n < MIN_PRICED_TRIALS or difference.low is None or difference.high is None:
         return "not measured"
     if reason_against_verdict(VerdictEvidence(factors, difference.n, difference.n, difference.n), ARCHITECTURE):
         return "not comparable"

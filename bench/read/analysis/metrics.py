@@ -142,7 +142,7 @@ METRICS = Registry("metric", Metric)
 PUBLISHED_PASS, PUBLISHED_ROUND = "tokens", "retry_tokens"
 """The published figures for a first pass and a first round: the tokens of a run without a failure, and the retry tokens, which
 are for one retry."""
-LEAST_PRICED = 5
+MIN_PRICED_TRIALS = 5
 """A price needs at least this many trials (or instances, if there are several)."""
 SPENT = (COST, TOKENS, LATENCY)
 """What is divided by the number of solved tasks."""

@@ -43,7 +43,7 @@ from bench.read.analysis.factors import (
     reason_against_verdict,
 )
 from bench.read.analysis.frames import Run
-from bench.read.analysis.metrics import LEAST_PRICED, METRICS, measure_of
+from bench.read.analysis.metrics import METRICS, MIN_PRICED_TRIALS, measure_of
 from bench.read.analysis.pairing import PairedRuns, paired_runs
 from bench.read.analysis.per_solved import PerSolved, spent_per_solved
 from bench.read.analysis.statistics import Mean, Pair, RateDifference
@@ -80,7 +80,7 @@ COLUMNS: Mapping[Criterion, str] = {
     "tokens": "tokens",
     "seconds": "on_the_clock",
 }
-FEWEST: Mapping[Criterion, int] = {"price": LEAST_PRICED, "first_round": 1, "cost": 1}
+FEWEST: Mapping[Criterion, int] = {"price": MIN_PRICED_TRIALS, "first_round": 1, "cost": 1}
 """Under this many pairs the criterion is not measured."""
 PREFIX = "damage_"
 """What the columns of damage begin with."""

@@ -12,7 +12,7 @@ from bench.common.errors import ResultsError
 from bench.common.wording import plural
 from bench.read.analysis.arms import Arm, arms_of, missing_trials, require_receipts
 from bench.read.analysis.frames import Run, load_run
-from bench.read.analysis.metrics import COST, LEAST_PRICED, PRICE, TOKENS
+from bench.read.analysis.metrics import COST, MIN_PRICED_TRIALS, PRICE, TOKENS
 from bench.read.claims.judging import short_claims_sentence
 from bench.read.overview.kept import KeptRows, RowOfModel, RunRow, SpentTrials
 from bench.read.render.cells import BoundedNumber, Linked
@@ -181,7 +181,7 @@ def _runs_table(runs: Sequence[ListedRun]) -> Table:
     notes = (
         "solved and price are of the architectures that did worst and best; solved is without faults, where that was run",
         "price: all tokens spent after an effective fault until what it struck stands again, with its 95% interval; it "
-        f"is not measured in fewer than {LEAST_PRICED} trials",
+        f"is not measured in fewer than {MIN_PRICED_TRIALS} trials",
         "trials, tokens and dollars are of the row's pack and model; dollars are known where the config has prices",
         *(f"{listed.row.name} is not whole: {listed.row.trials} trials are recorded" for listed in runs if listed.row.missing),
     )
@@ -211,7 +211,7 @@ def _solved_text(arms: Sequence[Arm], named: bool = True) -> str:
 
 def _price_text(arms: Sequence[Arm]) -> str:
     means = [(arm.mean(PRICE.tokens.name), arm.architecture) for arm in arms]
-    priced = [(mean, name) for mean, name in means if mean.n >= LEAST_PRICED]
+    priced = [(mean, name) for mean, name in means if mean.n >= MIN_PRICED_TRIALS]
     ends = [(mean.mean or 0.0, group_thousands(BoundedNumber.of(mean)), name) for mean, name in priced]
     return _between(ends, "not measured")
 

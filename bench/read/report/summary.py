@@ -13,7 +13,7 @@ from bench.common.wording import plural
 from bench.read.analysis.arms import Arms, Condition, instances_by_scenario
 from bench.read.analysis.faults import IMPACTS
 from bench.read.analysis.frames import Run
-from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, SCORE, Metric
+from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, MIN_PRICED_TRIALS, PRICE, SCORE, Metric
 from bench.read.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.read.analysis.statistics import Mean, is_narrow
 from bench.read.compare.models import ModelPair, model_pairs
@@ -146,12 +146,12 @@ def _cheapest(run: Run, groups: Iterable[ComparedArms], what: str, tokens: Metri
     with the same arms at both ends share a sentence, which says them all or the first. The others come last."""
     alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for group in groups:
-        means = {name: arm.mean(tokens.name) for name, arm in group.named.items()}
+        means = {name: arm.mean(tokens.name) for name, arm in group.arms.items()}
         known = sorted((mean.mean, name) for name, mean in means.items() if mean.mean is not None)
         if not known:
             continue
         (_, first), (_, last) = known[0], known[-1]
-        ratio = group.named[first].ratio_to(group.named[last], tokens.name)
+        ratio = group.arms[first].ratio_to(group.arms[last], tokens.name)
         share, n = f" {BoundedNumber.of(ratio, 0, percent=True).text()}", plural(ratio.pairs, "pair")
         of = f" of the tokens with {last}{f', the dearest of {len(known)},' if len(known) > SEVERAL else ''}"
         if first == last:
@@ -259,7 +259,7 @@ def _right_answers(run: Run, arms: Arms) -> SummaryFinding | None:
     undisturbed = [group for group in groups if group.condition.plan == FAULT_FREE]
     lines = []
     for group in undisturbed or groups:
-        shares = sorted(((arm.solved(), name) for name, arm in group.named.items()), key=lambda pair: -(pair[0].rate or 0))
+        shares = sorted(((arm.solved(), name) for name, arm in group.arms.items()), key=lambda pair: -(pair[0].rate or 0))
         counts = [(name, share) for share, name in shares if share.n]
         if counts:
             where = f"on {group.condition.scenario}{group.by} {plan_phrase(group.condition.plan)}"
@@ -271,7 +271,7 @@ def _damage(run: Run, arms: Arms) -> SummaryFinding | None:
     """Return in how many trials each architecture did damage in a world, the least first."""
     lines = []
     for group in compared_arms(run, arms):
-        harmed = [(count, of, name) for name, arm in group.named.items() for count, of in [count_harmed_trials(arm)] if of]
+        harmed = [(count, of, name) for name, arm in group.arms.items() for count, of in [count_harmed_trials(arm)] if of]
         if harmed and group.condition.plan != FAULT_FREE:
             shares = [
                 f"{count} of {of} trials of {name}" for count, of, name in sorted(harmed, key=lambda harm: harm[0] / harm[1])
@@ -294,10 +294,8 @@ def _limits(run: Run, arms: Arms) -> Iterator[str]:
     yield "Other models, prompts and settings than those that were run."
     yield from _below_floor(run, arms)
     if unpriced := list(dict.fromkeys(_without_price(run, arms))):
-        yield (
-            f"The whole price of a failure for {join_names(unpriced)}: fewer than {LEAST_PRICED} trials had an effective fault "
-            "that was noticed."
-        )
+        few = f"fewer than {MIN_PRICED_TRIALS} trials had an effective fault that was noticed"
+        yield f"The whole price of a failure for {join_names(unpriced)}: {few}."
 
 
 def _below_floor(run: Run, arms: Arms) -> Iterator[str]:
@@ -326,6 +324,6 @@ def _of_which_tasks(run: Run) -> str:
 def _without_price(run: Run, arms: Arms) -> Iterator[str]:
     several = len(set(run.names("plan")) - {FAULT_FREE}) > 1
     for arm in each_arm(arms):
-        if arm.usable["faults_delivered"].any() and arm.mean(PRICE.tokens.name).n < LEAST_PRICED:
+        if arm.usable["faults_delivered"].any() and arm.mean(PRICE.tokens.name).n < MIN_PRICED_TRIALS:
             plan = f" {plan_phrase(arm.condition.plan)}" if several else ""
             yield f"{arm.architecture} on {arm.condition.scenario}{plan}{_with_model(run, arm.condition.model)}"

@@ -15,7 +15,7 @@ from bench.read.analysis import statistics
 from bench.read.analysis.arms import Arm, Arms, control_of, excess_tokens
 from bench.read.analysis.faults import IMPACTS
 from bench.read.analysis.frames import Run
-from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, RETRY_TOKENS, Metric
+from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, MIN_PRICED_TRIALS, PRICE, RETRY_TOKENS, Metric
 from bench.read.analysis.statistics import Mean
 from bench.read.render.cells import BoundedNumber, Cell, Estimate
 from bench.read.render.labels import arm_columns, condition_columns, each_arm
@@ -101,7 +101,7 @@ def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
         "first round: over the trials with an effective fault alone",
         "price: all calls after a noticed effective fault, until all that it struck or invalidated is accepted again, or the "
         "trial ends; for several such faults in a trial, the total divided by their number; not measured under "
-        f"{LEAST_PRICED} trials; mean ± sd [95% interval], N",
+        f"{MIN_PRICED_TRIALS} trials; mean ± sd [95% interval], N",
         "accepted again: everything that the faults struck; if not, the trial gave up, and this is the price of giving up",
         *([EXCESS] if has_controls else []),
         "retry share: retry tokens / all tokens, over all trials that did not end in an error, with its 95% interval",
@@ -120,7 +120,7 @@ def _retry_share(arm: Arm) -> BoundedNumber:
 
 def _price(arm: Arm, measure: Metric) -> Cell:
     mean = arm.mean(measure.name)
-    return Estimate(mean, measure.digits, with_n=True) if mean.n >= LEAST_PRICED else f"{NOT_MEASURED} (N={mean.n})"
+    return Estimate(mean, measure.digits, with_n=True) if mean.n >= MIN_PRICED_TRIALS else f"{NOT_MEASURED} (N={mean.n})"
 
 
 def _only(arm: Arm, chosen: pd.Series[bool]) -> Arm:
@@ -146,7 +146,7 @@ def differences(run: Run, arms: Arms) -> Table:
     """Return the paired differences of every two architectures in what a failure costs and in the first pass."""
 
     def shown(row: ArmsByMeasure) -> Cell:
-        enough = row.measure not in PRICE or row.difference.n >= LEAST_PRICED
+        enough = row.measure not in PRICE or row.difference.n >= MIN_PRICED_TRIALS
         return Estimate(row.difference, row.measure.digits) if enough else NOT_MEASURED
 
     columns = (
@@ -165,7 +165,7 @@ def differences(run: Run, arms: Arms) -> Table:
     ]
     notes = (
         "over the N pairs in which both trials have the measure; mean ± sd of the differences [95% interval of their mean]",
-        f"a price is compared if it has at least {LEAST_PRICED} pairs",
+        f"a price is compared if it has at least {MIN_PRICED_TRIALS} pairs",
     )
     return table_of("failure_differences", "Paired differences in what a failure costs", columns, rows, notes)
 
