@@ -1,4 +1,4 @@
-"""The table of failures that nobody planned."""
+"""The table of natural failures: replies that were rejected although no fault had touched them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bench.read.report.table_part import TablePart
 from bench.record.events import ViolationKind
 
 EVERY_CALL = "every call"
-MISSING: tuple[ViolationKind, ...] = ("missing_field",)
-WORDS: dict[tuple[ViolationKind, ...], str] = {
+MISSING_FIELD: tuple[ViolationKind, ...] = ("missing_field",)
+KIND_TEXTS: dict[tuple[ViolationKind, ...], str] = {
     KINDS: "any",
     MALFORMED: "does not fit its schema",
     ("cut_off",): "cut off",
-    MISSING: "form: a missing field",
+    MISSING_FIELD: "form: a missing field",
     ("form",): "form: other",
     ("vocabulary",): "closed vocabulary",
     ("content",): "content",
@@ -27,7 +27,7 @@ WORDS: dict[tuple[ViolationKind, ...], str] = {
 
 
 def natural_table(run: Run, published: Published) -> Table:
-    """Return how often replies that no fault had touched were rejected, by subtask and kind."""
+    """Return the table: how often replies without a fault were rejected, by subtask and kind."""
     rejections = list(natural_failures(run))
     columns = (
         TableColumn[Rejections]("Scenario", lambda each: each.scenario),
@@ -36,34 +36,35 @@ def natural_table(run: Run, published: Published) -> Table:
         TableColumn[Rejections](
             "Trials that came so far", lambda each: "{} of {}".format(*each.reached) if each.reached else "–"
         ),
-        TableColumn[Rejections]("Kind", lambda each: WORDS[each.kinds]),
+        TableColumn[Rejections]("Kind", lambda each: KIND_TEXTS[each.kinds]),
         TableColumn[Rejections]("Rejected", lambda each: Rate(each.share)),
         TableColumn[Rejections]("Counts as", lambda each: Number(each.counts_as, 1)),
-        *([TableColumn[Rejections]("Paper", lambda each: _paper(each, published))] if published.has_figures else []),
+        *([TableColumn[Rejections]("Paper", lambda each: _paper_count(each, published))] if published.has_figures else []),
     )
     notes = (
         "a reply counts once, even if it held several subtasks or if several architectures and plans used it; replies with a "
         "fault, and replies made from them, are left out",
-        "a rejected reply has one kind, the first that applies: " + ", ".join(WORDS[kind,] for kind in KINDS),
+        "a rejected reply has one kind, the first that applies: " + ", ".join(KIND_TEXTS[kind,] for kind in KINDS),
         "closed vocabulary: the form is right, but a field holds a word that is not in its list; content: a check or a later "
         "validation refused the reply; insufficient: the reply is right but not enough; a record keeps the first three "
         "violations of a schema",
         "counts as: the effective number of independent replies, which is their number divided by the design effect; a "
         "cluster is one instance, or one repetition if there is only one instance; if none or all were rejected, each cluster "
         "counts once; the interval is Wilson's for that number, widened by Student's t if there are few clusters",
-        *_survivors(rejections),
-        *_sources(run, published),
+        *_survivor_note(rejections),
+        *_paper_sources(run, published),
     )
     return table_of("natural_failures", "Failures that nobody planned, by distinct reply", columns, rejections, notes)
 
 
-def _paper(each: Rejections, published: Published) -> str:
-    """Return the paper's count. It counts missing fields only, since the paper's failures are all of this kind."""
-    figures = published.natural(each.scenario) if (each.subtask, each.kinds) == (None, MISSING) else None
+def _paper_count(each: Rejections, published: Published) -> str:
+    """Return the paper's count of failures beside ours; "–" if it has none. The paper counts only missing fields."""
+    figures = published.natural(each.scenario) if (each.subtask, each.kinds) == (None, MISSING_FIELD) else None
     return f"{figures.failures}/{figures.executions}" if figures else "–"
 
 
-def _survivors(rejections: list[Rejections]) -> list[str]:
+def _survivor_note(rejections: list[Rejections]) -> list[str]:
+    """Return a note that names the calls that not every trial reached; none if all trials reached all calls."""
     late = dict.fromkeys(each.subtask or "" for each in rejections if each.reached and each.reached[0] < each.reached[1])
     if not late:
         return []
@@ -71,7 +72,7 @@ def _survivors(rejections: list[Rejections]) -> list[str]:
     return [f"{note}: {', '.join(late)}"]
 
 
-def _sources(run: Run, published: Published) -> list[str]:
+def _paper_sources(run: Run, published: Published) -> list[str]:
     """Return where the paper prints its counts, for the packs of this run."""
     counted = (published.natural(scenario) for scenario in run.names("scenario"))
     notes = (

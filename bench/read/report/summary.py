@@ -18,7 +18,7 @@ from bench.read.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.read.analysis.statistics import Mean, is_narrow
 from bench.read.compare.models import ModelPair, model_pairs
 from bench.read.render.cells import NARROW, BoundedNumber
-from bench.read.render.labels import MOST_NAMED, each_arm, join_names, model_label, plan_phrase
+from bench.read.render.labels import MAX_LISTED_NAMES, each_arm, join_names, model_label, plan_phrase
 from bench.read.report.headline import (
     ComparedArms,
     compared_arms,
@@ -197,10 +197,10 @@ def _with_model(run: Run, model: str) -> str:
 
 def _ranking(texts: Sequence[str]) -> str:
     """Join texts in the order of a ranking. Of a long ranking, the texts before the last are only counted."""
-    if len(texts) <= MOST_NAMED:
+    if len(texts) <= MAX_LISTED_NAMES:
         return join_names(texts)
-    between = len(texts) - MOST_NAMED + 1
-    return join_names([*texts[: MOST_NAMED - 2], f"{between} others in between", texts[-1]])
+    between = len(texts) - MAX_LISTED_NAMES + 1
+    return join_names([*texts[: MAX_LISTED_NAMES - 2], f"{between} others in between", texts[-1]])
 
 
 def _finding(texts: Iterable[str], table: str) -> SummaryFinding | None:

@@ -194,7 +194,7 @@ def test_a_trial_in_a_world_and_one_that_was_run_again_need_a_second_reading(tmp
 
 def test_a_trial_whose_world_did_not_end_is_shown_as_a_second_reading_shows_it(tmp_path: Path) -> None:
     cut_off = replace(
-        lived(), events=of_kind(lived().events, ToolCalled), tokens=0, outcome="error", reason="a bug", grade=None
+        lived(), events=(*of_kind(lived().events, ToolCalled),), tokens=0, outcome="error", reason="a bug", grade=None
     )
     run, trace = load_traced(write_run(tmp_path / "alone", [cut_off]))
     assert trace is not None and trace == trace_of(run, WorldViews()) and unpacked(trace.index)["trials"]["number"] == [0]
