@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bench.read.analysis.arms import instances_by_scenario
-from bench.read.analysis.aspects import ASKED, aspects_between, aspects_of, structure_of
+from bench.read.analysis.aspects import ASKING_ASPECT, aspects_between, aspects_of, structure_of
 from bench.read.analysis.claim import Claim, RateClaim
 from bench.read.analysis.factors import (
     ARCHITECTURE,
@@ -61,7 +61,7 @@ def population_of(run: Run, claim: Claim) -> Population:
         return Population(COUNTED_TEXTS[claim.counted], unit, (f"{claim.architecture} under {claim.plan}",))
     differ = aspects_between(run, *claim.pair)
     if claim.measure.startswith("first_pass"):
-        differ = tuple(aspect for aspect in differ if aspect == ASKED)
+        differ = tuple(aspect for aspect in differ if aspect == ASKING_ASPECT)
     between = tuple(name for name in run.names("architecture") if _lies_between(run, name, *claim.pair)) if differ else ()
     among = f"pairs of trials under plan {claim.plan} that both have {claim.measure}"
     return Population(among, cluster, tuple(f"{name} under {claim.plan}" for name in claim.pair), differ, between)

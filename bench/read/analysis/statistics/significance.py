@@ -87,8 +87,8 @@ def _one_sided(differences: tuple[float, ...]) -> float:
     if denominator := _denominator(sizes, minority):
         steps, most = np.rint(sizes * denominator).astype(np.int64), round(minority * denominator)
     else:
-        scale = GRID_STEPS / sizes.sum()
-        steps, most = np.floor(sizes * scale).astype(np.int64), math.floor(minority * scale * (1 + RELATIVE_ROUNDING)) + 1
+        steps = np.floor(sizes / sizes.sum() * GRID_STEPS).astype(np.int64)
+        most = math.floor(minority / sizes.sum() * GRID_STEPS * (1 + RELATIVE_ROUNDING)) + 1
     assignments = np.zeros(most + 1)  # by the steps of the minority
     assignments[0], reached = 1.0, 0
     for number, step in enumerate(steps, 1):
