@@ -132,9 +132,12 @@ class TrialBlocks:
 def ranks(config: StoredConfig, column: str) -> dict[str, int]:
     """Return the rank of each name in the order of the config.
 
-    Args: | config: The run's config. | column: `scenario`, `architecture`, `model` or `plan`.
+    Args:
+        config: The run's config.
+        column: `scenario`, `architecture`, `model` or `plan`.
 
-    Returns: | Name -> rank, from 0.
+    Returns:
+        Name -> rank, from 0.
     """
     return {name: rank for rank, name in enumerate(config.names(column))}
 

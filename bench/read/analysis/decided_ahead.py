@@ -20,8 +20,10 @@ AS_CONTROL = "the failed call is made again, and the response cache gives it the
 def reason_for_fixed_outcome(run: Run, model: str, plan: str) -> str:
     """Return why no trial of this model under the plan could have had another outcome; '' if one could.
 
-    Args: | run: The run, whose config has the plan's faults. | model: The model's name in the run. | plan: The fault plan's
-    name.
+    Args:
+        run: The run, whose config has the plan's faults.
+        model: The model's name in the run.
+        plan: The fault plan's name.
     """
     faults, descriptions = run.config.faults_of(plan), run.manifest.descriptions
     if any(_leaves_no_answer(fault, descriptions, run.config.max_attempts) for fault in faults):

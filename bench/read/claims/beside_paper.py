@@ -41,11 +41,8 @@ from bench.read.report.figure_part import FigurePart
 from bench.read.report.table_part import TablePart
 from bench.record.config import FAULT_FREE
 
-COUNTED_LABEL, WHOLE_ROUND_LABEL, PAPER_LABEL = (
-    f"ours, {AS_PAPER_COUNTS}, with the 95% interval",
-    f"ours, {WHOLE_ROUND}",
-    "the paper's",
-)
+COUNTED_LABEL = f"ours, {AS_PAPER_COUNTS}, with the 95% interval"
+WHOLE_ROUND_LABEL, PAPER_LABEL = f"ours, {WHOLE_ROUND}", "the paper's"
 SIGNS: Mapping[str, Sign] = {COUNTED_LABEL: ("o", BLUE), WHOLE_ROUND_LABEL: ("s", SKY), PAPER_LABEL: ("D", VERMILION)}
 
 

@@ -65,7 +65,8 @@ _PAPER_NOTE = "by the paper's figures: its tokens without a failure are the firs
 
 def _few_units_note(pairs: Iterable[ArchitecturePair]) -> Iterator[str]:
     """Yield a note if an interval rests on fewer than MIN_BOOTSTRAP_UNITS pairs."""
-    numbers = [_smallest_n(pair) for pair in pairs if pair.break_even and pair.break_even.low is not None]
+    with_interval = (pair for pair in pairs if pair.break_even and pair.break_even.low is not None)
+    numbers = [min(pair.passes.ours.n, pair.rounds.ours.n) for pair in with_interval]
     if numbers and (n := min(numbers)) < MIN_BOOTSTRAP_UNITS:
         yield (
             f"N={n}: so few values all lie on one side of their true mean in {2 ** (1 - n):.1%} of experiments; the "

@@ -160,12 +160,8 @@ def _verdicts(run: Run, judgements: Sequence[Judgement]) -> Table:
         after_published = columns.index(_PUBLISHED) + 1
         columns = (*columns[:after_published], _WHOLE_ROUND, *columns[after_published:])
         notes = (*notes, ROUND_NOTE)
-    return table_of("claims", "Claims and their verdicts", columns, _with_measurement(run, judgements), notes)
-
-
-def _with_measurement(run: Run, judgements: Iterable[Judgement]) -> Iterator[LabelledJudgement]:
-    """Return the judgements on measured claims, each with the label of its model."""
-    return ((judgement, model_label(run, judgement.model)) for judgement in judgements if judgement.measured)
+    rows = [(judgement, model_label(run, judgement.model)) for judgement in judgements if judgement.measured]
+    return table_of("claims", "Claims and their verdicts", columns, rows, notes)
 
 
 def _further_notes(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:

@@ -226,10 +226,7 @@ def compare(
         overall = tuple(row if row.gates else next(corrected) for row in overall)
         rows_by_arm = [tuple(next(corrected) for _ in rows) for rows in rows_by_arm]
     arms = tuple(pair.comparison(rows) for pair, rows in zip(pairs, rows_by_arm, strict=True))
-    dollars = (
-        spent_per_solved(runs.first.trials, COLUMN_OF["cost"]),
-        spent_per_solved(runs.second.trials, COLUMN_OF["cost"]),
-    )
+    dollars = (spent_per_solved(runs.first.trials, COLUMN_OF["cost"]), spent_per_solved(runs.second.trials, COLUMN_OF["cost"]))
     return Comparison(runs, gate, overall, arms, _missing(runs, overall), dollars, judge.history.flaky)
 
 
@@ -326,13 +323,7 @@ class _ArmPair:
     @cached_property
     def is_equal(self) -> bool:
         """Whether all compared values are equal in every trial. An error is not equal to an error, since it says nothing."""
-        columns = [
-            "outcome",
-            *_damages(self.before),
-            COLUMN_OF["tokens"],
-            COLUMN_OF["cost"],
-            COLUMN_OF["seconds"],
-        ]
+        columns = ["outcome", *_damages(self.before), COLUMN_OF["tokens"], COLUMN_OF["cost"], COLUMN_OF["seconds"]]
         unknown = dict.fromkeys(columns[1:], -1)
         first, second = (
             dict(zip(pairs_of(arm.trials), arm.trials[columns].fillna(unknown).itertuples(index=False, name=None), strict=True))

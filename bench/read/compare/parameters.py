@@ -10,18 +10,7 @@ from bench.read.render.table import Table
 from bench.record.agreement import leaves
 from bench.record.manifest import Manifest
 
-IDENTITY_KEYS = {
-    "format",
-    "name",
-    "started",
-    "recordings",
-    "described",
-    "prepared",
-    "probe",
-    "merged",
-    "upgraded_from",
-    "replaces",
-}
+NAME_KEYS = {"format", "name", "started", "recordings", "described", "prepared", "probe", "merged", "upgraded_from", "replaces"}
 """Keys of a manifest that do not say how the run was made. They are not compared."""
 MAX_VALUE_CHARACTERS = 60
 ABSENT = "–"
@@ -32,7 +21,7 @@ Parameters = Mapping[str, tuple[object, object]]
 
 def parameters_that_differ(a: Manifest, b: Manifest) -> Parameters:
     """Return each parameter in which two runs differ, with its value in each run; None for a run that does not have it."""
-    before, after = (dict(leaves(run.model_dump(mode="json", exclude=IDENTITY_KEYS))) for run in (a, b))
+    before, after = (dict(leaves(run.model_dump(mode="json", exclude=NAME_KEYS))) for run in (a, b))
     return {key: (before.get(key), after.get(key)) for key in (*before, *after) if before.get(key) != after.get(key)}
 
 

@@ -323,13 +323,12 @@ def compare_damage(
     for kind in kinds:
         changes += [f"{more[kind]} {kind} more"] if more[kind] else []
         changes += [f"{fewer[kind]} {kind} fewer"] if fewer[kind] else []
-    findings: dict[tuple[bool, bool], ComparisonFinding] = {
-        (True, True): "trade-off",
-        (True, False): "worse",
-        (False, True): "better",
-        (False, False): "equal",
-    }
-    return ("not measured", "no pair") if not pairs else (findings[is_worse, is_better], ", ".join(changes) or EQUAL)
+    if not pairs:
+        return "not measured", "no pair"
+    text = ", ".join(changes) or EQUAL
+    if is_worse:
+        return ("trade-off" if is_better else "worse"), text
+    return ("better" if is_better else "equal"), text
 
 
 def allowed_damage(texts: Iterable[str]) -> dict[str, int]:

@@ -93,7 +93,8 @@ def index_of(
     """
     rows = KeptRows(cache)
     runs, unread = list[ListedRun](), list[str]()
-    folders = {path.with_name(path.name.removesuffix(SUFFIX)) for path in results.glob("[!.]*") if _may_be_run(path)}
+    paths = (path for path in results.glob("[!.]*") if path.is_dir() or path.suffix == SUFFIX)
+    folders = {path.with_name(path.name.removesuffix(SUFFIX)) for path in paths}
     pages = {
         page.parent.name: f"{page.parent.name}/{name}" for name in reversed(REPORT_FILES) for page in reports.glob(f"*/{name}")
     }
@@ -107,11 +108,6 @@ def index_of(
     runs.sort(key=lambda listed: (listed.row.started, listed.row.name), reverse=True)
     others = sorted(set(pages.values()) - {listed.report for listed in runs})
     return Index(tuple(runs), tuple(unread), tuple(others))
-
-
-def _may_be_run(path: Path) -> bool:
-    """Whether a path is a folder or an archive."""
-    return path.is_dir() or path.suffix == SUFFIX
 
 
 def row_of(folder: Path) -> RunRow:

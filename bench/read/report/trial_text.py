@@ -32,22 +32,18 @@ def text_of_trial(run: Run, wanted: str, around: ViewMaker) -> str:
     *_, record = list(records_of(run, [trial]) or ())
     views = around.views(run, texts).of(record).values()
     instance = f" {record.instance}" if record.instance else ""
-    head = (
-        f"{record.scenario}{instance}, {record.architecture}, {record.plan}, repetition {record.repetition}: {record.outcome}"
-    )
+    names = f"{record.scenario}{instance}, {record.architecture}, {record.plan}, repetition {record.repetition}"
     note = [record.grade.note] if record.grade and record.grade.note else []
     body = chain.from_iterable(view.lines() for view in views) if views else call_lines(record)
-    return "\n".join([f"trial {trial}", head, *note, *body, *end_lines(record, texts)])
+    return "\n".join([f"trial {trial}", f"{names}: {record.outcome}", *note, *body, *end_lines(record, texts)])
 
 
 def _trial_id(run: Run, wanted: str) -> str:
     """Return the id of the only trial that every part of `wanted` selects. Raises ConfigError if none or several fit."""
-    selectors = wanted.split("/")
+    parts = wanted.split("/")
     selectable = run.trials[["trial", *SELECTORS]].assign(number="#" + run.trials["repetition"].astype(str))
     rows = selectable.itertuples(index=False, name=None)
-    matches = [
-        row for row in rows if all(selector in row[1:] or (selector and row[0].startswith(selector)) for selector in selectors)
-    ]
+    matches = [row for row in rows if all(part in row[1:] or (part and row[0].startswith(part)) for part in parts)]
     if len(matches) == 1:
         return str(matches[0][0])
     if not matches:

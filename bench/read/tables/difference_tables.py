@@ -72,7 +72,7 @@ def solved_differences(run: Run, arms: Arms) -> list[Table]:
         TableColumn[SolvedPair]("By A alone", lambda row: row.table.first),
         TableColumn[SolvedPair]("By B alone", lambda row: row.table.second),
         TableColumn[SolvedPair]("By neither", lambda row: row.table.neither),
-        TableColumn[SolvedPair]("B − A", _gap),
+        TableColumn[SolvedPair]("B − A", lambda row: BoundedNumber.of(row.second.solved_minus(row.first), 1, percent=True)),
         TableColumn[SolvedPair]("p", lambda row: Number(row.test.p, 3)),
         TableColumn[SolvedPair](
             "p, Holm", lambda row: AdjustedP(row.adjusted, row.test.least if row.test.p == row.test.least else None)
@@ -111,11 +111,6 @@ class SolvedPair:
     def table(self) -> TwoByTwo:
         """How many (instance, repetition) both arms, only one, or neither solved."""
         return statistics.two_by_two(*self.solved)
-
-
-def _gap(row: SolvedPair) -> BoundedNumber:
-    """Return the difference of the shares that the two arms solved, in percentage points with its interval."""
-    return BoundedNumber.of(row.second.solved_minus(row.first), 1, percent=True)
 
 
 def _required_instances(row: SolvedPair) -> Cell:

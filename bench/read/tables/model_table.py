@@ -38,7 +38,8 @@ def model_table(run: Run, pairs: Sequence[ModelPair]) -> Iterator[Table]:
         titles += [other, f"{other} − {first}", f"Finding on {other}" if len(others) > 1 else "Finding"]
     rows = [_row(pairs, name) for name in MEASURES if any(name in pair.measures for pair in pairs)]
     if any(amount.spent is not None for pair in pairs for amount in pair.dollars):
-        rows.insert(1, _dollars(pairs))
+        further = (cell for pair in pairs for cell in (_dollars_of(pair.dollars[1]), EMPTY, EMPTY))
+        rows.insert(1, ("Dollars for a solved task", _dollars_of(pairs[0].dollars[0]), *further))
     rows.append(("Verdict of bench compare", EMPTY, *(cell for pair in pairs for cell in (EMPTY, EMPTY, pair.verdict))))
     trials = ", ".join(dict.fromkeys(str(pair.measures["retry_tokens"].pairs) for pair in pairs))
     yield Table(
@@ -77,12 +78,6 @@ def _row(pairs: Sequence[ModelPair], name: str) -> tuple[Cell, ...]:
         else:
             cells += [EMPTY, EMPTY, EMPTY]
     return tuple(cells)
-
-
-def _dollars(pairs: Sequence[ModelPair]) -> tuple[Cell, ...]:
-    """Return the row of dollars for a solved task."""
-    further = (cell for pair in pairs for cell in (_dollars_of(pair.dollars[1]), EMPTY, EMPTY))
-    return ("Dollars for a solved task", _dollars_of(pairs[0].dollars[0]), *further)
 
 
 def _dollars_of(spent: PerSolved) -> Cell:
