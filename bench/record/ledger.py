@@ -85,8 +85,8 @@ def imbalance(entries: Iterable[LedgerEntry], counted: int) -> str | None:
 def last_verdicts(events: Iterable[Event]) -> dict[int, str]:
     """Return call -> "" if the last verdicts accepted all its outputs, else the reason of a rejection. Verdicts on replies
     without their fault do not count."""
-    judged = [verdict for verdict in of_kind(events, Judged) if verdict.view != "undamaged"]
-    last = {(call, verdict.subtask): verdict for verdict in judged for call in verdict.calls}
+    verdicts = [verdict for verdict in of_kind(events, Judged) if verdict.view != "undamaged"]
+    last = {(call, verdict.subtask): verdict for verdict in verdicts for call in verdict.calls}
     reasons: dict[int, str] = {}
     for (call, _), verdict in last.items():
         reasons[call] = reasons.get(call, "") or verdict.reason

@@ -100,8 +100,8 @@ def factors_between(run: Run, first: ArmName, second: ArmName, other_run: Run | 
 
 
 def factor_could_act(trials: pd.DataFrame, factors: Collection[str]) -> pd.Series[bool]:
-    """Return for each trial whether one of the factors could act in it. Without factors this is true of all: two runs with the
-    same settings differ by something that is not a setting."""
+    """Return for each trial whether one of the factors could act in it. This is true of all trials if a factor has no
+    OCCASION_COLUMNS, and without factors: two runs with the same settings differ by something that is not a setting."""
     if not factors or not set(factors) <= set(OCCASION_COLUMNS):
         return pd.Series(True, index=trials.index)
     columns = [column for factor in factors for column in OCCASION_COLUMNS[factor]]

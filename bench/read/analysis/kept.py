@@ -215,12 +215,12 @@ def _arrays(frames: Mapping[str, pd.DataFrame]) -> Iterator[NDArray[Any]]:
 def _read_frames(file: IO[bytes]) -> dict[str, pd.DataFrame]:
     """Return the frames whose arrays `_arrays` wrote."""
     frames: dict[str, pd.DataFrame] = {}
-    place: dict[str, ExtensionArray] = {}
+    place_columns: dict[str, ExtensionArray] = {}
     for name, columns in _columns().items():
-        trials = np.load(file) if place else ()
-        values = {column: by_trial.take(trials) for column, by_trial in place.items()}
+        trials = np.load(file) if place_columns else ()
+        values = {column: by_trial.take(trials) for column, by_trial in place_columns.items()}
         values |= {column.name: _read_column(file, column.dtype) for column in columns}
-        place = place or {column.name: values[column.name] for column in PLACE}
+        place_columns = place_columns or {column.name: values[column.name] for column in PLACE}
         frames[name] = pd.DataFrame(values)
     return frames
 

@@ -62,14 +62,14 @@ class Family(NamedTuple):
         return self.tokens, self.seconds, self.calls
 
 
-def _family(name: str, title: str, measure: Measure, of: Callable[[TrialReading, CallMeasure], float | None]) -> Family:
+def _family(name: str, title: str, measure: Measure, value_of: Callable[[TrialReading, CallMeasure], float | None]) -> Family:
     """Return the metrics NAME_tokens, NAME_seconds, NAME_calls and NAME_usage.
 
-    `of` returns the value of a trial for a measure of its calls. The metric of usage has no title, so no table shows it.
+    `value_of` returns the value of a trial for a measure of its calls. The metric of usage has no title, so no table shows it.
     """
 
     def value(measured: CallMeasure) -> Callable[[TrialReading], float | None]:
-        return lambda trial: of(trial, measured)
+        return lambda trial: value_of(trial, measured)
 
     titles = {"tokens": f"{title}, tokens", "seconds": f"{title}, s", "calls": f"{title}, calls", "usage": ""}
     digits = {"seconds": 2, "calls": 1}

@@ -105,11 +105,11 @@ def places_of(rows: pd.DataFrame, across: Collection[str] = ()) -> list[TrialPla
 
 def label_runs(runs: Sequence[Run]) -> Labelled:
     """Return the runs by their names. A second run with the same name is `NAME 2`."""
-    seen: Counter[str] = Counter()
+    uses: Counter[str] = Counter()
     by_label: dict[str, Run] = {}
     for run in runs:
-        seen[run.name] += 1
-        by_label[run.name if seen[run.name] == 1 else f"{run.name} {seen[run.name]}"] = run
+        uses[run.name] += 1
+        by_label[run.name if uses[run.name] == 1 else f"{run.name} {uses[run.name]}"] = run
     return by_label
 
 

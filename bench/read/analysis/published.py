@@ -146,8 +146,8 @@ class Published(_Strict):
                 try:
                     self.cell(claim.scenario, claim.row, architecture)
                 except KeyError:
-                    lacking = f"no '{claim.row}' of {architecture} on {claim.scenario}"
-                    raise ValueError(f"{claim.id}: the tables have {lacking}") from None
+                    missing_figure = f"no '{claim.row}' of {architecture} on {claim.scenario}"
+                    raise ValueError(f"{claim.id}: the tables have {missing_figure}") from None
             if isinstance(claim, RatioClaim) and self.value_of(claim) in (0.0, 1.0, None):
                 raise ValueError(f"{claim.id}: a ratio needs two published means that differ, neither of them 0")
         return self

@@ -34,7 +34,7 @@ class EvidenceItem:
 
     @property
     def pair(self) -> Pair:
-        """(instance, repetition)."""
+        """The key by which values of two architectures are paired: (instance, repetition)."""
         return self.instance, self.repetition
 
 

@@ -25,7 +25,9 @@ def judge_paper(results: Results) -> tuple[Judgement, ...]:
     run, published, arms = results.run, results.published, results.arms
     if not can_judge(run, published):
         return ()
-    whole_rounds = {(each.model, each.claim.id): each for each in judge_all(run, over_whole_rounds(published), arms)}
+    whole_rounds = {
+        (judgement.model, judgement.claim.id): judgement for judgement in judge_all(run, over_whole_rounds(published), arms)
+    }
     return tuple(_with_whole_round(results, judgement, whole_rounds) for judgement in judge_all(run, published, arms))
 
 
@@ -44,15 +46,15 @@ def findings(results: Results) -> Iterator[SummaryFinding]:
     """Yield the summary's findings on the paper: what its retries took, and how many claims hold."""
     judgements = results.once(judge_paper)
     directions = {
-        (each.claim.scenario, each.claim.plan, each.model, frozenset(each.claim.pair)): each
-        for each in judgements
-        if isinstance(each.claim, DirectionClaim) and each.whole
+        (judgement.claim.scenario, judgement.claim.plan, judgement.model, frozenset(judgement.claim.pair)): judgement
+        for judgement in judgements
+        if isinstance(judgement.claim, DirectionClaim) and judgement.whole
     }
 
     def verdict(condition: Condition, first: str, second: str, measure: Metric) -> str:
         judgement = directions.get((condition.scenario, condition.plan, condition.model, frozenset((first, second))))
-        judged = judgement and (judgement if measure is COUNTED else judgement.whole)
-        return judged.in_words if judged else ""
+        relevant = judgement and (judgement if measure is COUNTED else judgement.whole)
+        return relevant.in_words if relevant else ""
 
     yield from retry_findings(results.run, results.arms, results.published, verdict)
     if finding := verdict_finding(results.run, judgements):
@@ -61,21 +63,23 @@ def findings(results: Results) -> Iterator[SummaryFinding]:
 
 def claims_sentence(results: Results) -> str:
     """Return a sentence, begun by the paper's title, on how many of its claims come out as it says; "" if none was judged."""
-    measured = [each for each in results.once(judge_paper) if each.measured and each.verdict != "not comparable"]
+    measured = [
+        judgement for judgement in results.once(judge_paper) if judgement.measured and judgement.verdict != "not comparable"
+    ]
     if not measured:
         return ""
-    sides = Counter(judgement.support for judgement in measured)
+    by_support = Counter(judgement.support for judgement in measured)
     by_size_count = sum(judgement.support == 1 and judgement.verdict == "decided by sizes" for judgement in measured)
     by_sizes = f" ({by_size_count} of these by the sizes of calls alone)" if by_size_count else ""
     paper = results.published.paper
     title = f"{paper.title} ({paper.source})"
-    as_claimed = f"{sides[1]} of {len(measured)} claims come out as the paper says{by_sizes}"
-    return f"{title}: {as_claimed}, {sides[-1]} against it, {sides[0]} open.{_whole_round_sentence(measured)}"
+    as_claimed = f"{by_support[1]} of {len(measured)} claims come out as the paper says{by_sizes}"
+    return f"{title}: {as_claimed}, {by_support[-1]} against it, {by_support[0]} open.{_whole_round_sentence(measured)}"
 
 
 def _whole_round_sentence(judgements: Sequence[Judgement]) -> str:
     """Return a sentence on how many claims on retries come out as the paper says over the whole round; "" without a retry."""
-    sides = [0 if each.same_calls else each.whole.support for each in judgements if each.whole]
+    sides = [0 if judgement.same_calls else judgement.whole.support for judgement in judgements if judgement.whole]
     n, as_claimed, contrary = len(sides), sides.count(1), sides.count(-1)
     return f" Of the {n} on a retry, {as_claimed} come out so over {WHOLE_ROUND}, and {contrary} against it." if sides else ""
 

@@ -104,6 +104,6 @@ def _trials_reached(run: Run, model: str, scenario: str) -> Mapping[str, tuple[i
     )
     trials_of = Counter(trials["architecture"].tolist())
     return {
-        str(subtask): (judged["trial"].nunique(), sum(trials_of[name] for name in set(judged["architecture"])))
-        for subtask, judged in replies.groupby("subtask")
+        str(subtask): (judged_replies["trial"].nunique(), sum(trials_of[name] for name in set(judged_replies["architecture"])))
+        for subtask, judged_replies in replies.groupby("subtask")
     }

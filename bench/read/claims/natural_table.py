@@ -30,16 +30,20 @@ def natural_table(run: Run, published: Published) -> Table:
     """Return the table: how often replies without a fault were rejected, by subtask and kind."""
     rejections = list(natural_failures(run))
     columns = (
-        TableColumn[Rejections]("Scenario", lambda each: each.scenario),
-        TableColumn[Rejections]("Model", lambda each: model_label(run, each.model)),
-        TableColumn[Rejections]("Subtask", lambda each: each.subtask or EVERY_CALL),
+        TableColumn[Rejections]("Scenario", lambda rejection: rejection.scenario),
+        TableColumn[Rejections]("Model", lambda rejection: model_label(run, rejection.model)),
+        TableColumn[Rejections]("Subtask", lambda rejection: rejection.subtask or EVERY_CALL),
         TableColumn[Rejections](
-            "Trials that came so far", lambda each: "{} of {}".format(*each.reached) if each.reached else "–"
+            "Trials that came so far", lambda rejection: "{} of {}".format(*rejection.reached) if rejection.reached else "–"
         ),
-        TableColumn[Rejections]("Kind", lambda each: KIND_TEXTS[each.kinds]),
-        TableColumn[Rejections]("Rejected", lambda each: Rate(each.share)),
-        TableColumn[Rejections]("Counts as", lambda each: Number(each.counts_as, 1)),
-        *([TableColumn[Rejections]("Paper", lambda each: _paper_count(each, published))] if published.has_figures else []),
+        TableColumn[Rejections]("Kind", lambda rejection: KIND_TEXTS[rejection.kinds]),
+        TableColumn[Rejections]("Rejected", lambda rejection: Rate(rejection.share)),
+        TableColumn[Rejections]("Counts as", lambda rejection: Number(rejection.counts_as, 1)),
+        *(
+            [TableColumn[Rejections]("Paper", lambda rejection: _paper_count(rejection, published))]
+            if published.has_figures
+            else []
+        ),
     )
     notes = (
         "a reply counts once, even if it held several subtasks or if several architectures and plans used it; replies with a "
@@ -57,19 +61,21 @@ def natural_table(run: Run, published: Published) -> Table:
     return table_of("natural_failures", "Failures that nobody planned, by distinct reply", columns, rejections, notes)
 
 
-def _paper_count(each: Rejections, published: Published) -> str:
+def _paper_count(rejection: Rejections, published: Published) -> str:
     """Return the paper's count of failures beside ours; "–" if it has none. The paper counts only missing fields."""
-    figures = published.natural(each.scenario) if (each.subtask, each.kinds) == (None, MISSING_FIELD) else None
+    figures = published.natural(rejection.scenario) if (rejection.subtask, rejection.kinds) == (None, MISSING_FIELD) else None
     return f"{figures.failures}/{figures.executions}" if figures else "–"
 
 
 def _survivor_note(rejections: list[Rejections]) -> list[str]:
     """Return a note that names the calls that not every trial reached; none if all trials reached all calls."""
-    late = dict.fromkeys(each.subtask or "" for each in rejections if each.reached and each.reached[0] < each.reached[1])
-    if not late:
+    calls = dict.fromkeys(
+        rejection.subtask or "" for rejection in rejections if rejection.reached and rejection.reached[0] < rejection.reached[1]
+    )
+    if not calls:
         return []
     note = "not every trial reached these calls, so their rates are rates of survivors"
-    return [f"{note}: {', '.join(late)}"]
+    return [f"{note}: {', '.join(calls)}"]
 
 
 def _paper_sources(run: Run, published: Published) -> list[str]:

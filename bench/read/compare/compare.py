@@ -455,7 +455,7 @@ class _Judge:
         if criterion == "solved":
             return compare_rates(before, after, margin, more_is_good=True)
         if criterion == "damage":
-            first, second = ({pair: any(harms.values()) for pair, harms in side.items()} for side in (before, after))
+            first, second = ({pair: any(harms.values()) for pair, harms in values.items()} for values in (before, after))
             return compare_rates(first, second, margin, more_is_good=False)
         noise = self.history.noise.get(criterion, ())
         return compare_amounts(before, after, margin, measure_of(COLUMN_OF[criterion]), noise=noise)

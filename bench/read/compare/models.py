@@ -64,14 +64,14 @@ def model_pairs(run: Run) -> tuple[ModelPair, ...]:
 
 def _pair(comparison: Comparison, first: str, second: str) -> ModelPair:
     """Return a comparison of two models with all their measures."""
-    judged = [
+    judged_measures = [
         ModelMeasure(row.criterion, (row.change.before, row.change.after), row.difference, row.change.pairs or 0, row.finding)
         for row in comparison.overall
         if row.finding != "not measured"
     ]
     runs = (comparison.runs.first, comparison.runs.second)
     before, after = (spent_per_solved(run.trials, COST.name) for run in runs)
-    measures = {measure.name: measure for measure in (*judged, _retries(*runs))}
+    measures = {measure.name: measure for measure in (*judged_measures, _retries(*runs))}
     return ModelPair(first, second, comparison.verdict, measures, (before, after))
 
 

@@ -281,8 +281,8 @@ def _power(difference: Mean, margin: float, spread: float | None, unseen: float 
     if not spread or difference.n < 2:
         return None, None
     required = statistics.required_pairs(margin, Mean(difference.n, difference.mean, spread, None, None))
-    least = max(math.ceil(1 - math.log2(LEVEL)), math.ceil(unseen / margin) if margin else 0)
-    return statistics.found_difference(margin, spread, difference.n), max(least, required.plain) if required else None
+    least_units = max(math.ceil(1 - math.log2(LEVEL)), math.ceil(unseen / margin) if margin else 0)
+    return statistics.found_difference(margin, spread, difference.n), max(least_units, required.plain) if required else None
 
 
 def _count_units(after: Mapping[Pair, bool], before: Mapping[Pair, bool]) -> float:

@@ -38,8 +38,8 @@ class SpentTrials(BaseModel):
     def total(cls, parts: Iterable[SpentTrials]) -> SpentTrials:
         """Return the sum of the parts. Its dollars are unknown if those of one part are."""
         parts = list(parts)
-        known = [part.dollars for part in parts if part.dollars is not None]
-        dollars = sum(known) if len(known) == len(parts) else None
+        known_dollars = [part.dollars for part in parts if part.dollars is not None]
+        dollars = sum(known_dollars) if len(known_dollars) == len(parts) else None
         return cls(trials=sum(part.trials for part in parts), tokens=sum(part.tokens for part in parts), dollars=dollars)
 
     @property
@@ -122,9 +122,9 @@ class KeptRows:
             return committed
         path = self._folder / f"{cache_name(run)}.json"
         with suppress(Exception), open_cache(path) as file:  # the row is made anew, whatever is wrong with the file
-            kept = _KeptRow.model_validate_json(file.read(MAX_ROW_BYTES))
-            if kept.key == key:
-                return kept.row
+            cached = _KeptRow.model_validate_json(file.read(MAX_ROW_BYTES))
+            if cached.key == key:
+                return cached.row
         row = read()
         with suppress(OSError), create_cache(path) as file:  # else the run is read again the next time
             file.write(_KeptRow(key=key, row=row).model_dump_json().encode())
@@ -138,8 +138,8 @@ class KeptRows:
             with suppress(Exception):  # without the file the rows are made from the runs
                 content = content_of(results / COMMITTED_ROWS, MAX_ROW_BYTES)
                 self._committed[results] = _CommittedRows.model_validate_json(content).rows
-        kept = self._committed[results].get(run.name)
-        return kept.row if kept and kept.key == _digest_of_archive(run) else None
+        committed = self._committed[results].get(run.name)
+        return committed.row if committed and committed.key == _digest_of_archive(run) else None
 
 
 def committed_rows(runs: Iterable[tuple[Path, RunRow]]) -> bytes:

@@ -111,7 +111,7 @@ def index_of(
 
 
 def row_of(folder: Path) -> RunRow:
-    """Read a run for the index.
+    """Return the row of a run in the index.
 
     Raises:
         ResultsError: The folder holds no run, is damaged, or a planned fault was not delivered.

@@ -71,8 +71,8 @@ class Estimate(NumberCell):
             return NOTHING
         value, sd = _number_text(mean.mean, self.digits), _number_text(mean.sd, self.digits)
         interval = _interval_text(mean.mean, mean.low, mean.high, self.digits, limited=mean) or NOTHING
-        shown = f"{value} ± {sd} {interval}" if mean.sd is not None else f"{value} (sd, interval {NOTHING})"
-        return f"{shown}, N={mean.n}" if self.with_n else shown
+        text = f"{value} ± {sd} {interval}" if mean.sd is not None else f"{value} (sd, interval {NOTHING})"
+        return f"{text}, N={mean.n}" if self.with_n else text
 
     def numbers(self) -> dict[str, object]:
         mean = self.mean

@@ -134,8 +134,8 @@ def finish(figure: Figure, name: str, title: str, caption: str) -> Picture:
 def _png(figure: Figure) -> bytes:
     """Return the figure as a PNG in 32 colours. A figure has about ten, so no difference is seen, and the file is a fourth as
     large."""
-    drawn, size = FigureCanvasAgg(figure).print_to_buffer()  # type: ignore[no-untyped-call]  # of matplotlib
-    image = Image.frombuffer("RGBA", size, drawn, "raw", "RGBA", 0, 1)
+    pixels, size = FigureCanvasAgg(figure).print_to_buffer()  # type: ignore[no-untyped-call]  # of matplotlib
+    image = Image.frombuffer("RGBA", size, pixels, "raw", "RGBA", 0, 1)
     png = io.BytesIO()
     colours = image.convert("RGB").quantize(32, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     colours.save(png, "PNG", dpi=(figure.dpi, figure.dpi), compress_level=9)

@@ -95,15 +95,15 @@ def _damage(run: Run, arms: Arms) -> Iterator[str]:
         counts = [(name, *count_harmed_trials(arm)) for name, arm in group.arms.items()]
         shares = sorted((harmed / trials, name, harmed, trials) for name, harmed, trials in counts if trials)
         if shares and condition.plan != FAULT_FREE:
-            (least, name, harmed, trials), *rest = dict.fromkeys([shares[0], shares[-1]])
+            (least, name, harmed, trials), *worst = dict.fromkeys([shares[0], shares[-1]])
             texts = [f"{name} did damage in {harmed} of {trials} trials{_solved_nothing(run, group.arms[name])}"]
             texts += [
-                f"{name} in {harmed} of {trials}{_solved_nothing(run, group.arms[name])}" for _, name, harmed, trials in rest
+                f"{name} in {harmed} of {trials}{_solved_nothing(run, group.arms[name])}" for _, name, harmed, trials in worst
             ]
-            where = f"Under {condition.plan} on {condition.scenario}{group.by}"
+            condition_text = f"Under {condition.plan} on {condition.scenario}{group.by}"
             mark = "" if group.by else _simulated_mark(run, condition)
             sentences = alike if shares[-1][0] == least else unlike
-            sentences.append(f"{where}, {join_names(texts)}{_none_solved(run)}{mark}")
+            sentences.append(f"{condition_text}, {join_names(texts)}{_none_solved(run)}{mark}")
     yield from (*unlike, *alike)
 
 

@@ -54,7 +54,7 @@ def sessions_text(sessions: Iterable[SessionRecord]) -> str:
             spans[-1] = (spans[-1][0], f"{session.at} ({text})")
     if not spans:
         return "its sessions are not recorded"
-    text = ", ".join(f"{began} to {ended}" if ended else f"{began}, no end recorded" for began, ended in spans)
+    text = ", ".join(f"{begun} to {ended}" if ended else f"{begun}, no end recorded" for begun, ended in spans)
     return f"{len(spans)} session{'s' if len(spans) > 1 else ''}: {text}"
 
 

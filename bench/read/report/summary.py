@@ -163,20 +163,20 @@ def _cheapest(run: Run, groups: Iterable[ComparedArms], spent_on: str, tokens: M
         (_, first), (_, last) = ranked[0], ranked[-1]
         ratio = group.arms[first].ratio_to(group.arms[last], tokens.name)
         share, n = f" {BoundedNumber.of(ratio, 0, percent=True).text()}", plural(ratio.pairs, "pair")
-        of = f" of the tokens with {last}{f', the dearest of {len(ranked)},' if len(ranked) > 2 else ''}"
+        relation = f" of the tokens with {last}{f', the dearest of {len(ranked)},' if len(ranked) > 2 else ''}"
         if first == last:
-            start, of, n = f"{spent_on} took", f" tokens with {first}", f"mean of {plural(means[first].n, 'trial')}"
+            start, relation, n = f"{spent_on} took", f" tokens with {first}", f"mean of {plural(means[first].n, 'trial')}"
             share = f" {_mean_text(means[first])}"
         elif ratio.ratio is None:
-            start, share, of = f"{spent_on} took the fewest tokens with {first} and the most with {last}", "", ""
+            start, share, relation = f"{spent_on} took the fewest tokens with {first} and the most with {last}", "", ""
         elif ratio.high is not None and ratio.high < 1:
             start = f"{spent_on} took the fewest tokens with {first}:"
         else:
             start = f"{spent_on} shows no clear difference: with {first} it took"
-        sentences.setdefault((start, of), []).append((share, f" on {_where(run, group.condition, group.by)} ({n})"))
+        sentences.setdefault((start, relation), []).append((share, f" on {_where(run, group.condition, group.by)} ({n})"))
     left_out = list[str]()
-    for (start, of), ((share, place), *others) in sentences.items():
-        parts = [f"{share}{of}{place}", *(f"{share}{place}".strip() for share, place in others)]
+    for (start, relation), ((share, place), *others) in sentences.items():
+        parts = [f"{share}{relation}{place}", *(f"{share}{place}".strip() for share, place in others)]
         count = len(parts) if len(parts) <= MAX_SENTENCES else 1
         yield f"{start}{join_names(parts[:count])}"
         left_out += parts[count:]
@@ -209,8 +209,8 @@ def _finding(texts: Iterable[str], table: str) -> SummaryFinding | None:
     lines = list(texts)
     if not lines:
         return None
-    rest = len(lines) - MAX_SENTENCES
-    more = [f"{rest} more {'stand' if rest > 1 else 'stands'} in the table"] if rest > 0 else []
+    further = len(lines) - MAX_SENTENCES
+    more = [f"{further} more {'stand' if further > 1 else 'stands'} in the table"] if further > 0 else []
     sentences = [f"{text[0].upper()}{text[1:]}." for text in [*lines[:MAX_SENTENCES], *more]]
     return SummaryFinding(_with_legend(" ".join(sentences)), table, _with_legend(sentences[0]))
 
@@ -237,8 +237,8 @@ def _impacts(run: Run) -> SummaryFinding | None:
     if effective == len(delivered):
         text = f"{injected}, and none hit an answer that was bad anyway."
         return SummaryFinding(text, "receipts") if delivered["point"].eq("output").any() else None
-    rest = f" Of {undetermined:,} it cannot be told." if undetermined else ""
-    text = f"{injected}; {masked:,} hit answers that were bad anyway, so {effective:,} tell what a failure costs.{rest}"
+    untold = f" Of {undetermined:,} it cannot be told." if undetermined else ""
+    text = f"{injected}; {masked:,} hit answers that were bad anyway, so {effective:,} tell what a failure costs.{untold}"
     return SummaryFinding(text, "receipts")
 
 
@@ -330,7 +330,7 @@ def _floor_limits(run: Run, arms: Arms) -> Iterator[str]:
 
 
 def _task_limit(run: Run) -> str:
-    """Return the limit on other tasks: it depends on how many instances each pack has."""
+    """Return the limit on other tasks in words. It depends on whether packs have one instance or several."""
     instances = instances_by_scenario(run)
     sole = [scenario for scenario, names in instances.items() if len(names) == 1]
     several = [scenario for scenario in instances if scenario not in sole]

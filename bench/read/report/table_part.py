@@ -73,8 +73,8 @@ class TablePart(Part):
         if not all(len(getattr(results.run, frame)) for frame in self.concerns):
             return
         try:
-            made = self.make(results)
-            tables = [made] if isinstance(made, Table) else list(made)
+            result = self.make(results)
+            tables = [result] if isinstance(result, Table) else list(result)
         except Exception as error:
             if not self.package:
                 raise

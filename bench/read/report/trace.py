@@ -269,8 +269,8 @@ def _version(event: Committed) -> JsonObject:
 
 @dataclass
 class Packer:
-    """Packs items of JSON into pieces. `characters` counts the characters of the closed pieces; the private fields hold their
-    first numbers and contents, and the open piece with its size in bytes."""
+    """Packs items of JSON into pieces: an item goes into the open piece, which is closed and compressed when it is large
+    enough. `characters` counts the characters of the closed pieces."""
 
     characters: int = 0
     _firsts: list[int] = field(default_factory=list)

@@ -96,12 +96,12 @@ def _draw_trials(ax: Axes, x: int, arm: Arm) -> None:
         (effective, "#777777", "a trial that the fault spoiled"),
         (~effective, "none", "a trial bad without it, or not told"),
     )
-    for chosen, fill, label in kinds:
-        if chosen.any():
-            values = trials.loc[chosen, FIRST_ROUND.tokens.name]
+    for is_drawn, fill, label in kinds:
+        if is_drawn.any():
+            values = trials.loc[is_drawn, FIRST_ROUND.tokens.name]
             is_new = label not in ax.get_legend_handles_labels()[1]
             style: dict[str, Any] = {"ms": 3.5, "mfc": fill, "mec": "#777777", "mew": 0.9, "clip_on": False}
-            ax.plot(dots_x[chosen], values, "o", label=label if is_new else None, **style)
+            ax.plot(dots_x[is_drawn], values, "o", label=label if is_new else None, **style)
     mean = arm.mean(FIRST_ROUND.tokens.name)
     if mean.mean is not None:
         errors = errors_of((mean.mean, mean.low, mean.high))

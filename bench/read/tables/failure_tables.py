@@ -126,9 +126,9 @@ def _price(arm: Arm, measure: Metric) -> Cell:
     return Estimate(mean, measure.digits, with_n=True) if mean.n >= MIN_PRICED_TRIALS else f"{NOT_MEASURED} (N={mean.n})"
 
 
-def _only(arm: Arm, chosen: pd.Series[bool]) -> Arm:
+def _only(arm: Arm, is_chosen: pd.Series[bool]) -> Arm:
     """Return the arm with only these of its usable trials."""
-    return replace(arm, usable=arm.usable[chosen])
+    return replace(arm, usable=arm.usable[is_chosen])
 
 
 def first_pass(run: Run, arms: Arms) -> Table:

@@ -92,8 +92,8 @@ def wilson(rate: float, n: float) -> tuple[float, float]:
     """Return Wilson's interval of a rate. n can be a fraction. If the rate is 0 or 1, the interval ends there."""
     z2 = NORMAL_QUANTILE**2
     centre = (rate + z2 / (2 * n)) / (1 + z2 / n)
-    half = math.sqrt(z2 * (rate * (1 - rate) / n + z2 / (4 * n**2))) / (1 + z2 / n)
-    return centre - half if rate > 0 else 0.0, centre + half if rate < 1 else 1.0
+    margin = math.sqrt(z2 * (rate * (1 - rate) / n + z2 / (4 * n**2))) / (1 + z2 / n)
+    return centre - margin if rate > 0 else 0.0, centre + margin if rate < 1 else 1.0
 
 
 @dataclass(frozen=True)
@@ -148,8 +148,8 @@ def unpaired_rates(share: Share, other: Share) -> tuple[float, float] | None:
 def _bonett_price(gained: float, lost: float, pairs: float) -> tuple[float, float]:
     """Return Bonett and Price's interval of a paired difference of rates. The numbers of pairs can be fractions."""
     up, down = (gained + 1) / (pairs + 2), (lost + 1) / (pairs + 2)
-    half = NORMAL_QUANTILE * math.sqrt((up + down - (up - down) ** 2) / (pairs + 2))
-    return max(-1.0, up - down - half), min(1.0, up - down + half)
+    margin = NORMAL_QUANTILE * math.sqrt((up + down - (up - down) ** 2) / (pairs + 2))
+    return max(-1.0, up - down - margin), min(1.0, up - down + margin)
 
 
 @dataclass(frozen=True)
@@ -168,14 +168,14 @@ def ranking_depends(first: Denominators, second: Denominators) -> bool:
     The arms are compared with the same way for both, and each arm's worst case with the other's best. A comparison with a rate
     that does not exist, because every trial ended in an error, counts as an order of its own.
     """
-    ways = (
+    comparisons = (
         (first.left_out, second.left_out),
         (first.as_failures, second.as_failures),
         (first.best, second.best),
         (first.as_failures, second.best),
         (first.best, second.as_failures),
     )
-    return len({_order(share, other) for share, other in ways}) > 1
+    return len({_order(share, other) for share, other in comparisons}) > 1
 
 
 def _order(share: Share, other: Share) -> int | None:

@@ -124,12 +124,12 @@ def holm(p_values: Mapping[Key, float | None]) -> dict[Key, float | None]:
     Source: Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6 (1979).
     Raises ValueError for a p that is not within 0 and 1.
     """
-    known = {key: p for key, p in p_values.items() if p is not None}
-    if not all(0 <= p <= 1 for p in known.values()):
+    p_by_test = {key: p for key, p in p_values.items() if p is not None}
+    if not all(0 <= p <= 1 for p in p_by_test.values()):
         raise ValueError("a p-value is not within 0 and 1")
     adjusted: dict[Key, float | None] = dict.fromkeys(p_values)
     highest = 0.0
-    for rank, key in enumerate(sorted(known, key=known.__getitem__)):
-        highest = min(1.0, max(highest, (len(p_values) - rank) * known[key]))
+    for rank, key in enumerate(sorted(p_by_test, key=p_by_test.__getitem__)):
+        highest = min(1.0, max(highest, (len(p_values) - rank) * p_by_test[key]))
         adjusted[key] = highest
     return adjusted
