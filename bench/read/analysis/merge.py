@@ -63,7 +63,7 @@ def merge(runs: Sequence[Run]) -> Run:
         if part.trials.empty:
             others = " and ".join(other for other in by_label if other != label)
             raise ResultsError(f"{label} holds no trial of what it shares with {others}")
-        parts.append(_distinguished(part, parts, label))
+        parts.append(_with_distinct_names(part, parts, label))
     merged = _manifest(parts, shared)
     frames = {name: _join(merged.config, [run.frames[name] for run in parts]) for name in runs[0].frames}
     return replace(
@@ -122,7 +122,7 @@ def _manifest(runs: Sequence[Run], shared: Shared) -> Manifest:
         "models": tuple(dict.fromkeys(name for config in configs for name in config.models)),
         "scenarios": scenarios,
         "plans": tuple(name for name in runs[0].names("plan") if name in shared.plans),
-        "architecture": _united(config.architecture for config in configs),
+        "architecture": _union(config.architecture for config in configs),
         "plan": {name: plan for name, plan in configs[0].plan.items() if name in shared.plans},
         "repetitions": max(config.repetitions for config in configs),
         "study": configs[0].study if len({config.study for config in configs}) == 1 else None,
@@ -133,26 +133,26 @@ def _manifest(runs: Sequence[Run], shared: Shared) -> Manifest:
             for name in scenarios
         },
         "models": _models(manifests),
-        "architectures": _united(manifest.architectures for manifest in manifests),
+        "architectures": _union(manifest.architectures for manifest in manifests),
         "described": Described(
-            architectures=_united(manifest.descriptions.architectures for manifest in manifests),
-            effects=_united(manifest.descriptions.effects for manifest in manifests),
+            architectures=_union(manifest.descriptions.architectures for manifest in manifests),
+            effects=_union(manifest.descriptions.effects for manifest in manifests),
         ),
-        "policies": _united(manifest.policies for manifest in manifests),
+        "policies": _union(manifest.policies for manifest in manifests),
         "name": " + ".join(run.name for run in runs),
         "config": configs[0].model_copy(update=merged_config),
     }
     return manifests[0].model_copy(update=merged)
 
 
-def _united(tables: Iterable[Mapping[str, Entry]]) -> dict[str, Entry]:
+def _union(tables: Iterable[Mapping[str, Entry]]) -> dict[str, Entry]:
     """Return one table with the entries of all tables. Of entries with the same name the last is kept."""
     return {name: entry for table in tables for name, entry in table.items()}
 
 
 def _models(manifests: Sequence[Manifest]) -> dict[str, ModelParameters]:
     """Return the parameters of each model. Its `cache_from` has the sources of reused replies in all runs."""
-    models = _united(manifest.models for manifest in manifests)
+    models = _union(manifest.models for manifest in manifests)
     for name, parameters in models.items():
         of_runs = (manifest.models[name] for manifest in manifests if name in manifest.models)
         sources = {(source.name, source.digest): source for model in of_runs for source in model.cache_from}
@@ -178,7 +178,7 @@ def _join(config: StoredConfig, frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
 # Architectures and models that have the same name in two runs but differ
 
 
-def _distinguished(run: Run, earlier: Sequence[Run], label: str) -> Run:
+def _with_distinct_names(run: Run, earlier: Sequence[Run], label: str) -> Run:
     """Return the run, changed so that it can be joined with earlier runs. Its notes say what changed.
 
     A model with other settings than in an earlier run is renamed. An architecture is renamed if an earlier run defines it

@@ -39,7 +39,7 @@ MAX_FLAKY_NAMES = 3
 """The most names of flaky trials in a sentence."""
 
 
-class ComparedRow(NamedTuple):
+class FindingRow(NamedTuple):
     """A row of the table: the finding by one criterion on one arm, or on all arms together if `arm` is None."""
 
     arm: ArmComparison | None
@@ -98,32 +98,32 @@ def compare_table(comparison: Comparison, by_arm: bool = False) -> Table:
     """Return a table with a row for each measure over all arms, and `by_arm` also for each arm. If the second run is worse,
     only the measures that are worse have a row. A difference is the second run's value minus the first run's."""
 
-    def number(title: str, read: Callable[[ArmDifference], float | None]) -> TableColumn[ComparedRow]:
+    def number(title: str, read: Callable[[ArmDifference], float | None]) -> TableColumn[FindingRow]:
         return TableColumn(title, lambda row: Number(read(row.by), *_NUMBER_FORMATS[row.by.criterion]))
 
-    def needed(row: ComparedRow) -> Cell:
+    def needed(row: FindingRow) -> Cell:
         return "–" if row.by.finding != "undecided" else row.by.change.needed or NOTHING
 
     columns = (
         *(map(_of_arm, _columns(comparison)) if by_arm else ()),
-        TableColumn[ComparedRow]("Measure", lambda row: _TITLES.get(row.by.criterion, row.by.criterion)),
+        TableColumn[FindingRow]("Measure", lambda row: _TITLES.get(row.by.criterion, row.by.criterion)),
         number("A", lambda row: row.change.before),
         number("B", lambda row: row.change.after),
-        TableColumn[ComparedRow](
+        TableColumn[FindingRow](
             "B − A, paired", lambda row: BoundedNumber.of(row.by.difference, *_NUMBER_FORMATS[row.by.criterion])
         ),
         number("Margin", lambda row: row.change.margin),
-        TableColumn[ComparedRow]("Finding", lambda row: row.by.finding),
-        TableColumn[ComparedRow]("Gates", lambda row: "yes" if row.by.gates and row.arm is None else "no"),
-        TableColumn[ComparedRow]("Pairs", lambda row: row.by.change.pairs or 0),
-        TableColumn[ComparedRow]("Unpaired", lambda row: row.by.unpaired),
+        TableColumn[FindingRow]("Finding", lambda row: row.by.finding),
+        TableColumn[FindingRow]("Gates", lambda row: "yes" if row.by.gates and row.arm is None else "no"),
+        TableColumn[FindingRow]("Pairs", lambda row: row.by.change.pairs or 0),
+        TableColumn[FindingRow]("Unpaired", lambda row: row.by.unpaired),
         number("Would show", lambda row: row.change.shows),
-        TableColumn[ComparedRow]("Needed", needed),
-        TableColumn[ComparedRow]("Reason", lambda row: row.by.reason),
+        TableColumn[FindingRow]("Needed", needed),
+        TableColumn[FindingRow]("Reason", lambda row: row.by.reason),
     )
-    rows = [ComparedRow(None, row) for row in comparison.overall]
+    rows = [FindingRow(None, row) for row in comparison.overall]
     if by_arm:
-        rows += [ComparedRow(arm, row) for arm in comparison.arms for row in arm.rows]
+        rows += [FindingRow(arm, row) for arm in comparison.arms for row in arm.rows]
     if comparison.verdict == "worse":
         rows = [row for row in rows if row.by.finding in ("worse", "trade-off")]
     spreads = [by.difference for _, by in rows if isinstance(by.difference, Mean) and by.reason != EQUAL]
@@ -158,7 +158,7 @@ def _columns(comparison: Comparison) -> tuple[TableColumn[ArmComparison], ...]:
     )
 
 
-def _of_arm(column: TableColumn[ArmComparison]) -> TableColumn[ComparedRow]:
+def _of_arm(column: TableColumn[ArmComparison]) -> TableColumn[FindingRow]:
     """Return the column for rows that have an arm, or ALL_ARMS in place of its name."""
     return TableColumn(column.title, lambda row: ALL_ARMS if row.arm is None else column.cell(row.arm))
 

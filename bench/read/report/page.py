@@ -50,13 +50,13 @@ class Section:
     @property
     def open_tables(self) -> tuple[Table, ...]:
         """The first tables that have rows. Tables of verdicts have only OPEN_VERDICT_COLUMNS, and their first note."""
-        return tuple(map(_shortened, self._first_tables()))
+        return tuple(map(_open_form, self._first_tables()))
 
     @property
     def further_tables(self) -> tuple[Table, ...]:
         """The tables with rows that are not open, and all columns of the tables that are open with only some columns."""
         opened = self._first_tables()
-        cut = [replace(table, name=f"{table.name}-whole") for table in opened if _shortened(table) is not table]
+        cut = [replace(table, name=f"{table.name}-whole") for table in opened if _open_form(table) is not table]
         return (*cut, *(table for table in self.tables if table.rows and table not in opened))
 
     def _first_tables(self) -> Sequence[Table]:
@@ -64,8 +64,9 @@ class Section:
         return [table for table in self.tables if table.rows][: OPEN_TABLES.get(self.name, 0)]
 
 
-def _shortened(table: Table) -> Table:
-    """Return a table of verdicts with OPEN_VERDICT_COLUMNS and its first note; any other table as it is."""
+def _open_form(table: Table) -> Table:
+    """Return a table as the page shows it open: a table of verdicts has only OPEN_VERDICT_COLUMNS and its first note, any
+    other table is whole."""
     if OPEN_VERDICT_COLUMNS[0] not in table.columns:
         return table
     columns = tuple(name for name in OPEN_VERDICT_COLUMNS if name in table.columns)
