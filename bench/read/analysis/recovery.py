@@ -157,6 +157,8 @@ class TrialFailures:
         """The number of a call's event -> the number of the event that caused the call."""
         causes = {number: call.caused_by for number, call in self._calls.items() if call.caused_by is not None}
         untold = {number for number, event in enumerate(self._events) if isinstance(event, Judged) and event.view == "shadow"}
+        if not untold:
+            return causes
         told = [number for failure in self.failures for number in failure.events if number not in untold]
         last_call: dict[str, int] = {}
         for number, call in self._calls.items():

@@ -19,15 +19,15 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import instances_of
-from bench.read.analysis.faults import receipts
 from bench.read.analysis.frames import Run, load_run
 from bench.read.analysis.merge import records_of
+from bench.read.analysis.trial import TrialReading
 from bench.read.render.labels import model_label
 from bench.read.report.surroundings import NoViews, ViewMaker
-from bench.record import ledger
+from bench.record.cost import Tariff
 from bench.record.events import Answered, Called, Committed, Event, Faulted, Judged, Waited, of_kind
+from bench.record.ledger import LedgerEntry
 from bench.record.reading import read_texts
-from bench.record.record import TrialRecord
 from bench.record.world_events import WorldEnded
 
 PIECE_BYTES = 1 << 18
@@ -99,7 +99,8 @@ def trace_of(run: Run, around: ViewMaker | None = None) -> Trace | None:
     trace = _OpenTrace(folders, texts, around)
     views = around.views(run, texts)
     for record in records:
-        trace.add(record, {kind: view.json for kind, view in views.of(record).items()})
+        trial = TrialReading(record, Tariff(run.manifest.models))
+        trace.add(trial, {kind: view.json for kind, view in views.of(record).items()})
         if trace.is_cut:
             break
     return trace.closed(run)
@@ -121,9 +122,9 @@ def load_traced(path: Path) -> tuple[Run, Trace | None]:
     trace: _OpenTrace | None = None
     needs_second_pass = False
 
-    def add(record: TrialRecord) -> None:
+    def add(trial: TrialReading) -> None:
         nonlocal trace, needs_second_pass
-        needs_second_pass = needs_second_pass or bool(of_kind(record.events, WorldEnded))
+        needs_second_pass = needs_second_pass or bool(of_kind(trial.record.events, WorldEnded))
         if needs_second_pass:
             return
         try:
@@ -131,7 +132,7 @@ def load_traced(path: Path) -> tuple[Run, Trace | None]:
         except ResultsError:  # the check says what is wrong with the texts
             needs_second_pass = True
         else:
-            trace.add(record)
+            trace.add(trial)
 
     run = load_run(path, check=True, also=add)
     return run, None if trace is None or needs_second_pass or run.rerun else trace.closed(run)
@@ -150,12 +151,12 @@ class _OpenTrace:
         self._texts, self._text_number_of, self._texts_left_out = _packed_texts(folders, of_environments, around or NoViews())
         self._trials, self._number_of, self.is_cut = Packer(), dict[str, int](), False
 
-    def add(self, record: TrialRecord, views: JsonObject = MappingProxyType({})) -> None:
+    def add(self, trial: TrialReading, views: JsonObject = MappingProxyType({})) -> None:
         """Add a trial, with the views of its environments by kind. The trial is left out if the page is full."""
         if self._trials.characters >= MAX_PACKED_CHARACTERS:
             self.is_cut = True
         else:
-            self._number_of[record.id] = self._trials.add(_json({**_trial(record, self._text_number_of), **views}))
+            self._number_of[trial.record.id] = self._trials.add(_json({**_trial(trial, self._text_number_of), **views}))
 
     def closed(self, run: Run) -> Trace:
         """Return the trace of the run whose trials were added."""
@@ -203,30 +204,30 @@ def _index(run: Run, number_of: Mapping[str, int], trials: PieceStore, texts: Pi
     }
 
 
-def _trial(record: TrialRecord, text_number_of: Mapping[str, int]) -> JsonObject:
+def _trial(trial: TrialReading, text_number_of: Mapping[str, int]) -> JsonObject:
     """Return what the page shows of one trial: its events by kind, as recorded, and each call's account.
 
     A text is replaced by its number, or by its digest if the page does not hold it.
     """
-    entries, events = ledger.book(record.events), record.events
+    record, events = trial.record, trial.record.events
     return {
         "reason": record.reason,
         "score": record.grade.score if record.grade else None,
         "note": record.grade.note if record.grade else "",
         "timing": record.timing,
         "seconds": {"api": record.api_seconds, "waiting": record.waiting_seconds, "framework": record.framework_seconds},
-        "accounts": ledger.totals(entries),
-        "calls": [_call(entry, text_number_of, events) for entry in entries],
+        "accounts": trial.accounts,
+        "calls": [_call(entry, text_number_of, events) for entry in trial.entries],
         "waits": list(map(vars, of_kind(events, Waited))),
         "faults": list(map(vars, of_kind(events, Faulted))),
-        "finishes": {receipt.number: receipt.finish for receipt in receipts(record)},
+        "finishes": {receipt.number: receipt.finish for receipt in trial.receipts},
         "verdicts": list(map(vars, of_kind(events, Judged))),
         "versions": list(map(_version, of_kind(events, Committed))),
         "answer": [version for answered in of_kind(events, Answered) for version in answered.versions],
     }
 
 
-def _call(entry: ledger.LedgerEntry, text_number_of: Mapping[str, int], events: Sequence[Event]) -> JsonObject:
+def _call(entry: LedgerEntry, text_number_of: Mapping[str, int], events: Sequence[Event]) -> JsonObject:
     """Return what the page shows of one call. A text is replaced by its number; `because` is the failure that made the call
     necessary."""
     call = entry.call
@@ -305,7 +306,8 @@ class Packer:
 def _json(value: object) -> bytes:
     """Return a value as JSON in ASCII, in which a surrogate without its partner survives as an escape."""
     try:
-        return to_json(value, ensure_ascii=True)
+        text = to_json(value)
+        return text if text.isascii() else to_json(value, ensure_ascii=True)  # which takes half as long again
     except PydanticSerializationError:  # a lone surrogate: the standard library, at a third of the speed, accepts it
         return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
 
