@@ -14,13 +14,13 @@ from bench.probe.points import point_of
 from bench.record.probe_events import CellJudged, CellVerdict, GatewayCall, GatewayMend
 
 PARTS: tuple[GatewayMend, ...] = get_args(GatewayMend)
-SUFFICIENT = frozenset[CellVerdict](("same", "absorbed", "compensated"))
+UNDAMAGED_VERDICTS = frozenset[CellVerdict](("same", "absorbed", "compensated"))
 GatewayMends = frozenset[GatewayMend]
 
 
 def removes_damage(judged: CellJudged) -> bool:
     """Return whether a run with mended parts did no damage. An agent whose outdated call was refused may give up."""
-    return judged.verdict in SUFFICIENT or (judged.verdict == "gave_up" and "swap" in judged.mended)
+    return judged.verdict in UNDAMAGED_VERDICTS or (judged.verdict == "gave_up" and "swap" in judged.mended)
 
 
 REMEDIES: Mapping[GatewayMend, str] = {
@@ -116,7 +116,7 @@ def first_mends(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
     struck = _struck_call(calls)
     if struck is None:
         return ()
-    point = point_of(struck.point or "")
+    point = point_of(struck.point)
     if point.by_tool:
         return ("tool",)
     is_repeated = any(call.repeats and call.door_kind != "model" for call in calls)
@@ -137,7 +137,7 @@ def first_mends(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
 def last_mends(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
     """Return the part to mend last, alone: the client of a struck call, if the agent was not killed."""
     struck = _struck_call(calls)
-    point = point_of(struck.point or "") if struck else None
+    point = point_of(struck.point) if struck else None
     return ("client",) if point and not (point.death or point.by_tool or point.others) else ()
 
 

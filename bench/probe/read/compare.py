@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bench.common.errors import ResultsError
-from bench.probe.read.run import ProbeRead
+from bench.probe.read.run import INCONCLUSIVE, ProbeRead
 from bench.probe.read.sentences import SIGNS
 from bench.read.render.table import Table
 from bench.record.probe_events import DAMAGE, CellVerdict
 
 ProbesVerdict = Literal["worse", "better", "trade-off", "no worse", "inconclusive"]
-WITHOUT = frozenset[CellVerdict](("no_verdict", "repeated", "not_applicable"))
 
 
 @dataclass(frozen=True)
@@ -69,8 +68,8 @@ def compare_probes(first_probe: ProbeRead, second_probe: ProbeRead) -> ComparedP
             f"{first_probe.folder.name} and {second_probe.folder.name} share no cell; compare probes of the same calls"
         )
     new = any(second in DAMAGE and first not in DAMAGE for _, first, second in shared)
-    gone = any(first in DAMAGE and second not in DAMAGE | WITHOUT for _, first, second in shared)
-    open_ = any(first not in WITHOUT and second in WITHOUT for _, first, second in shared)
+    gone = any(first in DAMAGE and second not in DAMAGE | INCONCLUSIVE for _, first, second in shared)
+    open_ = any(first not in INCONCLUSIVE and second in INCONCLUSIVE for _, first, second in shared)
     verdict: ProbesVerdict = "trade-off" if new and gone else "inconclusive" if open_ else "no worse"
     if new != gone:
         verdict = "worse" if new else "better"

@@ -10,22 +10,22 @@ from pathlib import Path
 from bench.probe.points import points_of
 from bench.probe.read import sentences
 from bench.probe.read.run import ProbedPlan, ProbeRead
-from bench.probe.read.steps import MOST_ROWS, TimelineStep, last_words, printed_end, steps_of
+from bench.probe.read.steps import MAX_ROWS, TimelineStep, last_words, printed_end, steps_of
 from bench.read.report.html import render, source
 from bench.record.events import of_kind
 from bench.record.probe_events import DAMAGE, CallClass, CellVerdict, GatewayCall, PlannedCall, plan_of
 from bench.record.probe_rows import Row, RowDifference
 
-FOLDER = Path(__file__).parent
-MOST_SHOWN = 20
+TEMPLATE_FOLDER = Path(__file__).parent
+MAX_SHOWN_CELLS = 20
 """The most damaged cells that are shown step by step."""
-CLASSES: Mapping[CallClass, str] = {
+CLASS_TITLES: Mapping[CallClass, str] = {
     "effect": "Calls with an effect",
     "unseen": "Calls whose effect no witness saw",
     "read": "Reads",
     "model": "Requests to the model",
 }
-TONES: Mapping[CellVerdict, str] = {
+VERDICT_TONES: Mapping[CellVerdict, str] = {
     **dict.fromkeys(sorted(DAMAGE), "bad"),
     **{"did_not_end": "hung", "gave_up": "gave"},
     **dict.fromkeys(("absorbed", "compensated", "same"), "fine"),
@@ -71,18 +71,18 @@ class ShownCell:
 
 def page_of(probe: ProbeRead) -> str:
     """Return the page as one file, which needs no other file."""
-    style = source("page.css") + source("probe.css", FOLDER)
+    style = source("page.css") + source("probe.css", TEMPLATE_FOLDER)
     return render(
         "probe.html.j2",
         style,
-        folder=FOLDER,
+        folder=TEMPLATE_FOLDER,
         probe=probe,
         outcome=sentences.outcome_clause(probe),
         unseen=sentences.unwitnessed_clause(probe),
         ran=sentences.runs_sentence(probe),
         counted=sentences.verdicts_sentence(probe),
         word=sentences.said_done_sentence(probe),
-        shown=[_shown_cell(cell, probe.texts) for cell in probe.damaged_cells[:MOST_SHOWN]],
+        shown=[_shown_cell(cell, probe.texts) for cell in probe.damaged_cells[:MAX_SHOWN_CELLS]],
         grids=list(_grids(probe)),
         claims=sentences.claim_sentences(probe),
         limits=sentences.limit_sentences(probe),
@@ -101,7 +101,7 @@ def _shown_cell(cell: ProbedPlan, texts: Mapping[str, str]) -> ShownCell:
         what=sentences.consequence_clause(judged),
         word=sentences.SIGNS[cell.verdict][1],
         steps=steps_of(cell.worst.events, texts),
-        rows=[sentences.row_line(row) for finding in judged.findings for row in finding.rows][:MOST_ROWS],
+        rows=[sentences.row_line(row) for finding in judged.findings for row in finding.rows][:MAX_ROWS],
         said_done=judged.said_done,
         last_words=last_words(judged, texts),
         printed=printed_end(judged, texts),
@@ -112,7 +112,7 @@ def _grids(probe: ProbeRead) -> Sequence[Grid]:
     """Return a grid for each class of calls."""
     planned = probe.planned.calls if probe.planned else ()
     grids = []
-    for call_class, title in CLASSES.items():
+    for call_class, title in CLASS_TITLES.items():
         calls = [call for call in planned if call.call_class == call_class]
         struck = {point for cell in probe.cells.values() if (judged := cell.judgement) and (point := judged.point)}
         points = [point.name for point in points_of(call_class) if point.name in struck or not probe.cells]
@@ -135,7 +135,9 @@ def _grid_cell(probe: ProbeRead, call: PlannedCall, point: str) -> GridCell:
     runs = len(gravest.runs)
     alike = sum(judged.verdict == gravest.verdict for _, judged in gravest.runs)
     judged = gravest.judgement
-    return GridCell(sign, word, TONES[gravest.verdict], f"{alike} of {runs}" if runs > 1 else "", judged.why if judged else "")
+    return GridCell(
+        sign, word, VERDICT_TONES[gravest.verdict], f"{alike} of {runs}" if runs > 1 else "", judged.why if judged else ""
+    )
 
 
 def _place(row: RowDifference) -> str:

@@ -31,14 +31,16 @@ from bench.record.probed import Probed
 from bench.record.reading import read_manifest, read_records, read_texts
 from bench.record.record import SessionRecord, TrialRecord, latest
 
-CLEAN_RUNS, CELLS_AGAIN = 5, 10
+MIN_CLEAN_RUNS, MIN_REPEATED_CELLS = 5, 10
 """How many clean runs, and how many cells that ran a second time, must be equal before `none` is a bound."""
 Concluded = Literal["damage", "none", "undecided", "cannot", "tool"]
 """`tool`: only a tool does damage, when it gets one call twice."""
 EXIT_CODES: Mapping[Concluded, int] = {"none": 0, "damage": 1, "cannot": 2, "undecided": 3, "tool": 4}
 SEVERITY: Sequence[CellVerdict] = (*KINDS, "did_not_end", "no_verdict", "repeated", "gave_up", "compensated", "absorbed")
 UNDECIDED = frozenset[CellVerdict](("no_verdict", "repeated"))
-ALL_STANDS = frozenset[CellVerdict](("same", "absorbed", "compensated"))
+INCONCLUSIVE = UNDECIDED | frozenset[CellVerdict](("not_applicable",))
+"""The verdicts on cells that show neither damage nor its absence."""
+ALL_EFFECTS_STAND = frozenset[CellVerdict](("same", "absorbed", "compensated"))
 CellGate = Literal["passed", "damage", "tool", "undecided"]
 """What a cell means for a gate; `undecided` is a cell that is neither a pass nor damage."""
 
@@ -89,7 +91,7 @@ class ProbedPlan:
     @property
     def has_unsaid_success(self) -> bool:
         """Whether in a run all effects are there, though the agent said that it failed."""
-        return any(not judged.said_done and judged.verdict in ALL_STANDS for _, judged in self.runs)
+        return any(not judged.said_done and judged.verdict in ALL_EFFECTS_STAND for _, judged in self.runs)
 
     @property
     def gate(self) -> CellGate:
@@ -98,7 +100,7 @@ class ProbedPlan:
             return "tool" if self.is_tool_damage else "damage"
         if self.unsaid_fails and self.has_unsaid_success:
             return "damage"
-        return "undecided" if self.verdict in {*UNDECIDED, "not_applicable", "did_not_end"} else "passed"
+        return "undecided" if self.verdict in {*INCONCLUSIVE, "did_not_end"} else "passed"
 
     @property
     def is_proven(self) -> bool:
@@ -146,7 +148,7 @@ class ProbeRead:
     @cached_property
     def with_verdict(self) -> Sequence[ProbedPlan]:
         """The cells that have a verdict."""
-        return [cell for cell in self.cells.values() if cell.verdict not in {*UNDECIDED, "not_applicable"}]
+        return [cell for cell in self.cells.values() if cell.verdict not in INCONCLUSIVE]
 
     @cached_property
     def missing(self) -> Sequence[str]:
@@ -181,8 +183,8 @@ class ProbeRead:
             return "undecided"
         if self.damaged_cells:
             return "tool"
-        has_repeats = len(self.repeated_cells) >= min(CELLS_AGAIN, len(self.cells))
-        is_bound = self.with_verdict and self.equal_clean_runs >= CLEAN_RUNS and has_repeats
+        has_repeats = len(self.repeated_cells) >= min(MIN_REPEATED_CELLS, len(self.cells))
+        is_bound = self.with_verdict and self.equal_clean_runs >= MIN_CLEAN_RUNS and has_repeats
         return "none" if is_bound else "undecided"
 
     @cached_property

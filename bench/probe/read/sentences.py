@@ -10,7 +10,7 @@ from contextlib import suppress
 from bench.common.errors import one_line
 from bench.common.wording import plural
 from bench.probe.points import point_of, selects_cell
-from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS, UNDECIDED, ProbedPlan, ProbeRead, most_severe_finding
+from bench.probe.read.run import MIN_CLEAN_RUNS, MIN_REPEATED_CELLS, UNDECIDED, ProbedPlan, ProbeRead, most_severe_finding
 from bench.record.events import of_kind
 from bench.record.probe_events import CellFinding, CellJudged, CellVerdict, GatewayCall, RepeatCause
 from bench.record.probe_rows import Cell, RowDifference
@@ -37,7 +37,7 @@ CAUSES: Mapping[RepeatCause, str] = {
     "model": "the model asked for the call again",
     "restart": "the agent made the call again after its restart",
 }
-LONGEST, LONGEST_VALUE, LONGEST_ASKED = 300, 60, 100
+MAX_TEXT_CHARS, MAX_VALUE_CHARS, MAX_ARGUMENTS_CHARS = 300, 60, 100
 
 
 def conclusion_sentence(probe: ProbeRead) -> str:
@@ -103,7 +103,7 @@ def summary_lines(probe: ProbeRead, page: str, code: int | None = None) -> list[
     ]
     exit_note = "" if code is None else f"Exit code {code}. "
     sentences.append(f"{exit_note}Open {page}; one cell: bench trace {probe.folder.name} --trial CALL.POINT")
-    return [one_line(line, 4 * LONGEST) for line in sentences if line]
+    return [one_line(line, 4 * MAX_TEXT_CHARS) for line in sentences if line]
 
 
 def runs_sentence(probe: ProbeRead) -> str:
@@ -207,7 +207,7 @@ def _short_arguments(arguments: str) -> str:
         values = json.loads(arguments)
         if isinstance(values, dict):
             arguments = ", ".join(f"{name} {value_text(value)}" for name, value in values.items())
-    return one_line(arguments, LONGEST_ASKED)
+    return one_line(arguments, MAX_ARGUMENTS_CHARS)
 
 
 def consequence_clause(judged: CellJudged) -> str:
@@ -242,7 +242,7 @@ def _difference(finding: CellFinding) -> str:
     row = finding.rows[0]
     rest = f" (and {plural(len(finding.rows) - 1, 'further row')})" if len(finding.rows) > 1 else ""
     if not row.table:
-        return f"{'a change of' if row.before and row.after else 'the file'} {one_line(row.key, LONGEST_VALUE)}{rest}"
+        return f"{'a change of' if row.before and row.after else 'the file'} {one_line(row.key, MAX_VALUE_CHARS)}{rest}"
     return f"a {'change' if row.before and row.after else 'row'} of {row.table}{rest}"
 
 
@@ -265,9 +265,9 @@ def _missing_for_bound(probe: ProbeRead) -> str:
         return f"all cells have a verdict: {without} have none"
     if probe.planned and (probe.planned.again or probe.planned.race):
         return "clean runs make no call twice unless it is meant, and leave the same rows in parallel and one by one"
-    if probe.equal_clean_runs < CLEAN_RUNS:
-        return f"{CLEAN_RUNS} clean runs are equal: there are {probe.equal_clean_runs}"
-    again = min(CELLS_AGAIN, len(probe.cells))
+    if probe.equal_clean_runs < MIN_CLEAN_RUNS:
+        return f"{MIN_CLEAN_RUNS} clean runs are equal: there are {probe.equal_clean_runs}"
+    again = min(MIN_REPEATED_CELLS, len(probe.cells))
     return f"{again} cells are equal in a second run: there are {len(probe.repeated_cells)}"
 
 
@@ -278,7 +278,7 @@ def outcome_clause(probe: ProbeRead) -> str:
         if not probe.harmed and not probe.problems:
             return f"The clean runs of {name} have not ended: the same command goes on"
         why = probe.harmed or probe.problems[-1]
-        return f"{name} could not be probed: {one_line(why, LONGEST).rstrip('.')}"
+        return f"{name} could not be probed: {one_line(why, MAX_TEXT_CHARS).rstrip('.')}"
     if probe.damaged_cells:
         worst = probe.damaged_cells[0]
         judged = worst.judgement
@@ -368,4 +368,4 @@ def _times(times: int) -> str:
 
 def value_text(value: Cell) -> str:
     """Return a value in one short line."""
-    return one_line("null" if value is None else str(value), LONGEST_VALUE)
+    return one_line("null" if value is None else str(value), MAX_VALUE_CHARS)

@@ -19,7 +19,7 @@ from bench.record.events import of_kind
 from bench.record.probe_events import CellVerdict, GatewayCall
 from bench.record.probe_rows import RowDifference
 
-VERSION: Literal[1] = 1
+JSON_VERSION: Literal[1] = 1
 """The version of the JSON. It changes when a field changes its meaning or is removed; new fields can be added."""
 TITLES = {
     "damage": "✕ damage",
@@ -28,8 +28,8 @@ TITLES = {
     "undecided": "? undecided",
     "cannot": "✕ it could not be probed",
 }
-ORDER: tuple[CellGate, ...] = ("damage", "tool", "undecided", "passed")
-MOST_CELLS = 100
+GATE_ORDER: tuple[CellGate, ...] = ("damage", "tool", "undecided", "passed")
+MAX_TABLE_CELLS = 100
 """The most cells in a comment, which GitHub and GitLab bound."""
 
 
@@ -80,7 +80,7 @@ class ProbeSummary:
     tokens: int
     dollars: float | None
     not_shown: Many[str]
-    version: Literal[1] = VERSION
+    version: Literal[1] = JSON_VERSION
 
 
 SUMMARY: TypeAdapter[ProbeSummary] = TypeAdapter(ProbeSummary)
@@ -131,8 +131,8 @@ def as_json(summary: ProbeSummary) -> str:
 
 def as_markdown(probe: ProbeRead, summary: ProbeSummary) -> str:
     """Return the result as Markdown: the verdict, the worst case with its rows, a table of the cells, and the limits."""
-    cells = sorted(summary.cells, key=lambda cell: ORDER.index(cell.gate))
-    rows = [(cell.cell, " ".join(SIGNS[cell.verdict]), _runs(cell), cell.why) for cell in cells[:MOST_CELLS]]
+    cells = sorted(summary.cells, key=lambda cell: GATE_ORDER.index(cell.gate))
+    rows = [(cell.cell, " ".join(SIGNS[cell.verdict]), _runs(cell), cell.why) for cell in cells[:MAX_TABLE_CELLS]]
     rest = len(cells) - len(rows)
     notes = [f"{plural(rest, 'further cell')}: probe.html has them."] if rest else []
     notes += [f"{plural(len(summary.missing), 'planned cell')} not run."] if summary.missing else []

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from bench.common.errors import ConfigError, one_line
 from bench.common.wording import plural
 from bench.probe.run.agent_run import AgentRun
-from bench.probe.run.box.refusals import NETWORK
+from bench.probe.run.box.refusals import NETWORK_DOOR
 from bench.probe.run.causes import CleanCalls, class_of, name_calls, name_of
 from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.varying import ValueJudge, value_changes
@@ -24,19 +24,24 @@ from bench.record.probe_events import GatewayCall, GatewayNoticed, PlannedCall
 from bench.record.probe_rows import SEQUENCES, RowDifference
 from bench.wire.tail import last_line
 
-FEWEST = 3
+FIRST_CLEAN_RUNS = 3
 """Clean runs before the first cell: two find what varies, and the third lets calls through one by one."""
-AT_END, MOST_SEARCHED = re.compile(r"\bEOF(?:Error)?\b"), 10_000
-ANSWERS = r'answers = "y\n" in probe.toml'
-ASKS = f"It came to the end of its standard input: {ANSWERS} says what it reads there, and by default that is nothing"
+END_OF_INPUT, MAX_SEARCHED_CHARS = re.compile(r"\bEOF(?:Error)?\b"), 10_000
+ANSWERS_SETTING = r'answers = "y\n" in probe.toml'
+INPUT_ADVICE = (
+    f"It came to the end of its standard input: {ANSWERS_SETTING} says what it reads there, and by default that is nothing"
+)
 """What an agent lacks that asks a person."""
-OUTSIDE = (
+READ_ONLY_ADVICE = (
     "In the box all but the agent's folder, the home and the stores is read-only: name what it writes elsewhere as a [[store]]"
 )
-ADVICE = ((AT_END, ASKS), (re.compile(r"Read-only file system|\bEROFS\b"), f"{OUTSIDE}, or probe it with --unboxed"))
+OUTPUT_ADVICE = (
+    (END_OF_INPUT, INPUT_ADVICE),
+    (re.compile(r"Read-only file system|\bEROFS\b"), f"{READ_ONLY_ADVICE}, or probe it with --unboxed"),
+)
 """What an agent printed -> what to do."""
-SHOWN = 3
-LONGEST = 200
+MAX_NAMED_CALLS = 3
+MAX_ERROR_CHARS = 200
 """Characters of an error that are shown."""
 
 
@@ -110,7 +115,7 @@ def clean_of(agent_runs: Sequence[AgentRun]) -> Clean:
         ConfigError: The runs differ.
     """
     masks = masks_of([_arguments(agent_run) for agent_run in agent_runs])
-    first, second, third = (with_identities(agent_run, masks) for agent_run in agent_runs[:FEWEST])
+    first, second, third = (with_identities(agent_run, masks) for agent_run in agent_runs[:FIRST_CLEAN_RUNS])
     varying, unmatched = varying_of(first.rows, second.rows)
     further_varying, unmatched_alone = varying_of(first.rows, third.rows)
     overlap = any(len(reading.calls) > 1 for agent_run in (first, second) for reading in agent_run.readings)
@@ -171,10 +176,12 @@ def objection(agent_run: AgentRun, number: int, checked: bool) -> str:
     """
     text = agent_run.texts.get(agent_run.printed or "", "")
     run, printed = f"clean run {number}", last_line(text) or "nothing"
-    printed += "".join(f". {todo}" for pattern, todo in ADVICE if pattern.search(text, max(0, len(text) - MOST_SEARCHED)))
+    printed += "".join(
+        f". {todo}" for pattern, todo in OUTPUT_ADVICE if pattern.search(text, max(0, len(text) - MAX_SEARCHED_CHARS))
+    )
     notices = [event for event in of_kind(agent_run.lives, GatewayNoticed) if event.door]
     servers = [
-        f"{event.what}; " if event.door == NETWORK else f"the server {event.door}: {event.what}; "
+        f"{event.what}; " if event.door == NETWORK_DOOR else f"the server {event.door}: {event.what}; "
         for event in notices
         if event.door != FUNCTION
     ]
@@ -195,7 +202,7 @@ def objection(agent_run: AgentRun, number: int, checked: bool) -> str:
             ending = (
                 "the agent ignores the config or the addresses that it was given, or has nothing to do, or was told nothing: "
             )
-            ending += f"its standard input is empty unless {ANSWERS} says what it reads"
+            ending += f"its standard input is empty unless {ANSWERS_SETTING} says what it reads"
         return f"{run}: no call came through the gateway: {''.join(servers + functions)}{ending}. It printed last: {printed}"
     if not agent_run.done:
         ending = "the check `done` fails" if checked else ending
@@ -220,7 +227,7 @@ def objection(agent_run: AgentRun, number: int, checked: bool) -> str:
 
 def _error(call: GatewayCall, agent_run: AgentRun) -> str:
     """Return the response of a tool or the model that failed."""
-    return f"{call.door}.{call.tool} answered {one_line(agent_run.texts.get(call.answer or '', 'nothing'), LONGEST)}."
+    return f"{call.door}.{call.tool} answered {one_line(agent_run.texts.get(call.answer or '', 'nothing'), MAX_ERROR_CHARS)}."
 
 
 def _place(row: RowDifference) -> str:
@@ -267,7 +274,7 @@ def _effects(agent_run: AgentRun) -> list[CleanEffect]:
         makers = [calls[number] for number in reading.calls if calls[number][0].call_class == "effect"]
         if rows and makers:
             names = dict.fromkeys(call.name for call, _ in makers)
-            rest = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+            rest = f" and {len(names) - MAX_NAMED_CALLS} more" if len(names) > MAX_NAMED_CALLS else ""
             identities = frozenset(identity for _, identity in makers)
-            effects.append(CleanEffect(" + ".join(list(names)[:SHOWN]) + rest, identities, rows))
+            effects.append(CleanEffect(" + ".join(list(names)[:MAX_NAMED_CALLS]) + rest, identities, rows))
     return effects

@@ -14,25 +14,25 @@ from pathlib import Path
 
 from bench.common.wording import plural
 from bench.probe.run.addresses import host_of, is_this_machine
-from bench.probe.run.agent_code import CODE, code_files, code_text
+from bench.probe.run.agent_code import CODE_SUFFIXES, code_files, code_text
 from bench.probe.run.box.refusals import advice
-from bench.probe.run.clean import ANSWERS, AT_END
+from bench.probe.run.clean import ANSWERS_SETTING, END_OF_INPUT
 from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.gateway.replies import api_of
 from bench.probe.run.init import AgentDraft, FileLine, FileTable, store_placeholder, toml_of
-from bench.probe.run.watch import LAYER, WatchedFile, WatchedRun
+from bench.probe.run.watch import BOX_FILES, WatchedFile, WatchedRun
 from bench.record.probe_events import GatewayCall
 
-CACHES = frozenset((".cache", ".npm", ".mypy_cache", ".pytest_cache", ".ruff_cache", "node_modules", ".venv", "venv"))
+CACHE_FOLDERS = frozenset((".cache", ".npm", ".mypy_cache", ".pytest_cache", ".ruff_cache", "node_modules", ".venv", "venv"))
 """Folders of what is loaded or made again."""
-IN_HOME = frozenset((".local", ".config"))
+HOME_DATA_FOLDERS = frozenset((".local", ".config"))
 """Folders of a home in which a program has a folder of its own, one or two levels down."""
-LOOKS = frozenset(
+READING_WORDS = frozenset(
     ("get", "list", "read", "look", "lookup", "find", "search", "fetch", "show", "query", "view", "count", "status", "describe")
 )
 """First and last words in the names of tools that look."""
-WORDS = re.compile(r"[A-Za-z][a-z]*|[A-Z]+(?![a-z])")
-SHOWN, MOST_REFUSED = 4, 10
+NAME_WORD = re.compile(r"[A-Za-z][a-z]*|[A-Z]+(?![a-z])")
+MAX_SHOWN_NAMES, MAX_SHOWN_REFUSALS = 4, 10
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def watched_tables(draft: AgentDraft, run: WatchedRun) -> Iterator[FileTable]:
     stores, notes = _stores(draft, run.files)
     acted = _tools_that_acted(draft, run, stores)
     yield FileTable("", [*_top_lines(draft, run, acted, stores), *notes])
-    rows = {row.store for reading in run.agent_run.readings for row in reading.changed} - {LAYER}
+    rows = {row.store for reading in run.agent_run.readings for row in reading.changed} - {BOX_FILES}
     for store in sorted(stores, key=lambda store: store.kind == "memory"):
         lines = [FileLine(f"{store.kind} = {toml_of(draft.shown_path(store.path))}", store.why)]
         if store.ignore:
@@ -74,8 +74,8 @@ def _top_lines(
     """Yield the lines before the tables."""
     yield FileLine(draft.agent.written, draft.agent.why.partition(";")[0] if run.is_whole else draft.agent.why)
     text = run.agent_run.texts.get(run.agent_run.printed or "", "")
-    if AT_END.search(text):
-        yield FileLine(f"# {ANSWERS.partition(' in ')[0]}", "it came to the end of its standard input, which is empty")
+    if END_OF_INPUT.search(text):
+        yield FileLine(f"# {ANSWERS_SETTING.partition(' in ')[0]}", "it came to the end of its standard input, which is empty")
     executed = Counter(call.tool for call in run.agent_run.calls if call.door == FUNCTION)
     servers = [server.name for server in draft.config.servers] if draft.config else []
     calls = Counter(call.door for call in run.agent_run.calls if call.door in servers)
@@ -194,15 +194,15 @@ def _tools_that_acted(draft: AgentDraft, run: WatchedRun, stores: Sequence[_Seen
 
 def _has_reading_name(tool: str) -> bool:
     """Return whether the name of a tool says that it only reads."""
-    words = [word.lower() for word in WORDS.findall(tool.rpartition(".")[2])]
-    return bool(words) and not LOOKS.isdisjoint((words[0], words[-1]))
+    words = [word.lower() for word in NAME_WORD.findall(tool.rpartition(".")[2])]
+    return bool(words) and not READING_WORDS.isdisjoint((words[0], words[-1]))
 
 
 def _stores(draft: AgentDraft, files: Sequence[WatchedFile]) -> tuple[list[_SeenStore], list[FileLine]]:
     """Return the stores among the written files, and lines about files that are none."""
     stores, notes, rest, caches = list[_SeenStore](), list[FileLine](), list[WatchedFile](), list[str]()
     for file in files:
-        if not CACHES.isdisjoint(file.path.parts) or file.path.suffix == ".log":
+        if not CACHE_FOLDERS.isdisjoint(file.path.parts) or file.path.suffix == ".log":
             caches.append(draft.shown_path(file.path))
         elif file.form.owner and not file.form.others:
             is_one_of_many = not file.form.is_database and not file.was and file.path.parent != draft.folder.resolve()
@@ -232,13 +232,13 @@ def _stores(draft: AgentDraft, files: Sequence[WatchedFile]) -> tuple[list[_Seen
 
 def _group_folder(draft: AgentDraft, path: Path) -> Path:
     """Return the path by which a file is grouped: the folder that holds `.git`; below the agent's folder or home the entry
-    there, two levels deeper in IN_HOME; elsewhere the file's folder."""
+    there, two levels deeper in HOME_DATA_FOLDERS; elsewhere the file's folder."""
     if ".git" in path.parts:
         return Path(*path.parts[: path.parts.index(".git")])
     for base in (draft.folder.resolve(), draft.home.resolve()):
         if path.is_relative_to(base):
             parts = path.relative_to(base).parts
-            return Path(base, *parts[: 3 if parts[0] in IN_HOME else 1])
+            return Path(base, *parts[: 3 if parts[0] in HOME_DATA_FOLDERS else 1])
     return path.parent
 
 
@@ -254,7 +254,7 @@ def _stores_of_group(
     if is_single and all(file.was and file.is_now for file in group):
         return [_SeenStore("file", file.path, "it changed; its lines or values are compared") for file in group], []
     if not base.is_relative_to(group_folder) or any(path.is_relative_to(base) for path in known):
-        names = ", ".join(draft.shown_path(file.path) for file in group[:SHOWN])
+        names = ", ".join(draft.shown_path(file.path) for file in group[:MAX_SHOWN_NAMES])
         advice = "made or removed in a folder that holds more than data: let the agent write into one of its own, and name that"
         return [], [FileLine(f"# [[store]] folder = {toml_of('FOLDER')}", f"{names}: {advice}")]
     return [_SeenStore("folder", base, f"{plural(len(group), 'file')} in it changed; its files are compared")], []
@@ -291,7 +291,7 @@ def _service_tables(draft: AgentDraft, run: WatchedRun) -> Iterator[FileTable]:
             warning = (
                 f"it is not on this machine: uncomment it, and write remote = {json.dumps([host])}, if each cell may call it"
             )
-        tools = ", ".join(dict.fromkeys(call.tool for call in calls[:SHOWN]))
+        tools = ", ".join(dict.fromkeys(call.tool for call in calls[:MAX_SHOWN_NAMES]))
         url = draft.url(name, warning)
         lines = [
             FileLine(f"{comment_mark}name = {toml_of(_service_name(name))}", f"{plural(len(calls), 'call')}, such as {tools}")
@@ -302,7 +302,7 @@ def _service_tables(draft: AgentDraft, run: WatchedRun) -> Iterator[FileTable]:
         dialect = {"/responses": "responses", "/messages": "anthropic"}.get(path, "chat")
         observation = f"{plural(times, 'request')} to {path} at {host_of(draft.addresses[name])}"
         yield draft.model(name, f"{observation}; leave the table out for no model", dialect)
-    for place in run.agent_run.refused[:MOST_REFUSED]:
+    for place in run.agent_run.refused[:MAX_SHOWN_REFUSALS]:
         name, _, port = place.rpartition(":")
         note = f"it was refused in the box; {advice(name.strip('[]'), int(port))}"
         yield FileTable("", [FileLine(f"# {toml_of(place)}", note)])
@@ -310,8 +310,8 @@ def _service_tables(draft: AgentDraft, run: WatchedRun) -> Iterator[FileTable]:
 
 def _first_names(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are."""
-    rest = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{', '.join(map(toml_of, names[:SHOWN]))}{rest}"
+    rest = f" and {len(names) - MAX_SHOWN_NAMES} more" if len(names) > MAX_SHOWN_NAMES else ""
+    return f"{', '.join(map(toml_of, names[:MAX_SHOWN_NAMES]))}{rest}"
 
 
 def _program_and_script(command: str) -> str:
@@ -320,7 +320,7 @@ def _program_and_script(command: str) -> str:
         words = shlex.split(command)
     except ValueError:
         return "a program"
-    scripts = (word for word in words[1:] if Path(word).suffix in CODE and re.fullmatch(r"[\w./-]+", word))
+    scripts = (word for word in words[1:] if Path(word).suffix in CODE_SUFFIXES and re.fullmatch(r"[\w./-]+", word))
     return shlex.join([*words[:1], *islice(scripts, 1)])
 
 

@@ -19,34 +19,37 @@ from bench.common.errors import ConfigError
 from bench.common.escaping import escape_line
 from bench.common.files import opened
 from bench.probe.run.addresses import host_of, is_this_machine
-from bench.probe.run.agent_code import CODE, code_text
+from bench.probe.run.agent_code import CODE_SUFFIXES, code_text
 from bench.probe.run.box.loading import loader_of
 from bench.probe.run.gateway.agent_config import expand, read_config
 from bench.probe.run.gateway.subject import McpConfig, ProbedAgent, Service, Subject
-from bench.probe.run.secrets import DOTENV, redacted_command, without_login
+from bench.probe.run.secrets import DOTENV_LINE, redacted_command, without_login
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
 
-CONFIGS = (
+MCP_CONFIGS = (
     ".mcp.json", "mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", "claude_desktop_config.json", "opencode.json",
     "fastagent.config.yaml",
 )  # fmt: skip
-IN_HOME = (".config/Claude/claude_desktop_config.json", "Library/Application Support/Claude/claude_desktop_config.json")
+HOME_MCP_CONFIGS = (
+    ".config/Claude/claude_desktop_config.json",
+    "Library/Application Support/Claude/claude_desktop_config.json",
+)
 """The places of Claude Desktop's config on Linux and on macOS."""
-LEFT_OUT = frozenset(("node_modules", "venv", "env", "site-packages", "__pycache__", "dist", "build", "target"))
-MODELS = {
+SKIPPED_FOLDERS = frozenset(("node_modules", "venv", "env", "site-packages", "__pycache__", "dist", "build", "target"))
+MODEL_VARIABLES = {
     "OPENAI_BASE_URL": ("OPENAI_API_KEY", "https://api.openai.com/v1"),
     "ANTHROPIC_BASE_URL": ("ANTHROPIC_API_KEY", "https://api.anthropic.com"),
 }
 """The variable of a provider's address -> the variable of its key, and the address if the former is not set."""
-ANTHROPIC = "ANTHROPIC_BASE_URL"
-DATABASE = re.compile(r"postgres\w*:", re.IGNORECASE)
-BARE = re.compile(r"https?://[^/@?#]*(?:/|/v1/?)?")
+ANTHROPIC_VARIABLE = "ANTHROPIC_BASE_URL"
+POSTGRES_ADDRESS = re.compile(r"postgres\w*:", re.IGNORECASE)
+KEYLESS_ADDRESS = re.compile(r"https?://[^/@?#]*(?:/|/v1/?)?")
 """An address in which no key can stand."""
-NO_SERVICE = re.compile(r"proxy|index|registry|mirror|^OTEL_", re.IGNORECASE)
+NO_SERVICE_VARIABLE = re.compile(r"proxy|index|registry|mirror|^OTEL_", re.IGNORECASE)
 """Variables with addresses of what no agent acts on."""
-SQLITE = b"SQLite format 3\0"
-MOST_FILES, DEEPEST, MOST_STORES = 5_000, 4, 5
-SYSTEM = (
+SQLITE_HEADER = b"SQLite format 3\0"
+MAX_SEARCHED_FILES, MAX_DEPTH, MAX_STORES = 5_000, 4, 5
+SYSTEM_FOLDERS = (
     "/bin",
     "/boot",
     "/dev",
@@ -63,8 +66,8 @@ SYSTEM = (
     sys.prefix,
 )
 """Folders in which programs lie, and no data of an agent's."""
-LONGEST_WORD = 4096
-LIMIT = 300.0
+MAX_PATH_CHARS = 4096
+WATCHED_RUN_TIMEOUT_S = 300.0
 """Seconds that a watched run may take."""
 
 
@@ -119,15 +122,15 @@ class AgentDraft:
     def addresses(self) -> Mapping[str, str]:
         """The variables in which the agent may find a model or a service, with the addresses."""
         named = {name: text for name, text in self.variables.items() if re.match(r"https?://\S+$", text)}
-        keyed = {name: url for name, (key, url) in MODELS.items() if self.variables.get(key)}
-        return {**keyed, **{name: url for name, url in named.items() if not NO_SERVICE.search(name)}}
+        keyed = {name: url for name, (key, url) in MODEL_VARIABLES.items() if self.variables.get(key)}
+        return {**keyed, **{name: url for name, url in named.items() if not NO_SERVICE_VARIABLE.search(name)}}
 
     @property
     def servers(self) -> Mapping[str, str]:
         """The addresses of PostgreSQL databases by the variable that holds each; without the login if a command or a config
         does."""
-        words = [text for text in self._words if DATABASE.match(text) and text not in self.variables.values()]
-        named = {name: text for name, text in self.variables.items() if DATABASE.match(text)}
+        words = [text for text in self._words if POSTGRES_ADDRESS.match(text) and text not in self.variables.values()]
+        named = {name: text for name, text in self.variables.items() if POSTGRES_ADDRESS.match(text)}
         return {**{without_login(text): text for text in words}, **named}
 
     @property
@@ -156,14 +159,16 @@ class AgentDraft:
         """Files and folders outside its folder that commands name, and databases that a variable names, where data may be."""
         words = [*self._words]
         words += [text for text in self.variables.values() if text.startswith("/") and _is_database(Path(text))]
-        return [path for word in words if len(word) < LONGEST_WORD and _is_data(path := Path(word.rpartition("=")[2]))]
+        return [path for word in words if len(word) < MAX_PATH_CHARS and _is_data(path := Path(word.rpartition("=")[2]))]
 
     def watched_subject(self, unasked: bool) -> tuple[Subject, Sequence[StoreSettings]]:
         """Return the subject of a watched run, and the databases that are copied for it. If nobody was asked, the run
         reaches no service on another machine."""
-        agent = ProbedAgent(tuple(self.command), tuple(self.command), self.folder, limit=LIMIT)
+        agent = ProbedAgent(tuple(self.command), tuple(self.command), self.folder, limit=WATCHED_RUN_TIMEOUT_S)
         reachable = {
-            name: url for name, url in self.addresses.items() if name in MODELS or is_this_machine(host_of(url)) or not unasked
+            name: url
+            for name, url in self.addresses.items()
+            if name in MODEL_VARIABLES or is_this_machine(host_of(url)) or not unasked
         }
         services = tuple(Service(name, name, url) for name, url in reachable.items())
         configs = (self.config,) if self.config else ()
@@ -224,7 +229,7 @@ class AgentDraft:
         text = self.addresses[name]
         if name in self.owners:
             return FileLine(f'url = "${name}"', why)
-        if not BARE.fullmatch(text):
+        if not KEYLESS_ADDRESS.fullmatch(text):
             return FileLine(f'url = "${name}"', f"{name} stands in .env alone, and can hold a key: export it")
         return FileLine(f"url = {toml_of(text)}", why)
 
@@ -233,9 +238,9 @@ class AgentDraft:
         lines = [FileLine(f"variables = [{toml_of(name)}]", why)]
         if name not in self.owners and name in self.variables:
             lines.append(self.url(name, "as .env has it"))
-        if name == ANTHROPIC:
+        if name == ANTHROPIC_VARIABLE:
             lines.append(FileLine('suffix = ""', "what follows the address in it"))
-        if (dialect := dialect or ("anthropic" if name == ANTHROPIC else "chat")) != "chat":
+        if (dialect := dialect or ("anthropic" if name == ANTHROPIC_VARIABLE else "chat")) != "chat":
             lines.append(FileLine(f"dialect = {toml_of(dialect)}", "the API that it speaks"))
         return FileTable("[model]", lines)
 
@@ -249,7 +254,7 @@ def draft_of(folder: Path, environment: Mapping[str, str], home: Path, command: 
         home: The owner's home, in which Claude Desktop has its config.
         command: The words of its command, if the owner gave them.
     """
-    dotenv = {name: value.strip().strip("\"'") for name, value in DOTENV.findall(code_text(folder / ".env"))}
+    dotenv = {name: value.strip().strip("\"'") for name, value in DOTENV_LINE.findall(code_text(folder / ".env"))}
     config, unread = _find_config(folder, home, command)
     why = "as it was given"
     if redacted_command(command) != shlex.join(command):
@@ -257,7 +262,7 @@ def draft_of(folder: Path, environment: Mapping[str, str], home: Path, command: 
     agent = FileLine('# agent = "python agent.py"', "write the command that starts one whole task")
     if command:
         agent = FileLine(f"agent = {toml_of(shlex.join(command))}", why)
-    databases = [path.relative_to(folder).as_posix() for path in islice(_databases(folder), MOST_STORES)]
+    databases = [path.relative_to(folder).as_posix() for path in islice(_databases(folder), MAX_STORES)]
     variables = {**dotenv, **environment}
     return AgentDraft(folder, tuple(command), agent, config, unread, databases, variables, frozenset(environment), home)
 
@@ -273,7 +278,7 @@ def static_tables(draft: AgentDraft) -> Iterator[FileTable]:
     yield from (draft.database(name, "its rows are compared") for name in draft.servers)
     if not draft.databases and not draft.servers:
         yield store_placeholder("no store was found")
-    for name in [name for name in MODELS if name in draft.addresses][:1]:
+    for name in [name for name in MODEL_VARIABLES if name in draft.addresses][:1]:
         yield draft.model(name, "the agent finds its model's address here; leave the table out for no model")
 
 
@@ -319,7 +324,11 @@ def _find_config(folder: Path, home: Path, command: Sequence[str]) -> tuple[McpC
     """Return the MCP config that a command names, else the first of the usual ones; None and the reason if none can be read."""
     words = [folder / word.rpartition("=")[2] for word in command if Path(word).suffix in (".json", ".toml", ".yaml", ".yml")]
     named = [place for place in words if place.is_file()]
-    usual = [place for place in (*(folder / name for name in CONFIGS), *(home / name for name in IN_HOME)) if place.is_file()]
+    usual = [
+        place
+        for place in (*(folder / name for name in MCP_CONFIGS), *(home / name for name in HOME_MCP_CONFIGS))
+        if place.is_file()
+    ]
     why = ""
     for place in (*named, *usual):
         try:
@@ -330,8 +339,8 @@ def _find_config(folder: Path, home: Path, command: Sequence[str]) -> tuple[McpC
 
 
 def _databases(folder: Path) -> Iterator[Path]:
-    """Yield the SQLite files in a folder, at most DEEPEST levels down, among at most MOST_FILES files."""
-    for path in islice(_files_below(folder, DEEPEST), MOST_FILES):
+    """Yield the SQLite files in a folder, at most MAX_DEPTH levels down, among at most MAX_SEARCHED_FILES files."""
+    for path in islice(_files_below(folder, MAX_DEPTH), MAX_SEARCHED_FILES):
         if _is_database(path):
             yield path
 
@@ -340,7 +349,7 @@ def _is_database(path: Path) -> bool:
     """Return whether a file is an SQLite database."""
     try:
         with opened(path) as file:
-            return file.read(len(SQLITE)) == SQLITE
+            return file.read(len(SQLITE_HEADER)) == SQLITE_HEADER
     except (OSError, ValueError):
         return False
 
@@ -351,7 +360,7 @@ def _is_data(path: Path) -> bool:
         is_writable = path.is_absolute() and path != path.parent and path.exists() and os.access(path, os.W_OK)
     except (OSError, ValueError):
         return False
-    return is_writable and path.suffix not in CODE and not any(map(path.resolve().is_relative_to, SYSTEM))
+    return is_writable and path.suffix not in CODE_SUFFIXES and not any(map(path.resolve().is_relative_to, SYSTEM_FOLDERS))
 
 
 def _files_below(folder: Path, depth: int) -> Iterator[Path]:
@@ -360,7 +369,7 @@ def _files_below(folder: Path, depth: int) -> Iterator[Path]:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
         return
-    visible = [entry for entry in entries if not entry.name.startswith(".") and entry.name not in LEFT_OUT]
+    visible = [entry for entry in entries if not entry.name.startswith(".") and entry.name not in SKIPPED_FOLDERS]
     yield from (Path(entry.path) for entry in visible if entry.is_file(follow_symlinks=False))
     if depth:
         for entry in visible:

@@ -15,7 +15,7 @@ from bench.probe.run.witness.rows import sql_name
 from bench.record.probe_events import GatewayCall
 from bench.record.probe_rows import SEQUENCES, Cell, Row, RowDifference
 
-STEP, OTHER_STEP = 7, 11
+ADDED_AMOUNT, OTHER_ADDED_AMOUNT = 7, 11
 """By how much another writer changes a number: the first that is no multiple of the call's own change."""
 
 
@@ -43,7 +43,7 @@ def _possible_statements(clean: Clean, row: RowDifference) -> Iterator[OthersSta
             continue
         if (isinstance(value, int | float) and is_time(value)) or _is_flag(clean, row, name):
             continue
-        step = STEP if by % STEP else OTHER_STEP
+        step = ADDED_AMOUNT if by % ADDED_AMOUNT else OTHER_ADDED_AMOUNT
         where = " AND ".join(f"{sql_name(key)} = {_sql_literal(row.after[key])}" for key in sorted(keys))
         table, column = ".".join(map(sql_name, row.table.split("."))), sql_name(name)
         yield OthersStatement(row.store, f"UPDATE {table} SET {column} = {column} + {step} WHERE {where}")

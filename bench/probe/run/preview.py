@@ -11,10 +11,10 @@ from pathlib import Path
 from bench.common.escaping import escape_line
 from bench.common.wording import plural
 from bench.probe.points import point_of, points_of
-from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS
+from bench.probe.read.run import MIN_CLEAN_RUNS, MIN_REPEATED_CELLS
 from bench.probe.run.addresses import Address, is_this_machine
 from bench.probe.run.box.loading import loader_of
-from bench.probe.run.clean import FEWEST
+from bench.probe.run.clean import FIRST_CLEAN_RUNS
 from bench.probe.run.probe import CONTROL_EVERY
 from bench.probe.run.secrets import Secrets, is_secret_name
 from bench.probe.run.settings import ProbeSettings
@@ -23,11 +23,11 @@ from bench.probe.run.writing import CellRun
 from bench.record.model_parameters import ModelParameters
 from bench.record.probe_events import CellsPlanned, GatewayCall
 
-MINUTE = 60
-TWICE_AS_LONG, SLOWER = 2.0, 1.2
+SECONDS_PER_MINUTE = 60
+DELAYED_RUN_RATIO, OTHER_RUN_RATIO = 2.0, 1.2
 """How long a run takes in which the agent lives twice, or a client waits before it makes the call again, and any other cell, as
 a multiple of a clean run."""
-DAMAGED, RUNS_OF_DAMAGE = 0.25, 3
+DAMAGED_SHARE, RUNS_PER_DAMAGED_CELL = 0.25, 3
 """The share of damaged cells that an estimate is ready for, and the further runs of each: once more, and with parts mended."""
 
 
@@ -73,8 +73,8 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
     doors = settings.manifest_entry(False, ()).doors
     yield f"struck: calls through {', '.join(doors) or 'no door: name an MCP config, a service or a model'}"
     yield (
-        f"runs of the agent: {FEWEST} undisturbed, then up to {len(points_of('unseen'))} for each call, and several times "
-        f"as many where there is damage; the cells are counted after the first {FEWEST}"
+        f"runs of the agent: {FIRST_CLEAN_RUNS} undisturbed, then up to {len(points_of('unseen'))} for each call, and several "
+        f"times as many where there is damage; the cells are counted after the first {FIRST_CLEAN_RUNS}"
     )
     yield from (f"beware: {line}: it may open yours, and not the copy" for line in settings.fixed_names)
     if hidden := sorted(subject.hide):
@@ -126,11 +126,13 @@ def estimate(cell: CellRun, planned: CellsPlanned, model: ModelParameters | None
     cells = len(planned.cells)
     points = [point_of(plan.rpartition("#")[2].split(".")[1]) for plan in planned.cells]
     twice = sum(bool(point.death) or point.before == "hold" or point.after == "late" for point in points)
-    mean_length = (twice * TWICE_AS_LONG + (cells - twice) * SLOWER) / max(1, cells)
-    further = (min(CELLS_AGAIN, cells) + CLEAN_RUNS - FEWEST + DAMAGED * RUNS_OF_DAMAGE * cells) / 2
+    mean_length = (twice * DELAYED_RUN_RATIO + (cells - twice) * OTHER_RUN_RATIO) / max(1, cells)
+    further = (
+        min(MIN_REPEATED_CELLS, cells) + MIN_CLEAN_RUNS - FIRST_CLEAN_RUNS + DAMAGED_SHARE * RUNS_PER_DAMAGED_CELL * cells
+    ) / 2
     times = (cells + further) * mean_length + (cells + further) / (CONTROL_EVERY - 1)
     seconds = times * planned.seconds / workers
-    duration = f"{seconds:.0f} s" if seconds < MINUTE else f"{seconds / MINUTE:.1f} minutes"
+    duration = f"{seconds:.0f} s" if seconds < SECONDS_PER_MINUTE else f"{seconds / SECONDS_PER_MINUTE:.1f} minutes"
     calls = [event for event in cell.events if isinstance(event, GatewayCall)]
     read, written = (round(times * sum(getattr(call, name) for call in calls)) for name in ("tokens_in", "tokens_out"))
     tokens = f", about {read + written:,} tokens" if read + written else ""

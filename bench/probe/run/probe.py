@@ -17,11 +17,11 @@ from bench.common.errors import ConfigError, OriginalChanged
 from bench.common.minimal_sets import minimal_sets
 from bench.probe.points import point_of
 from bench.probe.read.blame import client_repeated, first_mends, last_mends, removes_damage
-from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS
+from bench.probe.read.run import INCONCLUSIVE, MIN_CLEAN_RUNS, MIN_REPEATED_CELLS
 from bench.probe.run.agent_run import AgentRun
 from bench.probe.run.causes import name_calls
 from bench.probe.run.cells import ProbeCell, cells_of, possible_plans, require_cells
-from bench.probe.run.clean import FEWEST, Clean, clean_of, objection, planned_calls, with_identities
+from bench.probe.run.clean import FIRST_CLEAN_RUNS, Clean, clean_of, objection, planned_calls, with_identities
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.subject import Subject
 from bench.probe.run.runner import Worker
@@ -36,7 +36,6 @@ from bench.record.probe_events import (
     EARLY,
     CellJudged,
     CellsPlanned,
-    CellVerdict,
     GatewayCall,
     GatewayMend,
     StoresRead,
@@ -44,17 +43,16 @@ from bench.record.probe_events import (
     plan_of,
 )
 
-AGAIN = 5
+MAX_RUNS_PER_CELL = 5
 """How often a damaged cell is run if its damage does not come again: then it is a rate."""
-UNJUDGED = frozenset[CellVerdict](("not_applicable", "no_verdict", "repeated"))
 CONTROL_EVERY = 10
-MOST_CELLS = MOST - 100
+MAX_CELLS = MOST - 100
 """The most cells: a manifest names each, and calls that are first met in a cell besides."""
-MOST_PROBLEMS = 3
+MAX_PROBLEMS_IN_A_ROW = 3
 """Cells in a row that cannot be run, after which the probe ends."""
-MOST_WRITTEN = 100
+MAX_WRITTEN_PATHS = 100
 """The most paths that a record has of what was written outside of the stores."""
-APART = 1.1
+CLEAN_START_INTERVAL_S = 1.1
 """Seconds between the starts of the first two clean runs: what is the same only within one second varies."""
 
 
@@ -156,16 +154,16 @@ class Probe:
     async def _run_clean(self, workers: Sequence[Worker]) -> AsyncIterator[CellRun]:
         """Make the missing clean runs. If there are two workers, each makes one of the first two runs, so that the runs
         differ in all that belongs to a worker."""
-        recorded = [run for run in self._kept if run.plan == CLEAN][:FEWEST]
+        recorded = [run for run in self._kept if run.plan == CLEAN][:FIRST_CLEAN_RUNS]
         agent_runs = [_agent_run_of(run) for run in recorded]
         for planned in chain.from_iterable(of_kind(run.events, CellsPlanned) for run in recorded):
             self._written.update(planned.memories)
         has_check, wall_times = self._subject.agent.done is not None, list[float]()
-        for number in range(len(agent_runs), FEWEST):
+        for number in range(len(agent_runs), FIRST_CLEAN_RUNS):
             started = monotonic()
             worker = workers[number % 2 % len(workers)]
             try:
-                agent_run = await worker.run(Masks(), one_by_one=number == FEWEST - 1, name=f"clean run {number + 1}")
+                agent_run = await worker.run(Masks(), one_by_one=number == FIRST_CLEAN_RUNS - 1, name=f"clean run {number + 1}")
             except OriginalChanged as error:
                 yield CellRun(CLEAN, number, (), {}, monotonic() - started, str(error))
                 raise
@@ -182,26 +180,24 @@ class Probe:
             if number == 0:
                 require_cells(self._request.only, possible_plans(call.name for call in clean_run.calls if not call.continues))
             events: list[OfAKind] = []
-            if number == FEWEST - 1:
+            if number == FIRST_CLEAN_RUNS - 1:
                 self._plan(agent_runs)
                 events.append(self._cells_planned(sum(wall_times) / len(wall_times)))
                 assert self.clean
                 clean_run = self.clean.reference if self.clean.one_by_one else clean_run
             else:
-                await asyncio.sleep(max(0.0, started + APART - monotonic()))
+                await asyncio.sleep(max(0.0, started + CLEAN_START_INTERVAL_S - monotonic()))
             yield run_of(CLEAN, number, clean_run, _clean_verdict(clean_run), events)
         if self.clean is None:
             self._plan(agent_runs)
-        self._clean_made = FEWEST
+        self._clean_made = FIRST_CLEAN_RUNS
 
     def _plan(self, agent_runs: Sequence[AgentRun]) -> None:
         """Compute the cells from the clean runs."""
         self.clean = clean_of(agent_runs)
         if any(self._written.values()):
             self._subject = replace(self._subject, remembers=True)
-        self.cells = cells_of(self.clean, self._subject, all_forms=self._request.all_forms, only=self._request.only)[
-            :MOST_CELLS
-        ]
+        self.cells = cells_of(self.clean, self._subject, all_forms=self._request.all_forms, only=self._request.only)[:MAX_CELLS]
         require_cells(self._request.only, [cell.plan for cell in cells_of(self.clean, self._subject, all_forms=True)])
 
     def _cells_planned(self, seconds: float) -> CellsPlanned:
@@ -216,9 +212,9 @@ class Probe:
             again=tuple(call for call in self.clean.again if not self._is_meant_twice(call)),
             race=self.clean.race,
             seconds=seconds,
-            written=tuple(sorted(path for path, framework in self._written.items() if not framework)[:MOST_WRITTEN]),
-            memories=dict(sorted(item for item in self._written.items() if item[1])[:MOST_WRITTEN]),
-            refused=tuple(sorted(self._refused)[:MOST_WRITTEN]),
+            written=tuple(sorted(path for path, framework in self._written.items() if not framework)[:MAX_WRITTEN_PATHS]),
+            memories=dict(sorted(item for item in self._written.items() if item[1])[:MAX_WRITTEN_PATHS]),
+            refused=tuple(sorted(self._refused)[:MAX_WRITTEN_PATHS]),
         )
 
     def _is_meant_twice(self, call: str) -> bool:
@@ -237,7 +233,7 @@ class Probe:
         elif run.plan != CLEAN:
             self._add(run)
             self._since_control.append((run.plan, run.repetition))
-        elif run.repetition >= FEWEST:
+        elif run.repetition >= FIRST_CLEAN_RUNS:
             self._clean_made += 1
 
     # Cells.
@@ -277,10 +273,10 @@ class Probe:
             if self._is_out_of_budget():
                 break
             is_done = self._is_settled(cell.plan) and self._is_damaged(cell)
-            for repetition in () if is_done else range(first_repetition, max(first_repetition + 1, AGAIN)):
+            for repetition in () if is_done else range(first_repetition, max(first_repetition + 1, MAX_RUNS_PER_CELL)):
                 run = await self._run_cell(worker, cell, repetition, ended_runs)
                 problems = problems + 1 if run.problem else 0
-                if problems > MOST_PROBLEMS:
+                if problems > MAX_PROBLEMS_IN_A_ROW:
                     raise ConfigError(f"{problems} cells in a row could not be run: {run.problem}")
                 ended_runs.put_nowait(run)
                 run_count += 1
@@ -299,9 +295,9 @@ class Probe:
     def _is_settled(self, plan: str) -> bool:
         """Return whether a cell needs no further run: it did no damage, or did its damage twice."""
         runs = self._judged.get(plan, ())
-        judged = [run for run in runs if run.verdict not in UNJUDGED]
+        judged = [run for run in runs if run.verdict not in INCONCLUSIVE]
         is_confirmed = not any(run.is_damage for run in judged) or any(same_verdict(*pair) for pair in pairwise(judged))
-        return bool(runs) and (is_confirmed or len(runs) >= AGAIN)
+        return bool(runs) and (is_confirmed or len(runs) >= MAX_RUNS_PER_CELL)
 
     async def _run_cell(
         self,
@@ -440,7 +436,7 @@ class Probe:
     async def _run_for_bound(self, workers: Sequence[Worker], cells: Sequence[ProbeCell]) -> AsyncIterator[CellRun]:
         """Make the further clean runs and the second runs of cells that a bound needs."""
         assert self.clean
-        for number in range(self._clean_made, CLEAN_RUNS):
+        for number in range(self._clean_made, MIN_CLEAN_RUNS):
             worker = workers[number % len(workers)]
             agent_run = name_calls(await worker.run(self.clean.masks, name=f"clean run {number + 1}"), self.clean.calls)
             yield run_of(CLEAN, number, agent_run, judge(self.clean, agent_run))
@@ -508,4 +504,4 @@ def same_verdict(first: CellJudged, second: CellJudged) -> bool:
 
 def cells_to_repeat(cells: Sequence[ProbeCell], subject: str) -> list[ProbeCell]:
     """Return the cells that are run again for a bound: ten, or all if there are fewer. The choice is the same each time."""
-    return random.Random(f"redrawn {subject}").sample(list(cells), min(CELLS_AGAIN, len(cells)))
+    return random.Random(f"redrawn {subject}").sample(list(cells), min(MIN_REPEATED_CELLS, len(cells)))

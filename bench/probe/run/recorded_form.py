@@ -20,7 +20,7 @@ from bench.probe.run.secrets import Secrets
 from bench.record.probe_events import GatewayCall
 from bench.wire.blotting import BLOT
 
-HIDDEN = "(hidden)"
+HIDDEN_MARK = "(hidden)"
 
 
 class RecordedForm:
@@ -82,7 +82,7 @@ class RecordedForm:
         """Return the value of a member; a hidden value is replaced by its digest."""
         if name.casefold() in self._hide:  # equal values have equal digests, which only the key's holder can undo
             content = json.dumps(value, sort_keys=True).encode()
-            return f"{HIDDEN} {hashlib.blake2b(content, digest_size=10, key=self._key).hexdigest()}"
+            return f"{HIDDEN_MARK} {hashlib.blake2b(content, digest_size=10, key=self._key).hexdigest()}"
         return BLOT if isinstance(value, str) and self._secrets.is_secret_argument(name, value) else self._value(value)
 
 

@@ -23,7 +23,7 @@ from bench.probe.run.box.box import Box, box_plan, with_names_of_machine
 from bench.probe.run.box.closed_network import without_proxies
 from bench.probe.run.box.inside import BoxPlan
 from bench.probe.run.box.loading import load_server, loader_of
-from bench.probe.run.box.refusals import NETWORK
+from bench.probe.run.box.refusals import NETWORK_DOOR
 from bench.probe.run.gateway.agent_config import expand
 from bench.probe.run.gateway.copied_paths import replacement
 from bench.probe.run.gateway.database import UNENTERED
@@ -46,9 +46,9 @@ from bench.record.process_events import ProcessEnded, ProcessStarted
 from bench.wire.agent_process import AgentProcess
 from bench.wire.program import hint, why_not
 
-LARGEST = 2**30
+MAX_FILE_BYTES = 2**30
 """Bytes of the largest file that the agent or a service can write."""
-CHECK = 60.0
+CHECK_TIMEOUT_S = 60.0
 """Seconds that a check of the owner's may take."""
 
 
@@ -267,7 +267,7 @@ class Worker:
         await journal.read()
         done, said_done = await self._is_done_and_said(current)
         struck, refused = injector.struck, list(self.gateway.refusals())
-        notices = [GatewayNoticed(NETWORK, self._form.text(line), max(0.0, at - journal.start)) for _, line, at in refused]
+        notices = [GatewayNoticed(NETWORK_DOOR, self._form.text(line), max(0.0, at - journal.start)) for _, line, at in refused]
         return AgentRun(
             calls=tuple(self._form.call(entry, texts) for entry in journal.calls),
             identities=tuple(entry.identity for entry in journal.calls),
@@ -348,7 +348,9 @@ class Worker:
         try:
             namespaces = () if self._box is None else self._box.servers_namespaces if reads is None else self._box.namespaces
             standard_input = subprocess.DEVNULL if reads is None else reads
-            return AgentProcess((program, *words[1:]), place, environment, LARGEST, reads=standard_input, namespaces=namespaces)
+            return AgentProcess(
+                (program, *words[1:]), place, environment, MAX_FILE_BYTES, reads=standard_input, namespaces=namespaces
+            )
         except OSError as error:
             raise ConfigError(f"{name} cannot be started in {place}: {error.strerror}; correct its folder") from error
 
@@ -384,7 +386,7 @@ class Worker:
         words, variables = self.gateway.with_copies(words, environment)
         process = self._start(words, self._subject.agent.folder, variables, "a check")
         with suppress(TimeoutError):
-            async with asyncio.timeout(CHECK):
+            async with asyncio.timeout(CHECK_TIMEOUT_S):
                 await asyncio.shield(process.ended)
         await process.close()
         return process

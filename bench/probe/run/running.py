@@ -21,7 +21,7 @@ from bench.probe.run.writing import CellRun, ProbeWriter
 from bench.record.events import Answered, Called
 from bench.record.reading import read_texts
 
-SECRET_BYTES = 32
+DIGEST_KEY_BYTES = 32
 
 
 def work_folder() -> Path:
@@ -74,11 +74,11 @@ def _recorded_runs(writer: ProbeWriter) -> Iterator[CellRun]:
 def _digest_key() -> bytes:
     """Return the user's own key for digests, which is made once: equal values must have equal digests when a probe is
     continued. If it cannot be stored, each session has its own key."""
-    new_key = secrets.token_bytes(SECRET_BYTES)
+    new_key = secrets.token_bytes(DIGEST_KEY_BYTES)
     with suppress(OSError, RuntimeError):
         path = state_folder() / "probe-key"
         if path.is_file():
-            return content_of(path, SECRET_BYTES)
+            return content_of(path, DIGEST_KEY_BYTES)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with new_file(path, 0o600) as file:
             file.write(new_key)

@@ -20,7 +20,7 @@ from bench.common.errors import ConfigError, one_line
 from bench.common.files import opened
 from bench.common.paths import expanded_path
 from bench.probe.run.addresses import Address, host_and_port, host_of, hosts_and_ports, is_this_machine
-from bench.probe.run.agent_code import CODE, StartedProgram, code_files, paths_in
+from bench.probe.run.agent_code import CODE_SUFFIXES, StartedProgram, code_files, paths_in
 from bench.probe.run.box.authority import ends_tls
 from bench.probe.run.box.box import program_outside_box
 from bench.probe.run.gateway.agent_config import expand, read_config
@@ -36,25 +36,25 @@ from bench.probe.run.gateway.subject import (
     Service,
     Subject,
 )
-from bench.probe.run.probe_file import OURS, REFERENCE, CommandText, StoreEntry, read_probe_file
+from bench.probe.run.probe_file import BUILT_IN_KINDS, VARIABLE_REFERENCE, CommandText, StoreEntry, read_probe_file
 from bench.probe.run.unboxed import copied_paths, files_with_fixed_names, first_unnamed
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings, is_address
 from bench.probe.run.witness.originals import content_of
 from bench.record.model_parameters import ModelParameters
 from bench.record.probed import Probed, ProbedStore
 
-LONGEST_NAME = 90
-PROVIDERS = {
+MAX_NAME_CHARS = 90
+PROVIDER_URLS = {
     "chat": "https://api.openai.com/v1",
     "responses": "https://api.openai.com/v1",
     "anthropic": "https://api.anthropic.com",
 }
-NOT_IN_PLACE = (
+IN_PLACE_ADVICE = (
     "the probe works on copies alone: in a box the copy stands at the path of the store; without one, let your code take the "
     "path from its command or a `variable`"
 )
-MODEL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
-OUTBOXES = {"mail": "mail", "webhook": "http"}
+MODEL_KEY_VARIABLES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+OUTBOX_DOORS = {"mail": "mail", "webhook": "http"}
 """The kinds of stores of what the agent sends -> the doors before them."""
 
 
@@ -94,7 +94,7 @@ class ProbeSettings:
                 OthersStatement(entry.store or self._name_of(file.store[0]), entry.sql, entry.call) for entry in file.meanwhile
             ),
             takes_sql=frozenset(self._name_of(entry) for entry in file.store if STORE_KINDS[entry.kind].takes_sql),
-            stand_ins=frozenset(self._name_of(entry) for entry in file.store if entry.kind in OUTBOXES),
+            stand_ins=frozenset(self._name_of(entry) for entry in file.store if entry.kind in OUTBOX_DOORS),
             hosts=self._hosts(configs),
             passes=self._passes(configs),
             functions=file.functions if file.mcp or file.service else file.functions or (),
@@ -137,7 +137,7 @@ class ProbeSettings:
         doors |= {service.name: service.door for service in subject.services}
         doors |= {store.name: "database" for store in self.stores if store.is_door}
         doors |= {name: "http" for host in subject.hosts for name in (host, f"{host}:80")}
-        doors |= {store.name: OUTBOXES[store.kind] for store in self.stores if store.kind in OUTBOXES}
+        doors |= {store.name: OUTBOX_DOORS[store.kind] for store in self.stores if store.kind in OUTBOX_DOORS}
         doors |= {FUNCTION: "function"} if subject.functions is not None else {}
         doors |= {"model": "model"} if subject.model else {}
         return Probed(
@@ -159,7 +159,11 @@ class ProbeSettings:
     @property
     def unboxable(self) -> str:
         """Why no box can hold the stores, in words; "" if a box can."""
-        kinds = [entry.kind for entry in self._file.store if entry.kind not in OURS and not STORE_KINDS[entry.kind].is_address]
+        kinds = [
+            entry.kind
+            for entry in self._file.store
+            if entry.kind not in BUILT_IN_KINDS and not STORE_KINDS[entry.kind].is_address
+        ]
         return f"nobody knows how a box holds a store of kind {kinds[0]}" if kinds and not self._is_taped else ""
 
     def programs(self) -> list[StartedProgram]:
@@ -229,20 +233,20 @@ class ProbeSettings:
         if (entry := self._file.model) is None:
             return None
         current_url = next((self._environment[name] for name in entry.variables if self._environment.get(name)), "")
-        url = self._fill("model.url", entry.url) or ("" if entry.script else current_url or PROVIDERS[entry.dialect])
+        url = self._fill("model.url", entry.url) or ("" if entry.script else current_url or PROVIDER_URLS[entry.dialect])
         script = self._words("model.script", entry.script)
         family = "ANTHROPIC" if entry.dialect == "anthropic" else "OPENAI"
         trusted_urls = [
-            PROVIDERS[entry.dialect],
+            PROVIDER_URLS[entry.dialect],
             *(self._environment.get(f"{family}_{end}", "") for end in ("BASE_URL", "API_BASE")),
         ]
         trusted = bool(url) and _origin(url) in map(_origin, trusted_urls)
-        stands_for = PROVIDERS[entry.dialect] if script else ""
+        stands_for = PROVIDER_URLS[entry.dialect] if script else ""
         return ModelSource(entry.variables, entry.suffix, url, script, entry.dialect, trusted, stands_for)
 
     def _name_of(self, entry: StoreEntry) -> str:
         """Return the name of a store, whether or not the store exists."""
-        place = REFERENCE.sub(lambda name: self._environment.get(name[1] or name[2], ""), entry.place)
+        place = VARIABLE_REFERENCE.sub(lambda name: self._environment.get(name[1] or name[2], ""), entry.place)
         return entry.name or _store_name(entry.kind, place)
 
     def _stores(self) -> Iterator[StoreSettings]:
@@ -260,7 +264,7 @@ class ProbeSettings:
                 raise ConfigError(f"{self._path}: store: two are called '{name}'; give each a name")
             names.add(name)
             if entry.in_place and not self.is_boxed:
-                raise ConfigError(f"{self._path}: store {name}: in_place: {NOT_IN_PLACE}")
+                raise ConfigError(f"{self._path}: store {name}: in_place: {IN_PLACE_ADVICE}")
             if kind.needs_box and not self.is_boxed:
                 raise ConfigError(f"{self._path}: store {name}: {kind.name} is caught in a box alone; leave --unboxed out")
             if kind.needs_box and not ends_tls():
@@ -301,7 +305,7 @@ class ProbeSettings:
         urls = [server.url for config in configs for server in config.servers if server.url]
         urls += [*_urls_in(configs), *(entry.url for entry in self._file.service)]
         urls += [self._file.model.url] if self._file.model else []
-        known = {host_of(expand(REFERENCE.sub(r"${\1\2}", url), self._environment)) for url in urls}
+        known = {host_of(expand(VARIABLE_REFERENCE.sub(r"${\1\2}", url), self._environment)) for url in urls}
         for entry in self._file.store:
             if STORE_KINDS[entry.kind].is_address and not self._is_taped:
                 place = self._fill(f"store.{entry.kind}", entry.place)
@@ -322,8 +326,8 @@ class ProbeSettings:
             for host in address.hosts if address.is_struck else ():
                 if not is_this_machine(host) and host not in allowed:
                     raise ConfigError(
-                        f"{self._path}: {address.what} is at {one_line(host, LONGEST_NAME)}, not on this machine, and each run "
-                        f"would call it for real; name a stand-in, or allow it by: remote = {json.dumps([host])}"
+                        f"{self._path}: {address.what} is at {one_line(host, MAX_NAME_CHARS)}, not on this machine, and each "
+                        f"run would call it for real; name a stand-in, or allow it by: remote = {json.dumps([host])}"
                     )
 
     def _check_copies_are_named(self) -> None:
@@ -338,7 +342,7 @@ class ProbeSettings:
         """Raise ConfigError for two servers or services of the same name, whose calls could not be told apart."""
         servers = {server.name for config in self.subject.configs for server in config.servers}
         services = [service.name for service in self.subject.services]
-        services += [store.name for store in self.stores if store.kind in OUTBOXES]
+        services += [store.name for store in self.stores if store.kind in OUTBOX_DOORS]
         databases = [store.name for store in self.stores if store.is_door]
         if nameless := [service.name for service in self.subject.services if not (service.variable or self.is_boxed)]:
             raise ConfigError(
@@ -384,7 +388,9 @@ class ProbeSettings:
         folder = self.subject.agent.folder
         named_paths = [place for program in self.programs() for place in paths_in(program.words)]
         code_folders = {
-            (folder / place).parent.resolve() for place in named_paths if place.suffix in CODE and (folder / place).is_file()
+            (folder / place).parent.resolve()
+            for place in named_paths
+            if place.suffix in CODE_SUFFIXES and (folder / place).is_file()
         }
         code = [path for program in sorted({folder.resolve(), *code_folders}) for path in code_files(program)]
         stores = {Path(store.where).resolve(): store.kind for store in self.stores if not is_address(store)}
@@ -404,11 +410,11 @@ class ProbeSettings:
             name = reference[1] or reference[2]
             if name not in self._environment:
                 raise ConfigError(f"{self._path}: {key}: the variable {name} is not set; set it, or write the value")
-            if key in ("model.url", "service.url") and name in MODEL_KEYS:
+            if key in ("model.url", "service.url") and name in MODEL_KEY_VARIABLES:
                 raise ConfigError(f"{self._path}: {key}: would send {name}, a model's key, with the address; leave it out")
             return self._environment[name]
 
-        return REFERENCE.sub(value, text)
+        return VARIABLE_REFERENCE.sub(value, text)
 
     def _words(self, key: str, command: CommandText) -> CommandWords:
         """Return the words of a command. Raises ConfigError for a text that a shell could not split."""
@@ -441,7 +447,7 @@ def _origin(url: str) -> tuple[str, str]:
 
 def _name_of(folder: Path) -> str:
     made = re.sub(r"[^A-Za-z0-9._+-]+", "-", folder.name).strip("-._+")
-    return made[:LONGEST_NAME] or "agent"
+    return made[:MAX_NAME_CHARS] or "agent"
 
 
 def _store_name(kind: str, place: str) -> str:

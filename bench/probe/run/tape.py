@@ -25,7 +25,7 @@ from bench.probe.points import point_of
 from bench.probe.run.agent_run import AgentRun
 from bench.probe.run.causes import name_calls
 from bench.probe.run.cells import cells_of
-from bench.probe.run.clean import FEWEST, clean_of, objection
+from bench.probe.run.clean import FIRST_CLEAN_RUNS, clean_of, objection
 from bench.probe.run.gateway.bodies import ContentDecoder
 from bench.probe.run.gateway.door_kinds import DOOR_KINDS
 from bench.probe.run.gateway.http_exchange import CONTENT
@@ -46,12 +46,12 @@ from bench.probe.run.writing import CellRun, run_of, without_secrets
 from bench.record.probe_events import GatewayCall, plan_of
 from bench.record.probe_rows import RowDifference
 
-VERSION = 2
-LARGEST = 200_000
+TAPE_VERSION = 2
+MAX_TAPE_BYTES = 200_000
 """Bytes of the largest tape that is written or read."""
-MOST_TEXT = 100 * LARGEST
+MAX_ARGUMENTS_CHARS = 100 * MAX_TAPE_BYTES
 """Characters of all arguments of a tape, once their pieces are put together."""
-NOWHERE = "http://127.0.0.1:9"
+UNUSED_ADDRESS = "http://127.0.0.1:9"
 """The address of what a tape stands for."""
 
 
@@ -82,13 +82,13 @@ class CellTape:
             length = sum(len(self.pieces[number]) for numbers in self.arguments.values() for number in numbers)
         except IndexError:
             length = 0
-        if not 0 < length <= MOST_TEXT:
+        if not 0 < length <= MAX_ARGUMENTS_CHARS:
             raise ConfigError(f"the tape of {self.plan} is damaged; record it anew by: bench probe --test {self.plan}")
         texts = {digest: "".join(self.pieces[number] for number in numbers) for digest, numbers in self.arguments.items()}
         return [replace(agent_run, texts=texts) for agent_run in self.clean]
 
 
-_TAPE: TypeAdapter[CellTape] = TypeAdapter(CellTape)
+_TAPE_ADAPTER: TypeAdapter[CellTape] = TypeAdapter(CellTape)
 
 
 async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> list[tuple[CellTape, CellRun]]:
@@ -107,7 +107,9 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
         raise ConfigError(f"--test: no tape stands for {sent[0]}, where mail or a webhook's messages are caught")
     stores = Stores.of(settings.stores, work_folder(), subject.settle, subject.hide, b"", boxed=settings.is_boxed)
     async with Worker(subject, stores, Place(work_folder(), "tape"), hidden) as worker:
-        agent_runs = [await worker.run(Masks(), one_by_one=number == FEWEST - 1) for number in range(FEWEST)]
+        agent_runs = [
+            await worker.run(Masks(), one_by_one=number == FIRST_CLEAN_RUNS - 1) for number in range(FIRST_CLEAN_RUNS)
+        ]
         for number, each in enumerate(agent_runs, 1):
             if why := objection(each, number, subject.agent.done is not None):
                 raise ConfigError(why)
@@ -136,7 +138,9 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
     recorded = list[tuple[CellTape, CellRun]]()
     for cell, agent_run in struck:
         day = datetime.now(UTC).date().isoformat()
-        tape = CellTape(VERSION, cell.plan, whole, pieces, arguments, handshakes, tuple(_taped_calls(agent_run, hidden)), day)
+        tape = CellTape(
+            TAPE_VERSION, cell.plan, whole, pieces, arguments, handshakes, tuple(_taped_calls(agent_run, hidden)), day
+        )
         named = name_calls(agent_run, clean.calls)
         run = run_of(cell.plan, 0, named, judge(clean, named, cell.call, cell.point, cell.form))
         recorded.append((_without_secrets(tape, hidden), without_secrets(run, hidden)))
@@ -147,7 +151,7 @@ def _without_secrets(tape: CellTape, hidden: Secrets) -> CellTape:
     """Return a tape without secrets, in any form. Raises ConfigError if one would remain, or if rows could no longer be told
     apart."""
     blotted: CellTape = hidden.blot_all(tape, {}, Texts())
-    text = _TAPE.dump_json(blotted).decode()
+    text = _TAPE_ADAPTER.dump_json(blotted).decode()
     if any(
         map(hidden.occurs_in, (text, *(call.answer.encode("latin-1").decode("utf-8", "replace") for call in blotted.calls)))
     ):
@@ -165,9 +169,11 @@ def _places(tape: CellTape) -> set[RowPlace]:
 
 def write_tape(path: Path, tape: CellTape) -> None:
     """Write a tape. Raises ConfigError if it is too large."""
-    text = _TAPE.dump_json(tape)
-    if len(text) > LARGEST:
-        raise ConfigError(f"{path}: the tape would have {len(text):,} bytes, more than {LARGEST:,}; probe a shorter task")
+    text = _TAPE_ADAPTER.dump_json(tape)
+    if len(text) > MAX_TAPE_BYTES:
+        raise ConfigError(
+            f"{path}: the tape would have {len(text):,} bytes, more than {MAX_TAPE_BYTES:,}; probe a shorter task"
+        )
     with new_file(path) as file:
         file.write(text)
 
@@ -175,10 +181,10 @@ def write_tape(path: Path, tape: CellTape) -> None:
 def read_tape(path: Path) -> CellTape:
     """Return the tape in a file. Raises ConfigError if the file is no tape."""
     try:
-        tape = _TAPE.validate_json(content_of(path, LARGEST))
+        tape = _TAPE_ADAPTER.validate_json(content_of(path, MAX_TAPE_BYTES))
     except (OSError, ValidationError, RecursionError) as error:
         raise ConfigError(f"{path}: is no tape; record it by: bench probe --test CELL") from error
-    if tape.version != VERSION:
+    if tape.version != TAPE_VERSION:
         raise ConfigError(f"{path}: is a tape of another version of bench; record it anew by: bench probe --test {tape.plan}")
     return tape
 
@@ -221,8 +227,8 @@ def _offline(subject: Subject, tape: CellTape) -> Subject:
         replace(config, servers=tuple(replace(server, command=command(server.name)) for server in config.servers))
         for config in subject.configs
     )
-    services = tuple(replace(service, url=NOWHERE, command=()) for service in subject.services)
-    model = subject.model and replace(subject.model, url=f"{NOWHERE}{subject.model.suffix}", script=())
+    services = tuple(replace(service, url=UNUSED_ADDRESS, command=()) for service in subject.services)
+    model = subject.model and replace(subject.model, url=f"{UNUSED_ADDRESS}{subject.model.suffix}", script=())
     return replace(subject, configs=configs, services=services, model=model)
 
 
@@ -283,7 +289,7 @@ def _recorded_answer(call: GatewayCall, raw: bytes, hidden: Secrets) -> str:
     at = raw.index(b"\r\n\r\n") + 4
     head = head_of(blot(raw[:at]))
     data, _ = framing_of(head, call.tool.partition(" ")[0]).feed(raw[at:])
-    decoder = ContentDecoder(head.get("content-encoding"), LARGEST)
+    decoder = ContentDecoder(head.get("content-encoding"), MAX_TAPE_BYTES)
     plain = decoder.add(data)
     if not decoder.is_whole:
         raise ConfigError(f"--test: the answer of {call.tool} is packed so that nobody can look for secrets in it")

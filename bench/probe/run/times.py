@@ -9,20 +9,20 @@ from itertools import product
 
 from bench.record.probe_rows import Cell
 
-SMALL = 1e-6
+ROUNDING_ERROR = 1e-6
 """What is left over of sums of amounts that are no whole numbers."""
-MOST_TIMES = 100
+MAX_TIMES = 100
 """The most often that an effect is looked for in a number or a text."""
-TIME = (1.5e9, 2.3e9)
+CLOCK_RANGE_S = (1.5e9, 2.3e9)
 """Seconds since 1970 that a clock can show, from 2017 to 2042."""
 _decimal = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
-_long = re.compile(r"\(digest\) (\d+) bytes(?: of text)? [0-9a-f]+")
+_long_value = re.compile(r"\(digest\) (\d+) bytes(?: of text)? [0-9a-f]+")
 
 
 def added_part(before: Cell, after: Cell) -> Cell:
     """Return what an effect added to a value: a number, the inserted text, or the number of bytes by which a long value
     grew."""
-    if isinstance(before, str) and isinstance(after, str) and not _long.fullmatch(after):
+    if isinstance(before, str) and isinstance(after, str) and not _long_value.fullmatch(after):
         return inserted_text(before, after)
     return growth(before, after)
 
@@ -47,7 +47,7 @@ def growth(before: Cell, after: Cell) -> int | float | None:
     number_before, number_after = number_of(before), number_of(after)
     if number_before is not None and number_after is not None:
         return number_after - number_before
-    if isinstance(before, str) and isinstance(after, str) and (_long.fullmatch(before) or _long.fullmatch(after)):
+    if isinstance(before, str) and isinstance(after, str) and (_long_value.fullmatch(before) or _long_value.fullmatch(after)):
         return _size(after) - _size(before)
     return None
 
@@ -61,13 +61,13 @@ def number_of(value: Cell) -> int | float | None:
 
 def _size(value: str) -> int:
     """Return the bytes of a text."""
-    long = _long.fullmatch(value)
+    long = _long_value.fullmatch(value)
     return int(long[1]) if long else len(value.encode("utf-8", "surrogatepass"))
 
 
 def is_time(value: float) -> bool:
     """Return whether a number is a time: seconds, or thousandths to billionths of a second, since 1970."""
-    return any(TIME[0] <= value / unit <= TIME[1] for unit in (1, 1e3, 1e6, 1e9))
+    return any(CLOCK_RANGE_S[0] <= value / unit <= CLOCK_RANGE_S[1] for unit in (1, 1e3, 1e6, 1e9))
 
 
 def effect_counts(
@@ -133,7 +133,7 @@ def counts_in_number(
             times = [1] * len(parts)
             times[first] = first_count
             rest = 1 + (excess - (first_count - 1) * parts[first]) / parts[second] if parts[second] else -1.0
-            if not (_is_whole(rest) and 0 <= rest <= MOST_TIMES):
+            if not (_is_whole(rest) and 0 <= rest <= MAX_TIMES):
                 continue
             times[second] = round(rest)
             costs = sum(abs(count - 1) for count in times)
@@ -144,7 +144,7 @@ def counts_in_number(
 
 def _is_whole(number: float, whole: int | None = None) -> bool:
     """Return whether a number is whole, or equals `whole`, but for rounding errors."""
-    return abs(number - (round(number) if whole is None else whole)) < SMALL
+    return abs(number - (round(number) if whole is None else whole)) < ROUNDING_ERROR
 
 
 def counts_in_text(text: str, parts: Sequence[str], likely: Sequence[int]) -> tuple[int, ...] | None:
@@ -153,7 +153,7 @@ def counts_in_text(text: str, parts: Sequence[str], likely: Sequence[int]) -> tu
     kinds = [part for part in dict.fromkeys(parts) if part]
     counts_by_end: dict[int, tuple[int, ...]] = {0: (0,) * len(kinds)}
     for end in range(len(text)):
-        if (times := counts_by_end.get(end)) is None or sum(times) > MOST_TIMES:
+        if (times := counts_by_end.get(end)) is None or sum(times) > MAX_TIMES:
             continue
         for index, part in enumerate(kinds):
             if text.startswith(part, end):

@@ -18,7 +18,7 @@ from bench.probe.run.gateway.copied_paths import replacement, with_copy
 from bench.probe.run.gateway.subject import Subject
 from bench.probe.run.witness.kinds import StoreSettings, is_address
 
-CALLS = r"(?:open|Path|connect|join|listdir|scandir|mkdir\w*|read\w*|write\w*|glob)"
+FILE_CALLS = r"(?:open|Path|connect|join|listdir|scandir|mkdir\w*|read\w*|write\w*|glob)"
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class CopiedPath:
         name = re.escape(self.path.name)
         if "." in self.path.name:
             return re.compile(rf"""["'`](?:[^"'`\n]{{0,200}}[/\\:])?{name}["'`?/#]""")
-        return re.compile(rf"""["'`](?:\./)?{name}/|\b{CALLS}\(\s*[rf]?["'`](?:\./)?{name}["'`]""")
+        return re.compile(rf"""["'`](?:\./)?{name}/|\b{FILE_CALLS}\(\s*[rf]?["'`](?:\./)?{name}["'`]""")
 
 
 def copied_paths(subject: Subject, stores: Sequence[StoreSettings]) -> Iterator[CopiedPath]:

@@ -19,15 +19,15 @@ from bench.probe.run.times import added_part, is_time, number_of
 from bench.probe.run.volatile import StoreColumn, Varying, columns_of, path_without_ids, place_of
 from bench.record.probe_rows import SEQUENCES, Cell, Row, RowDifference
 
-CONTENT = "(content)"
+FILE_CONTENT = "(content)"
 """Stands for the columns of a file."""
-ROWS = "(rows)"
+USED_UP_ROWS = "(rows)"
 """Stands for the rows that were added to a table and used up."""
-NEAR = 0.2
+NEAR_SHARE = 0.2
 """The share of a value up to which changes in one direction count as additions."""
-SLACK, SLACK_OF_SUMS = 0.5, 0.25
+AMOUNT_SLACK_SHARE, SUM_SLACK_SHARE = 0.5, 0.25
 """The shares by which an amount, and the amounts of a sum, may lie beyond the amounts of the clean runs."""
-MOST_SUMS = 10_000
+MAX_SUMS = 10_000
 """The most sums of named numbers that are tried."""
 _number = re.compile(r"-?\d+(?:\.\d+)?")
 
@@ -56,7 +56,7 @@ class ValuePlace:
     @property
     def name(self) -> str:
         """The value in words."""
-        return ".".join(filter(None, (self.store, self.table or self.key, self.column if self.column != CONTENT else "")))
+        return ".".join(filter(None, (self.store, self.table or self.key, self.column if self.column != FILE_CONTENT else "")))
 
 
 @dataclass(frozen=True)
@@ -131,10 +131,10 @@ def value_changes(agent_run: AgentRun, varying: Varying) -> ValueChanges:
                 added.add(place)
             identities = tuple(calls[number][1] for number in numbers)
             if is_added and place in gone:
-                value_place = ValuePlace(row.store, row.table, "", ROWS)
+                value_place = ValuePlace(row.store, row.table, "", USED_UP_ROWS)
                 changes[value_place].append(ValueChange("", "a row\n", tuple(numbers), identities, named_numbers))
             for column, before, after in _changed_cells(row, row.before or {}, row.after):
-                name = "digest" if column == CONTENT else column
+                name = "digest" if column == FILE_CONTENT else column
                 if place not in gone and not varying.has(place, name, is_added=place in added):
                     continue
                 key = row.key if place not in added else "" if row.table else path_without_ids(row.key)
@@ -164,7 +164,7 @@ def _changed_cells(row: RowDifference, before: Row, after: Row) -> Iterator[tupl
         yield from ((name, before.get(name), after.get(name)) for name in changed)
     elif before.get("digest") != after.get("digest"):
         column = next(name for name in ("appended", "text", "size") if name in after)
-        yield CONTENT, before.get(column, "" if column == "appended" else None), after.get(column)
+        yield FILE_CONTENT, before.get(column, "" if column == "appended" else None), after.get(column)
 
 
 def _numbers_in(texts: Iterable[str]) -> Iterator[float]:
@@ -251,9 +251,9 @@ class ValueJudge:
         adds = _fits(
             [amount for amount in cell_amounts if amount is not None],
             [amount for amount in clean_amounts if amount is not None],
-            SLACK,
+            AMOUNT_SLACK_SHARE,
         )
-        slack = 0 if any(map(_is_near, clean)) else SLACK_OF_SUMS  # else the usual amount would lead far from the usual value
+        slack = 0 if any(map(_is_near, clean)) else SUM_SLACK_SHARE  # else the usual amount would lead far from the usual value
         sets = _fits([change.value for change in later_changes], [change.value for change in clean], slack, signed=False)
         if adds and (not sets or all(_is_near(change) for change in all_changes)):
             return "adds"
@@ -298,7 +298,7 @@ class ValueJudge:
         target, sums, fitting = abs(change.amount), {0.0}, list[int]()
         candidates = [number for number in change.numbers if 0 < number <= target]
         for times in range(1, 2 * self._makers_in(place, change).total() + 1):
-            if len(sums) * len(candidates) > MOST_SUMS:
+            if len(sums) * len(candidates) > MAX_SUMS:
                 return []
             sums = {
                 round(partial_sum + number, 6)
@@ -334,9 +334,9 @@ class ValueJudge:
         clean = self._clean.get(place, ())
         if change.amount is not None:
             amounts = [known.amount for known in clean if known.amount is not None]
-            return _fits([change.amount / times], amounts, SLACK_OF_SUMS)
+            return _fits([change.amount / times], amounts, SUM_SLACK_SHARE)
         sizes = [_size(known) for known in clean]
-        return _fits([_size(change) / times], sizes, SLACK_OF_SUMS)
+        return _fits([_size(change) / times], sizes, SUM_SLACK_SHARE)
 
 
 def _fits(values: Sequence[float], known: Sequence[float], slack: float, *, signed: bool = True) -> bool:
@@ -386,7 +386,7 @@ def _added_part(change: ValueChange) -> Cell:
 
 def _is_near(change: ValueChange) -> bool:
     """Return whether a change is small compared with the value."""
-    return abs(change.amount or 0) <= NEAR * abs(change.numbers_before_and_after[0] or 0.0)
+    return abs(change.amount or 0) <= NEAR_SHARE * abs(change.numbers_before_and_after[0] or 0.0)
 
 
 def _real_changes(changes: ValueChanges) -> dict[ValuePlace, Sequence[ValueChange]]:

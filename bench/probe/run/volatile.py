@@ -21,11 +21,11 @@ PartPath = tuple[str | int, ...]
 """The way to a part of a JSON value."""
 Template = tuple[str | None, ...] | None
 """The pieces of a text, None for a piece that varies; None if the whole part varies."""
-HOLE = "…"
-_piece = re.compile(r"[\w.:+-]+|[^\w.:+-]+")
-KEY = ""
+MASK = "…"
+_text_piece = re.compile(r"[\w.:+-]+|[^\w.:+-]+")
+KEY_COLUMN = ""
 """Stands for the key among the columns of a row whose key is in no column, as a file's path is."""
-NAME = "(name)"
+PATH_PATTERN_COLUMN = "(name)"
 """Stands for a file's path without the ids and numbers in it: files with other names are of another kind."""
 _id = re.compile(r"[0-9a-fA-F]{8,}|\d+")
 StoreColumn = tuple[str, str, str]
@@ -55,7 +55,7 @@ class Masks:
         for steps, templates in self.parts.get((door, method), {}).items():
             parts = _replace_part(parts, steps, templates)
         assert isinstance(parts, list)
-        return f"{method} {'/'.join(map(str, parts[:-1]))}".replace(HOLE, "*")
+        return f"{method} {'/'.join(map(str, parts[:-1]))}".replace(MASK, "*")
 
     @property
     def names(self) -> list[str]:
@@ -128,7 +128,7 @@ def _template(first: JsonValue, second: JsonValue) -> Template:
     """Return the pieces that two texts have in common, with None for each piece that differs; None if nothing is common."""
     if not (isinstance(first, str) and isinstance(second, str)):
         return None
-    first_pieces, second_pieces = _piece.findall(first), _piece.findall(second)
+    first_pieces, second_pieces = _text_piece.findall(first), _text_piece.findall(second)
     if len(first_pieces) != len(second_pieces):
         return None
     template = tuple(
@@ -140,7 +140,7 @@ def _template(first: JsonValue, second: JsonValue) -> Template:
 def _replace_part(value: JsonValue, steps: PartPath, templates: frozenset[Template]) -> JsonValue:
     """Return a value in which the part at this path is masked."""
     if not steps:
-        return HOLE if None in templates else _mask(value, templates)
+        return MASK if None in templates else _mask(value, templates)
     head, rest = steps[0], steps[1:]
     if isinstance(value, dict) and isinstance(head, str) and head in value:
         return {**value, head: _replace_part(value[head], rest, templates)}
@@ -153,14 +153,14 @@ def _mask(value: JsonValue, templates: frozenset[Template]) -> JsonValue:
     """Return a text with the varying pieces masked, if it fits a template."""
     if not isinstance(value, str):
         return value
-    pieces = _piece.findall(value)
+    pieces = _text_piece.findall(value)
     for template in templates:
         if (
             template
             and len(template) == len(pieces)
             and all(expected in (None, piece) for expected, piece in zip(template, pieces, strict=True))
         ):
-            return "".join(HOLE if fixed is None else fixed for fixed in template)
+            return "".join(MASK if fixed is None else fixed for fixed in template)
     return value
 
 
@@ -173,17 +173,17 @@ def place_of(row: RowDifference) -> RowPlace:
 
 
 def columns_of(row: RowDifference) -> Row:
-    """Return the columns of a row; of a removed row, its former columns. A key that is in no column is under `KEY`."""
+    """Return the columns of a row; of a removed row, its former columns. A key that is in no column is under `KEY_COLUMN`."""
     cells = (row.before if row.after is None else row.after) or {}
     by_content = BY_CONTENT.fullmatch(row.key) or IN_LIST.fullmatch(row.key)
     if by_content or _key_values(row) is not None:
         return cells
-    return {**cells, KEY: row.key} | ({} if row.table else {NAME: path_without_ids(row.key)})
+    return {**cells, KEY_COLUMN: row.key} | ({} if row.table else {PATH_PATTERN_COLUMN: path_without_ids(row.key)})
 
 
 def path_without_ids(path: str) -> str:
     """Return a path with its ids masked."""
-    return _id.sub(HOLE, path)
+    return _id.sub(MASK, path)
 
 
 def _key_values(row: RowDifference) -> list[Any] | None:
@@ -201,7 +201,7 @@ def key_columns(row: RowDifference) -> frozenset[str]:
     for value in _key_values(row) or ():
         same = (name for name, cell in cells.items() if name not in columns and type(cell) is type(value) and cell == value)
         columns += list(same)[:1]
-    return frozenset(columns) | ({KEY} & cells.keys())
+    return frozenset(columns) | ({KEY_COLUMN} & cells.keys())
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from bench.record.probe_events import GatewayCall
 from bench.record.probe_rows import RowDifference, StoreReading
 from bench.wire.tail import last_line
 
-LAYER = ""
+BOX_FILES = ""
 """The store's name of a file in the box; a database has one of its own."""
 
 
@@ -95,13 +95,13 @@ class WatchedRun:
         for call in self.agent_run.calls:
             changed = (row for reading in self.agent_run.readings if call.number in reading.calls for row in reading.changed)
             if call.door_kind != "model" and call.continues is None:
-                yield call, any(row.store != LAYER or Path(row.key) in files for row in changed)
+                yield call, any(row.store != BOX_FILES or Path(row.key) in files for row in changed)
 
 
 class LayerWitness(StoreWithoutOriginal):
     """The files that are written in the box as a store, with a row for each file. It has no copy, and is reset with the box."""
 
-    name = LAYER
+    name = BOX_FILES
 
     def __init__(self) -> None:
         self.box: Box | None = None
@@ -189,4 +189,4 @@ async def watch(
 def _row(file: WrittenFile) -> RowDifference:
     """Return a written file as a row."""
     before, after = ({"content": content} if content is not None else None for content in (file.first, file.now))
-    return RowDifference(LAYER, "", str(file.path), before, after)
+    return RowDifference(BOX_FILES, "", str(file.path), before, after)

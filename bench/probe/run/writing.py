@@ -23,7 +23,7 @@ from bench.record.store import RunWriter, write_manifest
 from bench.run.experiment.provenance import code_version, machine, now, package_versions
 from bench.scenario import Grade
 
-REASON = 300
+MAX_REASON_CHARS = 300
 """Characters of the reason in a record."""
 OUTCOMES: Mapping[str, Outcome] = {
     "same": "solved",
@@ -134,7 +134,7 @@ class ProbeWriter:
     def end(self, detail: str, complete: bool, harmed: bool = False) -> None:
         """Record the end of the session, and close the files. `harmed`: whether a store of the owner's own has changed."""
         mark = self._writer.mark if complete else None
-        how = one_line(self._secrets.blot(detail), REASON)
+        how = one_line(self._secrets.blot(detail), MAX_REASON_CHARS)
         self._writer.note(SessionRecord(now(), "ended", how, mark=mark, harmed=harmed))
         self._writer.remove_if_empty()
         self._writer.close()
@@ -155,7 +155,7 @@ class ProbeWriter:
             plan=cell.plan,
             repetition=cell.repetition,
             outcome=outcome,
-            reason=one_line(cell.problem or (judged.why if judged else ""), REASON),
+            reason=one_line(cell.problem or (judged.why if judged else ""), MAX_REASON_CHARS),
             grade=grade,
             tokens=sum(call.tokens_in + call.tokens_out for call in requests),
             api_seconds=seconds,

@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
-HERE = ("localhost", "127.0.0.1", "::1")
+OWN_HOST_NAMES = ("localhost", "127.0.0.1", "::1")
 """The names of this machine, for which one certificate stands."""
 HTTP, POSTGRESQL = "http/1.1", "postgresql"
 """Protocols, as TLS names them."""
-NAME = "bench probe: an authority of this run alone"
-BEFORE, AFTER = timedelta(days=1), timedelta(days=90)
+AUTHORITY_NAME = "bench probe: an authority of this run alone"
+VALID_BEFORE, VALID_AFTER = timedelta(days=1), timedelta(days=90)
 """How long its certificates hold, before and after now."""
 ROOT_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "AWS_CA_BUNDLE", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH")
 """Variables that name a file with all roots; NODE_EXTRA_CA_CERTS names further ones."""
-BUNDLES = (
+SYSTEM_BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/ssl/cert.pem",
     "/etc/ssl/ca-bundle.pem",
@@ -43,10 +43,10 @@ BUNDLES = (
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
 )
 """Where systems have their roots."""
-IN_PACKAGES = ("*/cacert.pem", "pip/_vendor/certifi/cacert.pem", "*/data/ca-certificates.crt")
+PACKAGE_BUNDLES = ("*/cacert.pem", "pip/_vendor/certifi/cacert.pem", "*/data/ca-certificates.crt")
 """Where packages of Python have theirs, in `site-packages`."""
-PASSWORD = "changeit"  # what Java's own has: it protects nothing, as there are only certificates
-LARGEST_BUNDLE = 2**22
+TRUST_STORE_PASSWORD = "changeit"  # what Java's own has: it protects nothing, as there are only certificates
+MAX_BUNDLE_BYTES = 2**22
 """Bytes of a file of roots."""
 
 
@@ -66,7 +66,7 @@ class Authority:
     def __init__(self) -> None:
         from cryptography import x509  # noqa: PLC0415  an extra, and not needed without TLS
 
-        self._key, self._name = _new_key(), x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, NAME)])
+        self._key, self._name = _new_key(), x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, AUTHORITY_NAME)])
         usage = x509.KeyUsage(
             digital_signature=False,
             content_commitment=False,
@@ -97,7 +97,7 @@ class Authority:
         from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
 
         names = list[x509.GeneralName]()
-        for name in HERE if host in HERE else (host,):
+        for name in OWN_HOST_NAMES if host in OWN_HOST_NAMES else (host,):
             try:
                 names.append(x509.IPAddress(ip_address(name)))
             except ValueError:
@@ -125,7 +125,7 @@ class Authority:
 
         now = datetime.now(UTC)
         builder = x509.CertificateBuilder(
-            self._name, name, key.public_key(), x509.random_serial_number(), now - BEFORE, now + AFTER
+            self._name, name, key.public_key(), x509.random_serial_number(), now - VALID_BEFORE, now + VALID_AFTER
         )
         authority_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         subject_id = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
@@ -145,7 +145,7 @@ class Authority:
             environment: The agent's variables. Root certificates that they name remain trusted.
         """
         named = [Path(environment[name]) for name in ROOT_VARIABLES if environment.get(name)]
-        roots = next(filter(None, map(_content_of, (*named, *map(Path, BUNDLES)))), b"")
+        roots = next(filter(None, map(_content_of, (*named, *map(Path, SYSTEM_BUNDLES)))), b"")
         files = {
             "authority.pem": self.pem,
             "roots.pem": self.with_authority(roots),
@@ -154,7 +154,7 @@ class Authority:
         for name, content in files.items():
             with new_file(folder / name, 0o600) as file:
                 file.write(content)
-        java = f"-Djavax.net.ssl.trustStore={folder / 'roots.p12'} -Djavax.net.ssl.trustStorePassword={PASSWORD}"
+        java = f"-Djavax.net.ssl.trustStore={folder / 'roots.p12'} -Djavax.net.ssl.trustStorePassword={TRUST_STORE_PASSWORD}"
         return {
             **dict.fromkeys(ROOT_VARIABLES, str(folder / "roots.pem")),
             "NODE_EXTRA_CA_CERTS": str(folder / "authority.pem"),
@@ -173,8 +173,8 @@ class Authority:
             packages: Folders of Python packages.
             named: Further bundles.
         """
-        within = (path for folder in packages for pattern in IN_PACKAGES for path in folder.glob(pattern))
-        for path in dict.fromkeys(path.resolve() for path in (*map(Path, BUNDLES), *within, *named)):
+        within = (path for folder in packages for pattern in PACKAGE_BUNDLES for path in folder.glob(pattern))
+        for path in dict.fromkeys(path.resolve() for path in (*map(Path, SYSTEM_BUNDLES), *within, *named)):
             if roots := _content_of(path):
                 yield path, self.with_authority(roots)
 
@@ -237,11 +237,11 @@ def _java_roots(roots: bytes) -> bytes:
         with suppress(ValueError), warnings.catch_warnings(action="ignore"):
             root = x509.load_pem_x509_certificate(b"-----BEGIN CERTIFICATE-----" + part)
             certificates.append(pkcs12.PKCS12Certificate(root, f"root{number}".encode()))
-    return pkcs12.serialize_java_truststore(certificates, BestAvailableEncryption(PASSWORD.encode()))
+    return pkcs12.serialize_java_truststore(certificates, BestAvailableEncryption(TRUST_STORE_PASSWORD.encode()))
 
 
 def _content_of(path: Path) -> bytes:
     """Return the content of a bundle; b"" if there is none."""
     with suppress(OSError):
-        return content_of(path, LARGEST_BUNDLE)
+        return content_of(path, MAX_BUNDLE_BYTES)
     return b""

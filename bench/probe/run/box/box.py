@@ -30,19 +30,19 @@ from bench.probe.run.box.written import WrittenFile
 if TYPE_CHECKING:
     from bench.probe.run.witness.path_store import PathStore
 
-HIDDEN = ("/tmp", "/var/tmp", "/run", "/dev/shm")
+HIDDEN_FOLDERS = ("/tmp", "/var/tmp", "/run", "/dev/shm")
 """Folders that are new in each run of the agent, beside those that these variables name."""
-OWN = ("XDG_RUNTIME_DIR", "TMPDIR")
-RESOLVER, HOSTS = Path("/etc/resolv.conf"), Path("/etc/hosts")
+HIDDEN_FOLDER_VARIABLES = ("XDG_RUNTIME_DIR", "TMPDIR")
+RESOLV_CONF, HOSTS_FILE = Path("/etc/resolv.conf"), Path("/etc/hosts")
 """Files that say how names are looked up: the box has its own."""
-GRACE = 5.0
+CLOSE_TIMEOUT_S = 5.0
 """Seconds for the program that holds a box to end."""
-MOST_AT_ONCE, MOST_CALLERS = 200, 16
+MAX_SOCKETS_PER_MESSAGE, SPARE_SOCKETS = 200, 16
 """Sockets that are handed over at a time, of which the kernel takes 253 at most, and those that are kept to connect."""
-OUTSIDE = frozenset(("docker", "podman", "nerdctl"))
+CONTAINER_CLIENTS = frozenset(("docker", "podman", "nerdctl"))
 """Programs that hand a command over to a server, which starts it outside of any box."""
-OR = "or give --unboxed: then copies are handed over by path, and what your agent opens by its own path is real"
-_ALLOWED = (
+UNBOXED_ADVICE = "or give --unboxed: then copies are handed over by path, and what your agent opens by its own path is real"
+_KERNEL_SETTINGS = (
     ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
     ("kernel.unprivileged_userns_clone", "0", "1"),
     ("user.max_user_namespaces", "0", "10000"),
@@ -76,7 +76,7 @@ class Box:
             NoBox: The machine cannot make one. The line says what is missing, and how to allow it.
         """
         if sys.platform != "linux":
-            raise NoBox(f"the agent's box needs Linux; {OR}")
+            raise NoBox(f"the agent's box needs Linux; {UNBOXED_ADVICE}")
         self._channel, theirs = socket.socketpair()
         words = [sys.executable, "-I", "-m", "bench.probe.run.box.inside", str(theirs.fileno())]
         pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
@@ -96,7 +96,7 @@ class Box:
                 self._networks[side] = os.open(self._proc_path(f"fd/{network}"), os.O_RDONLY)
         except OSError as error:
             self.close()
-            raise NoBox(f"the agent cannot be put into a box: {why_not(error)}; {OR}") from error
+            raise NoBox(f"the agent cannot be put into a box: {why_not(error)}; {UNBOXED_ADVICE}") from error
         except BaseException:
             self.close()
             raise
@@ -121,7 +121,7 @@ class Box:
         """Return open sockets in one of the box's networks. Raises ConfigError."""
         numbers = list[int]()
         with _as_config_error("the network of the agent's box cannot be used"), self._sockets_lock:
-            for batch in (places[at : at + MOST_AT_ONCE] for at in range(0, len(places), MOST_AT_ONCE)):
+            for batch in (places[at : at + MAX_SOCKETS_PER_MESSAGE] for at in range(0, len(places), MAX_SOCKETS_PER_MESSAGE)):
                 self._ask("open_sockets", side, batch)
                 assert self._channel
                 numbers += socket.recv_fds(self._channel, 1, len(batch))[1]
@@ -142,7 +142,7 @@ class Box:
         with self._callers_lock:
             callers = self._unconnected_sockets.setdefault((side, ":" in address), [])
             if not callers:  # several at a time, since the program that holds the box can be reading a store
-                callers += self.sockets(side, [("caller", address, 0)] * MOST_CALLERS)
+                callers += self.sockets(side, [("caller", address, 0)] * SPARE_SOCKETS)
             connecting = callers.pop()
         try:
             connecting.settimeout(seconds)
@@ -217,7 +217,7 @@ class Box:
                 assert process.stdin
                 process.stdin.close()
             try:
-                process.wait(GRACE)
+                process.wait(CLOSE_TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 process.kill()
 
@@ -292,7 +292,9 @@ def box_plan(
     for root in roots:
         _check_root(root, (folder, *owners))
     hidden_folders = {
-        Path(path).resolve() for path in (*HIDDEN, *(variables.get(name) for name in OWN)) if path and Path(path).is_dir()
+        Path(path).resolve()
+        for path in (*HIDDEN_FOLDERS, *(variables.get(name) for name in HIDDEN_FOLDER_VARIABLES))
+        if path and Path(path).is_dir()
     }
     hidden = [path for path in sorted(hidden_folders) if not any(path.is_relative_to(root) for root in roots)]
 
@@ -311,7 +313,7 @@ def box_plan(
             shown.append(above[-1] / path.relative_to(above[-1]).parts[0])
     replaced_sockets = tuple((place.resolve(), ours) for place, ours in sockets.items())
     hosts = f"127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.1.1 {socket.gethostname()}\n".encode()
-    files = ((RESOLVER, b"nameserver 127.0.0.1\n"), (HOSTS, hosts), *files)
+    files = ((RESOLV_CONF, b"nameserver 127.0.0.1\n"), (HOSTS_FILE, hosts), *files)
     return BoxPlan(
         layers,
         gateway,
@@ -328,19 +330,19 @@ def box_plan(
 
 def with_names_of_machine(plan: BoxPlan) -> BoxPlan:
     """Return the plan of a box in which host names are resolved as on this machine."""
-    files = tuple((path, path.read_bytes()) for path in (RESOLVER, HOSTS) if path.is_file())
+    files = tuple((path, path.read_bytes()) for path in (RESOLV_CONF, HOSTS_FILE) if path.is_file())
     return replace(plan, files=files)
 
 
 def program_outside_box(words: Sequence[str]) -> str:
     """Return the program of a command that starts processes outside any box, such as `docker`; "" if there is none."""
     names = [Path(word).name for word in words[:3]]
-    return next((name for name in names if name in OUTSIDE), "")
+    return next((name for name in names if name in CONTAINER_CLIENTS), "")
 
 
 def why_not(error: OSError) -> str:
     """Return what this machine lacks for a box, and how to allow it, from the kernel's error."""
-    for setting, forbids, allows in _ALLOWED:
+    for setting, forbids, allows in _KERNEL_SETTINGS:
         with suppress(OSError):
             if Path("/proc/sys", *setting.split(".")).read_text(encoding="ascii").strip() == forbids:
                 return f"this system forbids user namespaces; allow them by: sudo sysctl {setting}={allows}"
@@ -384,11 +386,13 @@ def _copied_folder_for(path: Path) -> Path:
 def _check_root(root: Path, inner: Iterable[Path]) -> None:
     """Raise ConfigError for a folder that the box cannot copy."""
     if root == Path("/"):
-        raise ConfigError(f"the agent's folder, its home or a store's folder is /, which no box can copy; use another, {OR}")
+        raise ConfigError(
+            f"the agent's folder, its home or a store's folder is /, which no box can copy; use another, {UNBOXED_ADVICE}"
+        )
     for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
         place = Path(line.split()[4].encode("utf-8", "surrogateescape").decode("unicode_escape"))
         if place != root and place.is_relative_to(root):
-            raise ConfigError(f"{place} is a mount in {root}, which no box can copy with it; unmount it, {OR}")
+            raise ConfigError(f"{place} is a mount in {root}, which no box can copy with it; unmount it, {UNBOXED_ADVICE}")
     if os.geteuid() == 0:
         return
     for path in (candidate for candidate in inner if candidate.is_relative_to(root)):
@@ -399,7 +403,7 @@ def _check_root(root: Path, inner: Iterable[Path]) -> None:
             if item and stat.S_ISDIR(item.st_mode) and (item.st_uid, item.st_gid) != (os.geteuid(), os.getegid()):
                 raise ConfigError(
                     f"{folder} belongs to another user or group than {os.geteuid()}:{os.getegid()}, and no box can copy it; "
-                    f"give it to yours by: chown {os.geteuid()}:{os.getegid()} {folder}, {OR}"
+                    f"give it to yours by: chown {os.geteuid()}:{os.getegid()} {folder}, {UNBOXED_ADVICE}"
                 )
 
 

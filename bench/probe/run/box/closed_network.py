@@ -24,31 +24,31 @@ from bench.probe.run.box.authority import offer_in
 from bench.probe.run.box.box import Box
 from bench.probe.run.box.inside import BoxSide
 from bench.probe.run.box.loopback import SocketPlace
-from bench.probe.run.box.names import LOOPBACK, MOST_NAMES, NameTable, has_failed, is_name
+from bench.probe.run.box.names import LOOPBACK, MAX_NAMES, NameTable, has_failed, is_name
 from bench.probe.run.box.refusals import refused_address
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None] | None]
 """Answers one connection."""
-RESOLVER = 53
-PROXIES = frozenset(("http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "no_proxy"))
+DNS_PORT = 53
+PROXY_VARIABLES = frozenset(("http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "no_proxy"))
 """Variables that send a client to a server of the outside."""
-LONGEST_PACKET, AT_A_TIME = 256, 2**16
+MAX_PACKET_BYTES, READ_BYTES = 256, 2**16
 """Bytes of a packet that are looked at, and bytes that are passed on at a time."""
-LONGEST_QUESTION, OUTGOING = 4096, 4
-MOST_REACHED, MOST_AT_ONCE, MOST_OPEN = 1000, 1024, 256
+MAX_QUERY_BYTES, OUTGOING_PACKET = 4096, 4
+MAX_REACHED_PLACES, MAX_READS_PER_TURN, MAX_OPEN_CONNECTIONS = 1000, 1024, 256
 """Places that are told, what is read or accepted before others have their turn, and connections that are open in a network."""
-TLS, TLS_HANDSHAKE = 443, b"\x16"
-NO_MORE = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+TLS_PORT, TLS_HANDSHAKE = 443, b"\x16"
+NO_MORE_FILES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 """What the kernel says if a process can have no more files."""
-PAUSE = 1.0
+ACCEPT_PAUSE_S = 1.0
 """Seconds until connections are accepted again."""
-TOO_MANY = f"{MOST_OPEN} connections are open at a time, and no more are taken"
-TOO_MANY_NAMES = f"it asked for more than {MOST_NAMES:,} names, and no more are answered"
-IN_PIECES = "its first message of TLS cannot be read as a whole, so nobody can tell for which host it asks"
-NOT_FOR_REAL = frozenset((TOO_MANY, TOO_MANY_NAMES, IN_PIECES))
+TOO_MANY_CONNECTIONS = f"{MAX_OPEN_CONNECTIONS} connections are open at a time, and no more are taken"
+TOO_MANY_NAMES = f"it asked for more than {MAX_NAMES:,} names, and no more are answered"
+UNREADABLE_HELLO = "its first message of TLS cannot be read as a whole, so nobody can tell for which host it asks"
+NOT_FOR_REAL = frozenset((TOO_MANY_CONNECTIONS, TOO_MANY_NAMES, UNREADABLE_HELLO))
 """Why something was refused that would be refused of a real server too."""
-UNTRUSTED = "its client trusts fixed certificates alone: a pin, or roots that are compiled in"
-SECONDS_TO_CONNECT = 30.0
+UNTRUSTED_CERTIFICATE = "its client trusts fixed certificates alone: a pin, or roots that are compiled in"
+CONNECT_TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -99,14 +99,14 @@ class ClosedNetwork:
 
     async def __aenter__(self) -> Self:
         self._exits.push_async_callback(self._end_relays)
-        packets, questions = self._sockets(("refusals", "", 0), ("datagrams", "0.0.0.0", RESOLVER))
+        packets, questions = self._sockets(("refusals", "", 0), ("datagrams", "0.0.0.0", DNS_PORT))
         self._packets = packets
         for opened, read in ((packets, self.read_refusals), (questions, lambda: self._answer(questions))):
             opened.setblocking(False)
             self._exits.callback(opened.close)
             asyncio.get_running_loop().add_reader(opened, read)
             self._exits.callback(asyncio.get_running_loop().remove_reader, opened)
-        await self._listen("0.0.0.0", RESOLVER, self._answer_stream)
+        await self._listen("0.0.0.0", DNS_PORT, self._answer_stream)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -124,7 +124,7 @@ class ClosedNetwork:
         return (self.addresses_of(host)[0], port) in self._served
 
     async def serve_at(
-        self, host: str, port: int, serve: Serve, kind: str = "tcp", limit: int = AT_A_TIME, tls: SSLContext | None = None
+        self, host: str, port: int, serve: Serve, kind: str = "tcp", limit: int = READ_BYTES, tls: SSLContext | None = None
     ) -> None:
         """Serve connections to this host and port, after a TLS handshake if there is a context. Raises ConfigError.
 
@@ -186,7 +186,7 @@ class ClosedNetwork:
     ) -> None:
         """Forward one connection in both directions."""
         with suppress(OSError, TimeoutError):
-            async with asyncio.timeout(SECONDS_TO_CONNECT):
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 theirs, to_them = await asyncio.open_connection(host, port)
             directions = [
                 asyncio.ensure_future(direction)
@@ -205,9 +205,9 @@ class ClosedNetwork:
 
     async def _send_to_server(self, place: ReachedPlace, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Forward what a client sends to a real server. Raises ConnectionRefusedError if its TLS requests another host."""
-        first = await reader.read(AT_A_TIME)
-        if first[:1] == TLS_HANDSHAKE and (place.port == TLS or first[1:2] in (b"", b"\3")):
-            while len(first) < 5 + int.from_bytes(first[3:5]) and (data := await reader.read(AT_A_TIME)):
+        first = await reader.read(READ_BYTES)
+        if first[:1] == TLS_HANDSHAKE and (place.port == TLS_PORT or first[1:2] in (b"", b"\3")):
+            while len(first) < 5 + int.from_bytes(first[3:5]) and (data := await reader.read(READ_BYTES)):
                 first += data
             if refused := _other_host(place, first[: 5 + int.from_bytes(first[3:5])]):
                 self._record(refused)
@@ -224,15 +224,15 @@ class ClosedNetwork:
         self, host: str, port: int, *, ssl: SSLContext | None = None
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Return a connection to a server in this network. Raises OSError."""
-        connected = await asyncio.to_thread(self._box.connect, self._side, host, port, SECONDS_TO_CONNECT)
+        connected = await asyncio.to_thread(self._box.connect, self._side, host, port, CONNECT_TIMEOUT_S)
         return await asyncio.open_connection(sock=connected, ssl=ssl, server_hostname=host if ssl else None)
 
     def read_refusals(self) -> None:
         """Record the connections that the kernel has refused until now."""
         with suppress(BlockingIOError):
-            for _ in range(MOST_AT_ONCE):
-                packet, (*_, direction, _, _) = self._packets.recvfrom(LONGEST_PACKET)
-                if direction != OUTGOING and (refused := refused_address(packet)):
+            for _ in range(MAX_READS_PER_TURN):
+                packet, (*_, direction, _, _) = self._packets.recvfrom(MAX_PACKET_BYTES)
+                if direction != OUTGOING_PACKET and (refused := refused_address(packet)):
                     address, port = refused
                     if address in (LOOPBACK, "::1") and port in self._waits_for:
                         continue
@@ -240,7 +240,7 @@ class ClosedNetwork:
 
     def _record(self, place: ReachedPlace) -> None:
         """Record an address that a process tried to reach, within a bound."""
-        if len(self.reached) < MOST_REACHED:
+        if len(self.reached) < MAX_REACHED_PLACES:
             self.reached.setdefault(place, monotonic())
 
     def addresses_of(self, host: str) -> tuple[str, ...]:
@@ -255,7 +255,7 @@ class ClosedNetwork:
     def _sockets(self, *places: SocketPlace) -> list[socket.socket]:
         return self._box.sockets(self._side, places)
 
-    async def _listen(self, address: str, port: int, serve: Serve, limit: int = AT_A_TIME) -> None:
+    async def _listen(self, address: str, port: int, serve: Serve, limit: int = READ_BYTES) -> None:
         """Listen at an address and port."""
 
         def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Awaitable[None] | None:
@@ -273,8 +273,8 @@ class ClosedNetwork:
     def _accepts_connection(self, opened: socket.socket, place: ReachedPlace) -> bool:
         """Return whether a connection is served: there is a bound on open connections."""
         self._open_sockets = [connection for connection in self._open_sockets if connection.fileno() >= 0]
-        if len(self._open_sockets) >= MOST_OPEN:
-            self._record(replace(place, why=TOO_MANY))
+        if len(self._open_sockets) >= MAX_OPEN_CONNECTIONS:
+            self._record(replace(place, why=TOO_MANY_CONNECTIONS))
             return False
         self._open_sockets.append(opened)
         return True
@@ -288,7 +288,7 @@ class ClosedNetwork:
 
         def accept() -> None:
             try:
-                for _ in range(MOST_AT_ONCE):
+                for _ in range(MAX_READS_PER_TURN):
                     accepted = listening.accept()[0]
                     if not self._accepts_connection(accepted, place):
                         accepted.close()
@@ -297,9 +297,9 @@ class ClosedNetwork:
                     handshakes.add(handshake)
                     handshake.add_done_callback(handshakes.discard)
             except OSError as error:
-                if error.errno in NO_MORE:  # the listener stays readable; otherwise nobody waits any more
+                if error.errno in NO_MORE_FILES:  # the listener stays readable; otherwise nobody waits any more
                     loop.remove_reader(listening)
-                    paused[:] = [loop.call_later(PAUSE, loop.add_reader, listening, accept)]
+                    paused[:] = [loop.call_later(ACCEPT_PAUSE_S, loop.add_reader, listening, accept)]
 
         async def end() -> None:
             for pause in paused:
@@ -316,11 +316,11 @@ class ClosedNetwork:
 
     async def _handshake(self, accepted: socket.socket, place: ReachedPlace, serve: Serve, tls: SSLContext) -> None:
         """Do the TLS handshake and serve the connection, or record why this client cannot be served."""
-        loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(AT_A_TIME)
+        loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(READ_BYTES)
         protocol = asyncio.StreamReaderProtocol(reader)
         try:
             accepted.setblocking(False)
-            async with asyncio.timeout(SECONDS_TO_CONNECT):
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 hello = await _first_bytes(accepted)
                 if (offer := offer_in(hello)) and offer[1] and "http/1.1" not in offer[1]:
                     self._record(replace(place, why=f"its client speaks {' and '.join(offer[1])} alone, as gRPC does"))
@@ -329,7 +329,9 @@ class ClosedNetwork:
                 transport, _ = await loop.connect_accepted_socket(lambda: protocol, accepted, ssl=tls)
         except SSLError as error:
             accepted.close()
-            self._record(replace(place, why=UNTRUSTED if hello and offer else f"what it said is no TLS ({error.reason})"))
+            self._record(
+                replace(place, why=UNTRUSTED_CERTIFICATE if hello and offer else f"what it said is no TLS ({error.reason})")
+            )
         except (OSError, TimeoutError):
             accepted.close()
         else:
@@ -340,8 +342,8 @@ class ClosedNetwork:
     def _answer(self, questions: socket.socket) -> None:
         """Answer the DNS queries that have arrived, from the address to which each was sent."""
         with suppress(OSError):
-            for _ in range(MOST_AT_ONCE):
-                query, metadata, _, client = questions.recvmsg(LONGEST_QUESTION, socket.CMSG_SPACE(12))
+            for _ in range(MAX_READS_PER_TURN):
+                query, metadata, _, client = questions.recvmsg(MAX_QUERY_BYTES, socket.CMSG_SPACE(12))
                 place = [(level, kind, b"\0\0\0\0" + data[8:12] + data[8:12]) for level, kind, data in metadata]
                 if answer := self._resolve(query):
                     questions.sendmsg([answer], place, 0, client)
@@ -358,7 +360,7 @@ class ClosedNetwork:
         """Return the response to a DNS query."""
         answer = self._names.answer(query)
         if has_failed(answer):
-            self._record(ReachedPlace(LOOPBACK, LOOPBACK, RESOLVER, why=TOO_MANY_NAMES))
+            self._record(ReachedPlace(LOOPBACK, LOOPBACK, DNS_PORT, why=TOO_MANY_NAMES))
         return answer
 
 
@@ -368,7 +370,7 @@ async def _first_bytes(accepted: socket.socket) -> bytes:
     loop.add_reader(accepted, readable.set)
     try:
         await readable.wait()
-        return accepted.recv(AT_A_TIME, socket.MSG_PEEK)
+        return accepted.recv(READ_BYTES, socket.MSG_PEEK)
     finally:
         loop.remove_reader(accepted)
 
@@ -380,19 +382,19 @@ def _other_host(place: ReachedPlace, hello: bytes) -> ReachedPlace | None:
     except ValueError:
         is_whole = len(hello) > 9 and len(hello) == 5 + int.from_bytes(hello[3:5]) == 9 + int.from_bytes(hello[6:9])
         if not is_whole or (offer := offer_in(hello)) is None:
-            return replace(place, why=IN_PIECES)
+            return replace(place, why=UNREADABLE_HELLO)
         requested_host = offer[0].rstrip(".").lower()
         if requested_host in ("", place.name.rstrip(".").lower()):
             return None
         if not is_name(requested_host):
-            return replace(place, why=IN_PIECES)
+            return replace(place, why=UNREADABLE_HELLO)
         return replace(place, name=requested_host, why=f"its client asked for it at the address of {place.name}")
     return None
 
 
 async def _forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Forward bytes until the reader ends."""
-    while data := await reader.read(AT_A_TIME):
+    while data := await reader.read(READ_BYTES):
         writer.write(data)
         await writer.drain()
     if writer.can_write_eof():
@@ -401,4 +403,4 @@ async def _forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 def without_proxies(environment: Mapping[str, str]) -> dict[str, str]:
     """Return variables without those that name a proxy, which a box could not reach."""
-    return {name: value for name, value in environment.items() if name.lower() not in PROXIES}
+    return {name: value for name, value in environment.items() if name.lower() not in PROXY_VARIABLES}

@@ -13,13 +13,14 @@ from pathlib import Path
 
 from bench.common.files import opened
 
-SQLITE = b"SQLite format 3\0"
-LARGEST = 2**24
+SQLITE_HEADER = b"SQLite format 3\0"
+MAX_JSON_BYTES = 2**24
 """Bytes of a file of JSON that is looked at."""
-MOST = 1000
+MAX_COLUMNS = 1000
 """The most columns of a database that are looked at."""
 _COLUMNS = f"""
-SELECT s.name || '.' || c.name FROM sqlite_schema AS s JOIN pragma_table_info(s.name) AS c WHERE s.type = 'table' LIMIT {MOST}
+SELECT s.name || '.' || c.name FROM sqlite_schema AS s JOIN pragma_table_info(s.name) AS c WHERE s.type = 'table'
+LIMIT {MAX_COLUMNS}
 """
 
 
@@ -61,7 +62,7 @@ class FileForm:
     others: tuple[str, ...] = ()
 
 
-KNOWN = (
+KNOWN_FORMATS = (
     FrameworkFormat(
         "LangGraph's checkpoints",
         ("checkpoints.checkpoint_ns", "writes.checkpoint_ns"),
@@ -98,14 +99,14 @@ def memory_owner(path: Path) -> str:
     """Return the framework that keeps the agent's memory in a file, in words; "" if no known framework does."""
     with suppress(OSError, sqlite3.Error, ValueError, RecursionError):
         with opened(path) as file:
-            text = file.read(LARGEST)
-        if text.startswith(SQLITE):
+            text = file.read(MAX_JSON_BYTES)
+        if text.startswith(SQLITE_HEADER):
             columns = _columns(path)
-            return next((known.owner for known in KNOWN if known.columns and columns.issuperset(known.columns)), "")
+            return next((known.owner for known in KNOWN_FORMATS if known.columns and columns.issuperset(known.columns)), "")
         if text[:1] in (b"{", b"["):
             value = json.loads(text)
             value = value[0] if isinstance(value, list) and value else value
-            return next((known.owner for known in KNOWN if isinstance(value, dict) and _has_values(known, value)), "")
+            return next((known.owner for known in KNOWN_FORMATS if isinstance(value, dict) and _has_values(known, value)), "")
     return ""
 
 
@@ -113,11 +114,11 @@ def file_form(path: Path) -> FileForm:
     """Return what the format of a file says about it."""
     with suppress(OSError, sqlite3.Error):
         with opened(path) as file:
-            is_database = file.read(len(SQLITE)) == SQLITE
+            is_database = file.read(len(SQLITE_HEADER)) == SQLITE_HEADER
         owner = memory_owner(path)
         if not is_database:
             return FileForm(owner=owner)
-        known = next((each for each in KNOWN if each.owner == owner), None)
+        known = next((each for each in KNOWN_FORMATS if each.owner == owner), None)
         tables = sorted({column.partition(".")[0] for column in _columns(path)} - {"sqlite_sequence"})
         owned = tuple(table for table in tables if known and known.has(table))
         return FileForm(is_database, owner, owned, tuple(table for table in tables if table not in owned))

@@ -33,13 +33,13 @@ from bench.probe.run.witness.place import remove_tree
 if TYPE_CHECKING:
     from bench.probe.run.witness.path_store import PathStore
 
-BESIDE = ("", "-wal", "-shm", "-journal")
+STORE_FILE_ENDINGS = ("", "-wal", "-shm", "-journal")
 """Ends of a store's name, and of the files that a database has beside it."""
 BoxSide = Literal["agent", "servers"]
 """The networks of a box: that of the agent and its MCP servers, and that of the services that the probe starts."""
-NOT_TOLD = frozenset(("__pycache__",))
+UNREPORTED_FOLDERS = frozenset(("__pycache__",))
 """Folders of what an interpreter can make again. `reset_files` counts what is written there: an interpreter runs it."""
-MOST_TOLD, MOST_COMPARED = 1000, 2**26
+MAX_REPORTED_PATHS, MAX_COMPARED_BYTES = 1000, 2**26
 """The most paths that are told, and bytes of a file that is compared with the owner's."""
 
 
@@ -220,11 +220,11 @@ class BoxProgram:
     def paths_written(self) -> dict[str, str]:
         """Return the paths outside the stores that were written or removed, each with the framework that keeps the agent's
         memory there; "" if no known framework does. A database's journals are not listed."""
-        return {str(path): memory_owner(path) for path in sorted(dict(islice(self._changed_places(), MOST_TOLD)))}
+        return {str(path): memory_owner(path) for path in sorted(dict(islice(self._changed_places(), MAX_REPORTED_PATHS)))}
 
     def files_written(self) -> list[WrittenFile]:
         """Return the files outside the stores that were written or removed, with their digests before and after."""
-        return [written_file(*place) for place in sorted(dict(islice(self._changed_places(), MOST_TOLD)).items())]
+        return [written_file(*place) for place in sorted(dict(islice(self._changed_places(), MAX_REPORTED_PATHS)).items())]
 
     def form(self, path: Path) -> FileForm:
         """Return what the format of a file says about it."""
@@ -234,13 +234,13 @@ class BoxProgram:
         """Reset the files in which frameworks keep the agent's memory."""
         for path, lower in list(self._changed_places()):
             if memory_owner(path):
-                for end in BESIDE:
+                for end in STORE_FILE_ENDINGS:
                     original, current = lower.with_name(f"{lower.name}{end}"), path.with_name(f"{path.name}{end}")
                     current.unlink(missing_ok=True)
                     if original.is_file():
                         shutil.copy2(original, current)
 
-    def _changed_places(self, left_out: frozenset[str] = NOT_TOLD) -> Iterator[tuple[Path, Path]]:
+    def _changed_places(self, left_out: frozenset[str] = UNREPORTED_FOLDERS) -> Iterator[tuple[Path, Path]]:
         """Yield the paths outside the stores that were written or removed, each with the owner's path. A journal counts as
         its database, which can be yielded more than once. Folders named `left_out` are skipped."""
         for number, root in enumerate(self._plan.roots):
@@ -344,7 +344,7 @@ def _items(
 ) -> Iterator[tuple[Path, Path, os.stat_result]]:
     """Yield the files in a layer, outside the stores and outside folders named `left_out`: the path in the box, the path in
     the layer, and its status."""
-    store_files = {Path(f"{store}{end}") for store in stores for end in BESIDE}
+    store_files = {Path(f"{store}{end}") for store in stores for end in STORE_FILE_ENDINGS}
     for parent, folders, files in os.walk(layer):
         folder_in_box = root / os.path.relpath(parent, layer)
         folders[:] = [name for name in folders if folder_in_box / name not in store_files and name not in left_out]
@@ -356,7 +356,7 @@ def _items(
 
 def _database_of(path: Path) -> Path:
     """Return the database of which a file is the journal, if it exists; else the file itself."""
-    end = next((end for end in BESIDE if end and path.name.endswith(end)), "")
+    end = next((end for end in STORE_FILE_ENDINGS if end and path.name.endswith(end)), "")
     database = path.with_name(path.name.removesuffix(end))
     return database if end and database.is_file() else path
 
@@ -366,7 +366,7 @@ def _has_owners_content(upper: Path, item: os.stat_result, lower: Path) -> bool:
     changed."""
     with suppress(OSError):
         regular = stat.S_ISREG(item.st_mode) and stat.S_ISREG(lower.lstat().st_mode)
-        return regular and item.st_size <= MOST_COMPARED and filecmp.cmp(upper, lower, shallow=False)
+        return regular and item.st_size <= MAX_COMPARED_BYTES and filecmp.cmp(upper, lower, shallow=False)
     return False
 
 

@@ -13,14 +13,14 @@ from time import monotonic
 from bench.common.errors import ConfigError, one_line
 from bench.wire.agent_process import AgentProcess
 
-UV, NPM = (".cache/uv", ".local/share/uv"), (".npm",)
-LOADERS = {"npx": NPM, "npm": NPM, "uvx": UV, "uv": UV}
+UV_FOLDERS, NPM_FOLDERS = (".cache/uv", ".local/share/uv"), (".npm",)
+LOADERS = {"npx": NPM_FOLDERS, "npm": NPM_FOLDERS, "uvx": UV_FOLDERS, "uv": UV_FOLDERS}
 """Programs that load what they start, and where they keep it in the home: it stays from run to run."""
-OFFLINE = {"UV_OFFLINE": "1", "npm_config_offline": "true"}
+OFFLINE_VARIABLES = {"UV_OFFLINE": "1", "npm_config_offline": "true"}
 """Variables by which such a program takes only what it has loaded: no run asks a registry."""
-LONGEST, LOOK_AGAIN, LARGEST = 300.0, 0.05, 2**30
+ANSWER_TIMEOUT_S, POLL_INTERVAL_S, MAX_FILE_BYTES = 300.0, 0.05, 2**30
 """Seconds until a server must have answered for the first time, and between two looks; bytes of its largest file."""
-HELLO = {
+INITIALIZE_REQUEST = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
@@ -52,12 +52,12 @@ async def load_server(
     reads, hello = os.pipe()  # it stays open until the answer is there: at its end a server may end without one
     process: AgentProcess | None = None
     try:
-        os.write(hello, json.dumps(HELLO).encode() + b"\n")
-        process = AgentProcess(words, folder, variables, LARGEST, reads=reads, namespaces=namespaces)
-        deadline, printed_answer = monotonic() + LONGEST, process.on_stdout
+        os.write(hello, json.dumps(INITIALIZE_REQUEST).encode() + b"\n")
+        process = AgentProcess(words, folder, variables, MAX_FILE_BYTES, reads=reads, namespaces=namespaces)
+        deadline, printed_answer = monotonic() + ANSWER_TIMEOUT_S, process.on_stdout
         while "\n" not in printed_answer.text and not process.ended.done() and monotonic() < deadline:  # noqa: ASYNC110  nobody tells
-            await asyncio.sleep(LOOK_AGAIN)
-        how = "ended before it answered" if process.ended.done() else f"did not answer within {LONGEST:g} s"
+            await asyncio.sleep(POLL_INTERVAL_S)
+        how = "ended before it answered" if process.ended.done() else f"did not answer within {ANSWER_TIMEOUT_S:g} s"
     finally:
         if process:
             await process.close()

@@ -21,7 +21,7 @@ SocketKind = Literal["listener", "datagrams", "refusals", "caller"]
 """A TCP listener or a UDP socket at an address, a reader of the network's refusals, or a TCP socket that is not connected."""
 SocketPlace = tuple[SocketKind, str, int]
 """A kind, an address as digits, and a port."""
-WAITING = 128
+LISTEN_BACKLOG = 128
 """Connections that wait to be accepted."""
 _NEW_LINK, _NEW_ROUTE, _ACKNOWLEDGED, _CREATED = 16, 24, 1 | 4, 1 | 4 | 0x400
 _UP, _LOCAL_TABLE, _AT_BOOT, _ON_THIS_HOST, _IS_LOCAL, _OUT_BY = 1, 255, 3, 254, 2, 4
@@ -81,7 +81,7 @@ def _in_new_thread(work: Callable[[], Result]) -> Result:
 
     def run() -> None:
         try:
-            kernel.unshare(kernel.OWN_FOLDER)  # or the process could enter no mounts as long as this thread lingers
+            kernel.unshare(kernel.OWN_WORKING_FOLDER)  # or the process could enter no mounts as long as this thread lingers
             results.append(work())
         except Exception as error:
             errors.append(error)
@@ -135,7 +135,7 @@ def _open_socket(kind: SocketKind, address: str, port: int) -> socket.socket:
                 opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             opened.bind((address, port))
         if kind == "listener":
-            opened.listen(WAITING)
+            opened.listen(LISTEN_BACKLOG)
         elif kind == "datagrams":
             opened.setsockopt(socket.IPPROTO_IP, _ADDRESSES_OF_DATAGRAMS, 1)
     except OSError as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.common.digests import digest_of_file
 from bench.common.files import opened
 
-LARGEST = 2**26
+MAX_DIGESTED_BYTES = 2**26
 """Bytes of the largest file whose content is compared."""
 
 
@@ -39,5 +39,7 @@ def _digest_of(path: Path) -> str | None:
         with suppress(OSError), opened(content_path) as file:
             item = os.fstat(file.fileno())
             if item.st_size:
-                digests.append(digest_of_file(file) if item.st_size <= LARGEST else f"{item.st_size} {item.st_mtime_ns}")
+                digests.append(
+                    digest_of_file(file) if item.st_size <= MAX_DIGESTED_BYTES else f"{item.st_size} {item.st_mtime_ns}"
+                )
     return " ".join(digests) if os.path.lexists(path) else None
