@@ -212,7 +212,7 @@ async def rows_of(
             await worker.run(Masks(), one_by_one=number == FIRST_CLEAN_RUNS - 1) for number in range(FIRST_CLEAN_RUNS)
         ]
         for number, agent_run in enumerate(agent_runs, 1):
-            if why := objection(agent_run, number, checked=False):
+            if why := objection(agent_run, number, has_check=False):
                 raise SystemExit(f"{framework.name}: {why}")
         clean, rows = clean_of(agent_runs), list[FunctionCell]()
 
