@@ -32,7 +32,7 @@ from bench.record.reading import read_manifest, read_records, read_texts
 from bench.record.record import SessionRecord, TrialRecord, latest
 
 MIN_CLEAN_RUNS, MIN_REPEATED_CELLS = 5, 10
-"""How many clean runs, and how many cells that ran a second time, must be equal before `none` is a bound."""
+"""How many clean runs, and how many cells that ran a second time, must be equal before the conclusion `none` is a bound."""
 Concluded = Literal["damage", "none", "undecided", "cannot", "tool"]
 """`tool`: only a tool does damage, when it gets one call twice."""
 EXIT_CODES: Mapping[Concluded, int] = {"none": 0, "damage": 1, "cannot": 2, "undecided": 3, "tool": 4}
@@ -47,8 +47,12 @@ CellGate = Literal["passed", "damage", "tool", "undecided"]
 
 @dataclass(frozen=True)
 class ProbedPlan:
-    """One plan of a probe, with its runs in order. Runs whose verdict a failed control removed are left out. `mended` has
-    the verdicts on runs in which the gateway mended parts. `unsaid_fails` is the owner's setting (`Probed`)."""
+    """One cell of a probe, by its plan, with its runs in order.
+
+    runs          the records and verdicts of the runs, without the runs whose verdict a failed control removed
+    mended        the verdicts on runs in which the gateway mended parts
+    unsaid_fails  the owner's setting (`Probed`)
+    """
 
     plan: str
     runs: tuple[tuple[TrialRecord, CellJudged], ...]
@@ -84,18 +88,18 @@ class ProbedPlan:
 
     @property
     def is_tool_damage(self) -> bool:
-        """Whether all its damage was done by a tool that got one call twice."""
+        """Whether all damage of the cell was done by a tool that got one call twice."""
         findings = [finding for _, judged in self.runs if judged.is_damage for finding in judged.findings]
         return bool(findings) and all(finding.culprit == "tool" for finding in findings)
 
     @property
     def has_unsaid_success(self) -> bool:
-        """Whether in a run all effects are there, though the agent said that it failed."""
+        """Whether a run has all effects, although the agent said that it failed."""
         return any(not judged.said_done and judged.verdict in ALL_EFFECTS_STAND for _, judged in self.runs)
 
     @property
     def gate(self) -> CellGate:
-        """What the cell means for a gate."""
+        """The result of the cell for a gate: passed, damage by the agent, damage by a tool alone, or undecided."""
         if self.runs_damaged:
             return "tool" if self.is_tool_damage else "damage"
         if self.unsaid_fails and self.has_unsaid_success:
@@ -140,8 +144,8 @@ class ProbeRead:
 
         def order(cell: ProbedPlan) -> tuple[bool, bool, int, int]:
             judged = cell.judgement
-            point = severity_rank((judged and judged.point) or "")
-            return cell.is_tool_damage, not cell.is_proven, SEVERITY.index(cell.verdict), point
+            point_rank = severity_rank((judged and judged.point) or "")
+            return cell.is_tool_damage, not cell.is_proven, SEVERITY.index(cell.verdict), point_rank
 
         return sorted((cell for cell in self.cells.values() if cell.runs_damaged), key=order)
 
@@ -189,7 +193,7 @@ class ProbeRead:
 
     @cached_property
     def texts(self) -> Mapping[str, str]:
-        """Arguments, responses and output by their digests."""
+        """Arguments, responses and outputs by their digests; none before the first cell has run."""
         return read_texts(self.folder) if self.cells else {}
 
     @property
@@ -237,15 +241,15 @@ def probe_of(
         by_plan.setdefault(record.plan, []).extend((record, judged) for judged in of_kind(record.events, CellJudged)[-1:])
     clean, controls = by_plan.pop(CLEAN, []), by_plan.pop(CONTROL, [])
     by_plan.pop(EARLY, None)
-    void = {(plan, number) for _, judged in controls for plan, number in judged.voids}
+    voided = {(plan, repetition) for _, judged in controls for plan, repetition in judged.voids}
     mended = dict[str, list[CellJudged]]()
     for plan, runs in list(by_plan.items()):
         if parts := next((judged.mended for _, judged in runs), ()):
-            valid = [judged for record, judged in by_plan.pop(plan) if (plan, record.repetition) not in void]
+            valid = [judged for record, judged in by_plan.pop(plan) if (plan, record.repetition) not in voided]
             mended.setdefault(plan.removesuffix(mended_plan("", parts)), []).extend(valid)
     cells = dict[str, ProbedPlan]()
     for plan, runs in by_plan.items():
-        valid_runs = tuple(run for run in runs if (plan, run[0].repetition) not in void)
+        valid_runs = tuple((record, judged) for record, judged in runs if (plan, record.repetition) not in voided)
         if runs:
             cells[plan] = ProbedPlan(plan, valid_runs, tuple(mended.get(plan, ())), probed.unsaid_fails)
     order = planned.cells if planned else ()
@@ -265,8 +269,8 @@ def probe_of(
 
 
 def _reduced_record(record: TrialRecord) -> TrialRecord:
-    """Return the part of a record that is kept: of a cell without damage only the counted events, since there may be a
-    thousand cells."""
+    """Return a record without the events that are not needed: a cell without damage keeps its verdict, its plan and the
+    requests to the model, since there may be a thousand cells."""
     if any(judged.is_damage for judged in of_kind(record.events, CellJudged)):
         return record
     counted = (event for event in record.events if isinstance(event, Called | CellJudged | CellsPlanned))

@@ -1,4 +1,4 @@
-"""The events of a cell as a timeline, with the rows before and after."""
+"""The timeline of a cell: its calls, the rows that changed, and the starts and ends of the agent, in the order of time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bench.record.record import latest
 
 MAX_TEXT_CHARS, MAX_LAST_WORDS_CHARS, MAX_STEPS, MAX_ROWS = 240, 600, 400, 40
 MAX_PRINTED_CHARS = 4_000
-"""Characters of all that was printed that a page holds."""
+"""The most characters of the agent's output that a page shows."""
 STAGES = ("arrived", "passed on", "answered", "given")
 END_REASONS = {"crash": "the fault killed it", "time limit": "its time was over"}
 CLIENT_REACTIONS = {
@@ -31,12 +31,15 @@ CLIENT_REACTIONS = {
 
 @dataclass(frozen=True)
 class TimelineStep:
-    """One line of a timeline.
+    """One step of a timeline.
 
-    stages   the stages of a call, each with its seconds, None if it was not reached
+    at       seconds since the start of the run
+    title    the step in words
+    stages   the stages of a call, each with its time in seconds; None for a stage that the call did not reach
     notes    further lines about the step
-    rows     the rows that changed
-    struck   whether the fault was injected here; `death`: whether the agent ended or started here
+    rows     the rows that changed; `more`: the number of further rows
+    struck   whether the fault was injected here
+    death    whether the agent ended or started here
     """
 
     at: float
@@ -84,13 +87,13 @@ def text_of_cell(folder: Path, cell: str) -> str:
 
 
 def lines_of(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[str]:
-    """Yield the steps of a cell as lines for a terminal, then the verdict and what the agent said. An end of a line within a
-    name is escaped."""
-    return map(escape_line, _lines(events, texts))
+    """Yield the steps of a cell as lines for a terminal, then the verdict and what the agent said. Line ends and control
+    characters within a line are escaped."""
+    return map(escape_line, _unescaped_lines(events, texts))
 
 
-def _lines(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[str]:
-    """Yield these lines before escaping."""
+def _unescaped_lines(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[str]:
+    """Yield the lines of `lines_of` before escaping."""
     for step in steps_of(events, texts):
         stages = ", ".join(f"{name} {_seconds(at)}" for name, at in step.stages)
         yield f"{step.at:>10.2f} s  {'>> ' if step.struck else ''}{step.title}{f': {stages}' if stages else ''}"
@@ -106,7 +109,8 @@ def _lines(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[str]:
 
 
 def last_words(judged: CellJudged, texts: Mapping[str, str]) -> str:
-    """Return the end of the agent's standard output in one line; if it is empty, of all that was printed."""
+    """Return the end of the agent's standard output in one line; if the standard output is empty, the end of all that was
+    printed."""
     text = texts.get(judged.on_stdout or "", "").strip() or printed_end(judged, texts)
     return one_line(text[-MAX_LAST_WORDS_CHARS:], MAX_LAST_WORDS_CHARS) if text else "(it printed nothing)"
 
@@ -162,9 +166,10 @@ def _call_step(call: GatewayCall, texts: Mapping[str, str]) -> TimelineStep:
 
 
 def _seconds(at: float | None) -> str:
+    """Return the time of a stage in seconds; "no" if the stage was not reached."""
     return "no" if at is None else f"{at:.2f}"
 
 
 def _short(texts: Mapping[str, str], digest: str) -> str:
-    """Return a text in one short line."""
+    """Return the text with this digest in one short line."""
     return one_line(texts.get(digest, digest), MAX_TEXT_CHARS)

@@ -37,10 +37,11 @@ MAX_TABLE_CELLS = 100
 class CellSummary:
     """A cell that was run.
 
-    cell     its plan, as `--only` and `--test` take it
-    gate     what it means for a gate: passed, damage, a tool's damage, or undecided
-    runs     how many of its runs have a verdict; `damaged`: how many of these did damage
-    why      what was done to the call, and what that led to
+    cell     its plan, which the options `--only` and `--test` accept
+    gate     the result for a gate: passed, damage, a tool's damage, or undecided
+    runs     how many of its runs have a verdict
+    damaged  how many of these runs did damage
+    why      the fault, and its consequence
     rows     the rows that differ from the clean runs
     blame    the part that is to blame, and what to do; "" if nothing was mended
     """
@@ -60,13 +61,14 @@ class CellSummary:
 class ProbeSummary:
     """The result of a probe.
 
-    verdict    the conclusion; `exit_code` is that of `bench probe`, unless a signal stopped it
+    verdict    the conclusion
+    exit_code  the exit code of `bench probe`, unless a signal stopped it
     sentence   the conclusion in words
     cells      the cells in the order of the plan
     missing    the planned cells that were not run
-    runs       the number of runs of the agent, with clean runs and controls; the seconds, tokens and dollars are of all of
-    them
-    not_shown  what the probe does not show
+    runs       the number of runs of the agent, with clean runs and controls
+    seconds, tokens, dollars   the totals of all these runs; `dollars` is None if a price is unknown
+    not_shown  the limits of the probe: sentences on what it does not show
     """
 
     name: str
@@ -109,8 +111,8 @@ def _summary(cell: ProbedPlan, probe: ProbeRead) -> CellSummary:
     why = "the control after it was not the same"
     if judged:
         fault = sentences.fault_clause(judged, of_kind(cell.worst.events, GatewayCall), probe.texts)
-        says_more = judged.findings or judged.why
-        why = f"{fault}{f': {sentences.consequence_clause(judged)}' if says_more else ''}"
+        has_consequence = judged.findings or judged.why
+        why = f"{fault}: {sentences.consequence_clause(judged)}" if has_consequence else fault
     return CellSummary(
         cell=cell.plan,
         verdict=cell.verdict,
@@ -143,11 +145,11 @@ def as_markdown(probe: ProbeRead, summary: ProbeSummary) -> str:
         sentences.runs_sentence(probe),
         *summary.not_shown,
     )
-    parts = [f"## bench probe: {TITLES[summary.verdict]}", escape_markdown(summary.sentence)]
-    parts.append("\n".join(f"- {escape_markdown(line)}" for line in conclusion if line))
+    bullets = "\n".join(f"- {escape_markdown(line)}" for line in conclusion if line)
+    parts = [f"## bench probe: {TITLES[summary.verdict]}", escape_markdown(summary.sentence), bullets]
     return "\n\n".join((*parts, markdown(table))) if cells else "\n\n".join(parts) + "\n"
 
 
 def _runs(cell: CellSummary) -> str:
-    """Return how many runs of a cell did damage, in words."""
+    """Return the number of runs of a cell in words, and how many of them did damage."""
     return f"damage in {cell.damaged} of {cell.runs}" if cell.damaged else f"{cell.runs}"

@@ -125,8 +125,8 @@ def clean_of(agent_runs: Sequence[AgentRun]) -> Clean:
     if differing := unmatched or ([] if overlap else unmatched_one_by_one):
         raise ConfigError(
             f"two clean runs differ in {plural(len(differing), 'row')}, such as {_place_in_words(differing[0])}; the probe "
-            f"needs a task that ends the same way each time: fix its model's temperature, seed or replies, and the seed of what "
-            f"its tools draw"
+            f"needs a task that ends the same way each time: fix its model's temperature, seed or replies, and the seed of "
+            f"what its tools draw"
         )
     race = differing_rows(second.rows, third.rows, varying) if overlap else []
     one_by_one = not unmatched_one_by_one and (not overlap or further_varying | varying == varying)

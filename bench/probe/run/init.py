@@ -34,19 +34,19 @@ HOME_MCP_CONFIGS = (
     ".config/Claude/claude_desktop_config.json",
     "Library/Application Support/Claude/claude_desktop_config.json",
 )
-"""The places of Claude Desktop's config on Linux and on macOS."""
+"""The paths of Claude Desktop's config in a home, on Linux and on macOS."""
 SKIPPED_FOLDERS = frozenset(("node_modules", "venv", "env", "site-packages", "__pycache__", "dist", "build", "target"))
 MODEL_VARIABLES = {
     "OPENAI_BASE_URL": ("OPENAI_API_KEY", "https://api.openai.com/v1"),
     "ANTHROPIC_BASE_URL": ("ANTHROPIC_API_KEY", "https://api.anthropic.com"),
 }
-"""The variable of a provider's address -> the variable of its key, and the address if the former is not set."""
+"""Variable of a provider's address -> the variable of the provider's key, and the address if the variable is not set."""
 ANTHROPIC_VARIABLE = "ANTHROPIC_BASE_URL"
 POSTGRES_ADDRESS = re.compile(r"postgres\w*:", re.IGNORECASE)
 KEYLESS_ADDRESS = re.compile(r"https?://[^/@?#]*(?:/|/v1/?)?")
-"""An address in which no key can stand."""
+"""Matches an address that contains no key: it has only a host, or a host and `/v1`."""
 NO_SERVICE_VARIABLE = re.compile(r"proxy|index|registry|mirror|^OTEL_", re.IGNORECASE)
-"""Variables with addresses of what no agent acts on."""
+"""Matches variables with addresses on which no agent acts, such as proxies."""
 SQLITE_HEADER = b"SQLite format 3\0"
 MAX_SEARCHED_FILES, MAX_DEPTH, MAX_STORES = 5_000, 4, 5
 SYSTEM_FOLDERS = (
@@ -65,7 +65,7 @@ SYSTEM_FOLDERS = (
     "/var",
     sys.prefix,
 )
-"""Folders in which programs lie, and no data of an agent's."""
+"""Folders of the system's programs, which hold no data of an agent."""
 MAX_PATH_CHARS = 4096
 WATCHED_RUN_TIMEOUT_S = 300.0
 """Seconds that a watched run may take."""
@@ -73,7 +73,7 @@ WATCHED_RUN_TIMEOUT_S = 300.0
 
 @dataclass(frozen=True)
 class FileLine:
-    """A line of the file: a setting, or a setting in a comment, and the reason for it."""
+    """A line of the file: `written`, a setting or a setting in a comment, and `why`, the comment with the reason."""
 
     written: str
     why: str
@@ -120,33 +120,35 @@ class AgentDraft:
 
     @property
     def addresses(self) -> Mapping[str, str]:
-        """The variables in which the agent may find a model or a service, with the addresses."""
-        named = {name: text for name, text in self.variables.items() if re.match(r"https?://\S+$", text)}
-        keyed = {name: url for name, (key, url) in MODEL_VARIABLES.items() if self.variables.get(key)}
-        return {**keyed, **{name: url for name, url in named.items() if not NO_SERVICE_VARIABLE.search(name)}}
+        """The variables in which the agent may find a model or a service, with the addresses. A provider whose key is set has
+        its usual address."""
+        urls = {name: text for name, text in self.variables.items() if re.match(r"https?://\S+$", text)}
+        providers = {name: url for name, (key, url) in MODEL_VARIABLES.items() if self.variables.get(key)}
+        return {**providers, **{name: url for name, url in urls.items() if not NO_SERVICE_VARIABLE.search(name)}}
 
     @property
     def servers(self) -> Mapping[str, str]:
-        """The addresses of PostgreSQL databases by the variable that holds each; without the login if a command or a config
-        does."""
-        words = [text for text in self._words if POSTGRES_ADDRESS.match(text) and text not in self.variables.values()]
-        named = {name: text for name, text in self.variables.items() if POSTGRES_ADDRESS.match(text)}
-        return {**{without_login(text): text for text in words}, **named}
+        """The addresses of PostgreSQL databases. The key is the variable that holds the address, or, for an address in a
+        command or a config, the address without the login."""
+        in_words = [text for text in self._words if POSTGRES_ADDRESS.match(text) and text not in self.variables.values()]
+        in_variables = {name: text for name, text in self.variables.items() if POSTGRES_ADDRESS.match(text)}
+        return {**{without_login(text): text for text in in_words}, **in_variables}
 
     @property
     def _words(self) -> Iterator[str]:
-        """The words of its commands, and the values that its config sets."""
+        """The words of the commands of the agent and its servers, without the programs, and the variables that its config
+        sets."""
         yield from self.command[1:]
         for server in self.config.servers if self.config else ():
             yield from (*server.command[1:], *server.environment.values())
 
     @property
     def remote_service(self) -> str:
-        """What the agent uses on another machine, in words; "" if nothing is known."""
+        """A service on another machine that the agent uses, in words; "" if none is known."""
         for name, text in self.servers.items():
             hosts = STORE_KINDS["postgres"].hosts(text, self.variables)
-            if remote_service := next((host for host in hosts if not is_this_machine(host)), ""):
-                return f"the database that {name} names is at {remote_service}"
+            if remote_host := next((host for host in hosts if not is_this_machine(host)), ""):
+                return f"the database that {name} names is at {remote_host}"
         for server in self.config.servers if self.config else ():
             if server.url and not is_this_machine(host := host_of(expand(server.url, self.variables))):
                 return f"the MCP server {server.name} is at {host}"
@@ -156,7 +158,8 @@ class AgentDraft:
 
     @property
     def further_data(self) -> Sequence[Path]:
-        """Files and folders outside its folder that commands name, and databases that a variable names, where data may be."""
+        """Files and folders that commands name by an absolute path, and databases that a variable names: the agent's data may
+        be there."""
         words = [*self._words]
         words += [text for text in self.variables.values() if text.startswith("/") and _is_database(Path(text))]
         return [path for word in words if len(word) < MAX_PATH_CHARS and _is_data(path := Path(word.rpartition("=")[2]))]
@@ -199,10 +202,10 @@ class AgentDraft:
     def shown_path(self, path: Path) -> str:
         """Return a path as the file has it: relative to its folder, to the home, or absolute."""
         path = self.folder / path
-        for base, begins in ((self.folder, ""), (self.home, "~/")):
-            for form in (base, base.resolve()):
-                if path.is_relative_to(form) and path != form:
-                    return f"{begins}{path.relative_to(form).as_posix()}"
+        for base, prefix in ((self.folder, ""), (self.home, "~/")):
+            for folder in (base, base.resolve()):
+                if path.is_relative_to(folder) and path != folder:
+                    return f"{prefix}{path.relative_to(folder).as_posix()}"
         return str(path)
 
     def config_line(self, why: str = "the agent gets a rewritten copy; this file stays as it is") -> FileLine:
@@ -213,16 +216,15 @@ class AgentDraft:
         return FileLine('# mcp = ".mcp.json"', missing)
 
     def database(self, name: str, why: str) -> FileTable:
-        """Return the table of a database, without the login in its address."""
-        place, why = f"${name}" if name in self.variables else name, f"{why}; the agent works on a copy"
+        """Return the table of a database, without the login in its address. `name` is its key in `servers`."""
+        address, why = f"${name}" if name in self.variables else name, f"{why}; the agent works on a copy"
+        line = FileLine(f"postgres = {toml_of(address)}", why)
         if name in self.variables and name not in self.owners:
-            return FileTable(
-                "[[store]]", [FileLine(f"# postgres = {toml_of(place)}", f"it is in .env alone: export it. {why}")]
-            )
-        if name not in self.variables and self.servers[name] != name:
+            line = FileLine(f"# {line.written}", f"it is in .env alone: export it. {why}")
+        elif name not in self.variables and self.servers[name] != name:
             advice = f'its address holds a login: put it into a variable, and write postgres = "$NAME". {why}'
-            return FileTable("[[store]]", [FileLine(f"# postgres = {toml_of(place)}", advice)])
-        return FileTable("[[store]]", [FileLine(f"postgres = {toml_of(place)}", why)])
+            line = FileLine(f"# {line.written}", advice)
+        return FileTable("[[store]]", [line])
 
     def url(self, name: str, why: str) -> FileLine:
         """Return the line about an address in a variable, without a login or key."""
@@ -321,20 +323,16 @@ def toml_of(text: str) -> str:
 
 
 def _find_config(folder: Path, home: Path, command: Sequence[str]) -> tuple[McpConfig | None, str]:
-    """Return the MCP config that a command names, else the first of the usual ones; None and the reason if none can be read."""
+    """Return the MCP config that a command names, else the first config at a usual path; None and the reason if none can be
+    read."""
     words = [folder / word.rpartition("=")[2] for word in command if Path(word).suffix in (".json", ".toml", ".yaml", ".yml")]
-    named = [place for place in words if place.is_file()]
-    usual = [
-        place
-        for place in (*(folder / name for name in MCP_CONFIGS), *(home / name for name in HOME_MCP_CONFIGS))
-        if place.is_file()
-    ]
+    usual_paths = [*(folder / name for name in MCP_CONFIGS), *(home / name for name in HOME_MCP_CONFIGS)]
     why = ""
-    for place in (*named, *usual):
+    for path in filter(Path.is_file, (*words, *usual_paths)):
         try:
-            return read_config(place), ""
+            return read_config(path), ""
         except ConfigError as error:
-            why = why or ("" if place in named else str(error))
+            why = why or ("" if path in words else str(error))
     return None, why
 
 
@@ -355,7 +353,8 @@ def _is_database(path: Path) -> bool:
 
 
 def _is_data(path: Path) -> bool:
-    """Return whether an absolute path is a folder or a file, but no program, that this user may change."""
+    """Return whether a path is absolute, and a file or folder that this user may change, outside of `SYSTEM_FOLDERS`. A file
+    with code is none."""
     try:
         is_writable = path.is_absolute() and path != path.parent and path.exists() and os.access(path, os.W_OK)
     except (OSError, ValueError):

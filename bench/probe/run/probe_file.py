@@ -32,7 +32,7 @@ UNREAD_STORE_ADVICE = (
     "sees what they did, and `agent` must begin by loading the same data into {0}. (3) Or a package of yours reads it: "
     "docs/own_parts.md"
 )
-"""The message for a user whose store no witness can read: what the user can do instead."""
+"""The advice for a user whose store no witness can read."""
 STORE_KEYS = "sqlite = FILE, postgres = ADDRESS, folder = PATH, file = FILE, memory = PATH, mail = HOST, webhook = ADDRESS"
 BUILT_IN_KINDS = ("sqlite", "postgres", "folder", "file", "memory")
 """The kinds of stores that have a key of their own in this file."""

@@ -75,7 +75,7 @@ def write_test(file: Path, settings: ProbeSettings, hidden: Secrets, plan: str, 
 
 
 def _file_name(plan: str) -> str:
-    """Return a cell's name in letters that file and function names may have."""
+    """Return a cell's name in letters that names of files and functions may have."""
     name = re.sub(r"[^a-z0-9]+", "_", plan.lower()).strip("_")[:MAX_NAME_CHARS]
     return name if plan.isascii() and len(plan) <= MAX_NAME_CHARS else f"{name}_{digest_of(plan)[:8]}"
 
@@ -85,17 +85,17 @@ def _tape_name(plan: str) -> str:
 
 
 def _test_code(file: Path, recorded: Sequence[tuple[CellTape, CellRun]], judged: CellJudged) -> str:
-    """Return the code of the test."""
+    """Return the code of the test file, with a test function for each tape."""
     tape, run = recorded[0]
     sentence = f"When {fault_clause(judged, of_kind(run.events, GatewayCall), run.texts)}, {consequence_clause(judged)}."
     parts = {"sentence": sentence, "plan": tape.plan, "file": str(file)}
-    head = TEST_FILE_HEAD.format(
+    code = TEST_FILE_HEAD.format(
         **{name: escape_line(text).replace("\\", "\\\\").replace('"', "'") for name, text in parts.items()}
     )
     for cell_tape, _ in recorded:
         marked = {"file": str(file), "plan": cell_tape.plan, "tape": _tape_name(cell_tape.plan)}
-        head += TEST_FUNCTION.format(
+        code += TEST_FUNCTION.format(
             name=_file_name(cell_tape.plan), **{name: json.dumps(text) for name, text in marked.items()}
         )
-    compile(head, _tape_name(tape.plan), "exec")
-    return head
+    compile(code, _tape_name(tape.plan), "exec")
+    return code

@@ -1,5 +1,4 @@
-"""The services that the probe starts before the agent, including the model's script, and how it finds out that they are
-ready."""
+"""The services that the probe starts before the agent, including the model's script, and the wait until they are ready."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from bench.probe.run.gateway.subject import Service, Subject
 from bench.wire.agent_process import AgentProcess
 
 READY_TIMEOUT_S, POLL_INTERVAL_S = 30.0, 0.05
-"""Seconds until a service must be ready, and between two looks."""
+"""Seconds until a service must be ready, and between two attempts to connect."""
 SERVER_ERROR_STATUS = 500
 
 
@@ -66,7 +65,8 @@ async def until_ready(service: Service, process: AgentProcess, box: Box | None) 
 
 
 def _is_ready(url: str, health: str, box: Box | None) -> bool:
-    """Return whether a service accepts connections, and its health path, if it has one, answers with a status below 500."""
+    """Return whether a service accepts connections, and answers a request for its health path, if it has one, with a status
+    below 500."""
     parts = urlsplit(url)
     host, port = parts.hostname or "127.0.0.1", parts.port or 80
     try:

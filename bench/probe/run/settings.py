@@ -55,16 +55,16 @@ IN_PLACE_ADVICE = (
 )
 MODEL_KEY_VARIABLES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 OUTBOX_DOORS = {"mail": "mail", "webhook": "http"}
-"""The kinds of stores of what the agent sends -> the doors before them."""
+"""Kinds of stores that catch what the agent sends -> the kind of their door."""
 
 
 class ProbeSettings:
     """The settings of a probe. Raises ConfigError if a file, folder or variable does not exist.
 
     subject      what is probed
-    stores       its stores; if it `is_taped`, only the agent's memory, since the tape replaces the others
+    stores       the stores; with a tape only the agent's memory, since the tape replaces the other stores
     is_boxed     whether the agent runs in a box, where the copies are at the owner's paths
-    addresses    the addresses of its servers, services, databases and model; none if it `is_taped`
+    addresses    the addresses of servers, services, databases and the model; with a tape none
     parameters   the model's name and prices; None without a model
     """
 
@@ -130,7 +130,7 @@ class ProbeSettings:
         return names, variables
 
     def manifest_entry(self, all_forms: bool, only: Sequence[str]) -> Probed:
-        """Return what the manifest says about the subject."""
+        """Return the entry of the manifest about the subject, and about the request for `all_forms` or `only` some cells."""
         subject = self.subject
         servers = [server for config in subject.configs for server in config.servers]
         doors = {server.name: "mcp_http" if server.url else "mcp_stdio" for server in servers}
@@ -158,7 +158,7 @@ class ProbeSettings:
 
     @property
     def unboxable(self) -> str:
-        """Why no box can hold the stores, in words; "" if a box can."""
+        """The reason why no box can contain the stores, in words; "" if a box can."""
         kinds = [
             entry.kind
             for entry in self._file.store
@@ -175,9 +175,8 @@ class ProbeSettings:
         doors += [config.variable for config in self.subject.configs if config.variable]
 
         def program(who: str, words: CommandWords, sets: Mapping[str, str], more: Sequence[str] = ()) -> StartedProgram:
-            return StartedProgram(
-                who, words, {**owners_variables, **sets}, agent.folder, tuple(sorted({*sets, *stores, *more}))
-            )
+            variables, set_names = {**owners_variables, **sets}, tuple(sorted({*sets, *stores, *more}))
+            return StartedProgram(who, words, variables, agent.folder, set_names)
 
         programs = [program("the agent", agent.start, agent.environment, doors)]
         if agent.resume != agent.start:
@@ -196,7 +195,7 @@ class ProbeSettings:
         return programs
 
     def _agent(self) -> ProbedAgent:
-        """Return the agent."""
+        """Return the agent's commands, folder, variables and limit."""
         file = self._file
         start = self._words("agent", file.agent)
         if not start:
@@ -214,7 +213,7 @@ class ProbeSettings:
         )
 
     def _configs(self, agent: ProbedAgent) -> Iterator[McpConfig]:
-        """Yield the agent's MCP configs. Raises ConfigError if the copy of one would not reach the agent."""
+        """Yield the agent's MCP configs. Raises ConfigError if the copy of a config would not reach the agent."""
         entries = (self._file.mcp,) if isinstance(self._file.mcp, str) else self._file.mcp
         for entry in entries:
             path, variable = (entry, "") if isinstance(entry, str) else (entry.path, entry.variable)
@@ -229,7 +228,7 @@ class ProbeSettings:
             yield config
 
     def _model(self) -> ModelSource | None:
-        """Return where the requests to the model go; None without a model."""
+        """Return the address or script to which the gateway forwards requests to the model; None without a model."""
         if (entry := self._file.model) is None:
             return None
         current_url = next((self._environment[name] for name in entry.variables if self._environment.get(name)), "")
@@ -250,7 +249,7 @@ class ProbeSettings:
         return entry.name or _store_name(entry.kind, place)
 
     def _stores(self) -> Iterator[StoreSettings]:
-        """Yield the stores, checked."""
+        """Yield the stores. Raises ConfigError for a store that does not exist, has the name of another, or needs a box."""
         names = set[str]()
         for entry in self._file.store:
             if self._is_taped and entry.kind != "memory":
@@ -274,7 +273,7 @@ class ProbeSettings:
             variables = {entry.variable: "{store}"} if entry.variable else {}
             ignored = list(entry.ignore)
             for config in self.subject.configs if self.is_boxed and entry.kind == "folder" else ():
-                with suppress(ValueError):  # the agent's copy of a config that lies in the folder is the probe's doing
+                with suppress(ValueError):  # the probe itself writes the agent's copy of a config in the folder
                     ignored.append(escape(str(config.path.resolve().relative_to(Path(place).expanduser().resolve()))))
             opens_door = not (self._file.mcp or self._file.service) if entry.door is None else entry.door
             is_door = opens_door and "door" in kind.takes
@@ -305,12 +304,12 @@ class ProbeSettings:
         urls = [server.url for config in configs for server in config.servers if server.url]
         urls += [*_urls_in(configs), *(entry.url for entry in self._file.service)]
         urls += [self._file.model.url] if self._file.model else []
-        known = {host_of(expand(VARIABLE_REFERENCE.sub(r"${\1\2}", url), self._environment)) for url in urls}
+        declared = {host_of(expand(VARIABLE_REFERENCE.sub(r"${\1\2}", url), self._environment)) for url in urls}
         for entry in self._file.store:
             if STORE_KINDS[entry.kind].is_address and not self._is_taped:
                 place = self._fill(f"store.{entry.kind}", entry.place)
-                known |= {*STORE_KINDS[entry.kind].hosts(place, self._environment)}
-        return tuple(dict.fromkeys(host for host in self._file.remote if ":" not in host and host not in known))
+                declared |= {*STORE_KINDS[entry.kind].hosts(place, self._environment)}
+        return tuple(dict.fromkeys(host for host in self._file.remote if ":" not in host and host not in declared))
 
     def _passes(self, configs: Sequence[McpConfig]) -> tuple[tuple[str, int], ...]:
         """Return the hosts and ports to which a box forwards bytes: allowed hosts whose calls are not seen, and hosts in
@@ -320,7 +319,7 @@ class ProbeSettings:
         return () if self._is_taped else tuple(dict.fromkeys(place for place in places if all(place)))
 
     def _check_hosts(self) -> None:
-        """Raise ConfigError for a host on another machine that the file does not allow."""
+        """Raise ConfigError if calls that are struck go to a host on another machine that the file does not allow."""
         allowed = {host for host, _ in hosts_and_ports(self._file.remote)}
         for address in self.addresses:
             for host in address.hosts if address.is_struck else ():
@@ -373,7 +372,8 @@ class ProbeSettings:
         return [f"{_path_from_here(file)} names {path}, and nothing hands the copy over to it" for file, path in places]
 
     def check_unasked(self) -> None:
-        """Raise ConfigError if a person should be asked first, since the agent may open the owner's own files by name."""
+        """Raise ConfigError if the probe may not run without asking a person, since the agent may open the owner's own files by
+        name."""
         if lines := self.fixed_names:
             rest = f", and {len(lines) - 1} more" if len(lines) > 1 else ""
             raise ConfigError(
@@ -382,17 +382,14 @@ class ProbeSettings:
             )
 
     def _digest(self) -> str:
-        """Return the digest of everything in files that determines what the cells do: the settings, the MCP configs, the
-        files that commands name, and the code next to them."""
+        """Return the digest of all files that determine what the cells do: the settings, the MCP configs, the files that
+        commands name, and the code in their folders."""
         parts = [json.dumps(self._file.model_dump(mode="json"), sort_keys=True)]
         folder = self.subject.agent.folder
-        named_paths = [place for program in self.programs() for place in paths_in(program.words)]
-        code_folders = {
-            (folder / place).parent.resolve()
-            for place in named_paths
-            if place.suffix in CODE_SUFFIXES and (folder / place).is_file()
-        }
-        code = [path for program in sorted({folder.resolve(), *code_folders}) for path in code_files(program)]
+        named_paths = [path for program in self.programs() for path in paths_in(program.words)]
+        scripts = [folder / path for path in named_paths if path.suffix in CODE_SUFFIXES]
+        code_folders = {script.parent.resolve() for script in scripts if script.is_file()}
+        code = [path for code_folder in sorted({folder.resolve(), *code_folders}) for path in code_files(code_folder)]
         stores = {Path(store.where).resolve(): store.kind for store in self.stores if not is_address(store)}
         for path in dict.fromkeys((*(config.path for config in self.subject.configs), *named_paths, *code)):
             with suppress(OSError, ValueError, sqlite3.Error):
@@ -426,7 +423,7 @@ class ProbeSettings:
             raise ConfigError(f"{self._path}: {key}: {error}; close the quotation, or give a list of words") from error
 
     def _existing(self, key: str, written: str, *, is_folder: bool = False) -> Path:
-        """Return a path. Raises ConfigError if it does not exist."""
+        """Return the path that is written at a key of the file. Raises ConfigError if it is no file, or no folder."""
         path = expanded_path(written)
         if not (path.is_dir() if is_folder else path.is_file()):
             raise ConfigError(f"{self._path}: {key}: {path} is no {'folder' if is_folder else 'file'} here; name another")
@@ -446,12 +443,13 @@ def _origin(url: str) -> tuple[str, str]:
 
 
 def _name_of(folder: Path) -> str:
-    made = re.sub(r"[^A-Za-z0-9._+-]+", "-", folder.name).strip("-._+")
-    return made[:MAX_NAME_CHARS] or "agent"
+    """Return the name of a folder, without characters that no name may contain."""
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", folder.name).strip("-._+")[:MAX_NAME_CHARS] or "agent"
 
 
 def _store_name(kind: str, place: str) -> str:
-    """Return the name of the file, folder or database. An address is never a name, since it may contain a password."""
+    """Return the default name of a store: the name of its file, folder or database, else its kind. An address is never a name,
+    since it may contain a password."""
     if STORE_KINDS[kind].needs_box:
         return kind
     if not STORE_KINDS[kind].is_address:

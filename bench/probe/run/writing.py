@@ -24,7 +24,7 @@ from bench.run.experiment.provenance import code_version, machine, now, package_
 from bench.scenario import Grade
 
 MAX_REASON_CHARS = 300
-"""Characters of the reason in a record."""
+"""The most characters of the reason in a record."""
 OUTCOMES: Mapping[str, Outcome] = {
     "same": "solved",
     "absorbed": "solved",
@@ -42,12 +42,12 @@ OUTCOMES: Mapping[str, Outcome] = {
 class CellRun:
     """One run of the agent, as the probe yields it.
 
-    plan        `clean`, `control`, or what is struck (`bench.record.probe_events.plan_of`)
-    repetition  how many runs of this plan there were before, from 0
-    events      as `bench.record.probe_events` has them; `CellJudged` is the last, unless there is a `problem`
-    texts       the texts that the events name, by digest
-    seconds     how long it took, and `began` when it began, UTC, ISO 8601
-    problem     why it could not be run; such a run is made again when the probe goes on
+    plan        `clean`, `control`, or the name of a cell (`bench.record.probe_events.plan_of`)
+    repetition  the number of earlier runs of this plan
+    events      the events, of which `CellJudged` is the last, unless there is a `problem`
+    texts       the texts to which the events refer, by their digests
+    seconds     how long the run took
+    problem     why it could not be run; "" if it was. Such a run is made again when the probe goes on
     """
 
     plan: str
@@ -69,8 +69,9 @@ def run_of(
     """Return the record of a run of the agent, with its verdict and further events."""
     calls: list[tuple[float, OfAKind]] = [(call.arrived, call) for call in agent_run.calls]
     readings = ((reading.started, reading) for reading in agent_run.readings)
-    happened = [event for _, event in sorted([*calls, *readings], key=lambda timed: timed[0])]
-    return CellRun(plan, repetition, (*happened, *agent_run.lives, *further_events, judged), agent_run.texts, agent_run.seconds)
+    timed_events = [event for _, event in sorted([*calls, *readings], key=lambda timed: timed[0])]
+    events = (*timed_events, *agent_run.lives, *further_events, judged)
+    return CellRun(plan, repetition, events, agent_run.texts, agent_run.seconds)
 
 
 def without_secrets(run: CellRun, secrets: Secrets) -> CellRun:
@@ -140,7 +141,7 @@ class ProbeWriter:
         self._writer.close()
 
     def _record(self, cell: CellRun, events: tuple[OfAKind, ...], requests: Sequence[Called]) -> TrialRecord:
-        """Return the record of a run."""
+        """Return the trial that records a run, with its outcome, tokens and seconds."""
         judged = next(iter(of_kind(events, CellJudged)), None)
         seconds = sum(call.seconds for call in requests)
         outcome: Outcome = "error"
@@ -166,7 +167,7 @@ class ProbeWriter:
         )
 
     def _name_plans(self, plans: Iterable[str]) -> None:
-        """Add these plans to the manifest, and write it again if one was missing."""
+        """Add these plans to the manifest, and write the manifest again if it lacked a plan."""
         config = self._manifest.config
         if new := [plan for plan in dict.fromkeys(plans) if plan not in config.plans]:
             named = config.model_copy(update={"plans": (*config.plans, *new)})

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 OWN_HOST_NAMES = ("localhost", "127.0.0.1", "::1")
-"""The names of this machine, for which one certificate stands."""
+"""The names of this machine, which share one certificate."""
 HTTP, POSTGRESQL = "http/1.1", "postgresql"
-"""Protocols, as TLS names them."""
+"""The names of two protocols in TLS's ALPN extension."""
 AUTHORITY_NAME = "bench probe: an authority of this run alone"
 VALID_BEFORE, VALID_AFTER = timedelta(days=1), timedelta(days=90)
-"""How long its certificates hold, before and after now."""
+"""How long before and after now the certificates are valid."""
 ROOT_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "AWS_CA_BUNDLE", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH")
-"""Variables that name a file with all roots; NODE_EXTRA_CA_CERTS names further ones."""
+"""Variables that name a file with all root certificates. NODE_EXTRA_CA_CERTS names additional ones."""
 SYSTEM_BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/ssl/cert.pem",
@@ -42,23 +42,21 @@ SYSTEM_BUNDLES = (
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
 )
-"""Where systems have their roots."""
+"""The paths at which systems have their root certificates."""
 PACKAGE_BUNDLES = ("*/cacert.pem", "pip/_vendor/certifi/cacert.pem", "*/data/ca-certificates.crt")
-"""Where packages of Python have theirs, in `site-packages`."""
-TRUST_STORE_PASSWORD = "changeit"  # what Java's own has: it protects nothing, as there are only certificates
+"""The paths in `site-packages` at which Python packages have root certificates."""
+TRUST_STORE_PASSWORD = "changeit"  # Java's default; it protects nothing, since the file contains only certificates
 MAX_BUNDLE_BYTES = 2**22
-"""Bytes of a file of roots."""
+"""The most bytes of a file of root certificates."""
 
 
 def ends_tls() -> bool:
-    """Return whether an authority can be made: whether `cryptography` is installed."""
+    """Return whether the gateway can end TLS: whether the package `cryptography` is installed."""
     return find_spec("cryptography") is not None
 
 
 class Authority:
-    """A new certificate authority. Nobody knows its certificate before it is handed over.
-
-    It needs the package `cryptography`.
+    """A new certificate authority, which only programs trust that get its certificate. It needs the package `cryptography`.
 
     pem   its certificate
     """
@@ -120,7 +118,7 @@ class Authority:
         return context
 
     def _builder(self, name: x509.Name, key: EllipticCurvePrivateKey) -> x509.CertificateBuilder:
-        """Return the builder of a certificate."""
+        """Return the builder of a certificate for a name and a key, issued by this authority."""
         from cryptography import x509  # noqa: PLC0415  as above
 
         now = datetime.now(UTC)
@@ -132,7 +130,7 @@ class Authority:
         return builder.add_extension(authority_id, critical=False).add_extension(subject_id, critical=False)
 
     def _sign(self, builder: x509.CertificateBuilder) -> x509.Certificate:
-        """Return the signed certificate."""
+        """Return the certificate of a builder, signed by this authority."""
         from cryptography.hazmat.primitives import hashes  # noqa: PLC0415  as above
 
         return builder.sign(self._key, hashes.SHA256())
@@ -189,15 +187,15 @@ def package_folders(programs: Iterable[Path], folders: Iterable[Path]) -> Iterat
 
 
 def offer_in(hello: bytes) -> tuple[str, tuple[str, ...]] | None:
-    """Return the host and the protocols in a TLS ClientHello, as far as its bytes go; None if the bytes begin no
-    ClientHello. https://www.rfc-editor.org/rfc/rfc8446#section-4.1.2"""
+    """Return the host and the protocols in the first bytes of a TLS ClientHello, of which the rest may be missing; None if the
+    bytes begin no ClientHello. https://www.rfc-editor.org/rfc/rfc8446#section-4.1.2"""
     if len(hello) < 6 or hello[0] != 22 or hello[1] != 3 or hello[5] != 1:
         return None
     position, host, protocols = 43, "", list[str]()
     with suppress(IndexError):
         position += 1 + hello[position]  # the session's id
-        position += 2 + int.from_bytes(hello[position : position + 2])  # ciphers
-        position += 1 + hello[position] + 2  # compressions, and the length of what follows
+        position += 2 + int.from_bytes(hello[position : position + 2])  # the ciphers
+        position += 1 + hello[position] + 2  # the compressions, and the length of the extensions
         while position + 4 <= len(hello):
             extension, size = int.from_bytes(hello[position : position + 2]), int.from_bytes(hello[position + 2 : position + 4])
             content, position = hello[position + 4 : position + 4 + size], position + 4 + size
@@ -228,7 +226,7 @@ def _pem_of(certificate: x509.Certificate) -> bytes:
 
 
 def _java_roots(roots: bytes) -> bytes:
-    """Return root certificates as a Java trust store, without those that `cryptography` rejects."""
+    """Return root certificates as a Java trust store (PKCS#12), without those that `cryptography` rejects."""
     from cryptography import x509  # noqa: PLC0415  as above
     from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12  # noqa: PLC0415
 
@@ -241,7 +239,7 @@ def _java_roots(roots: bytes) -> bytes:
 
 
 def _content_of(path: Path) -> bytes:
-    """Return the content of a bundle; b"" if there is none."""
+    """Return the content of a bundle; b"" if it cannot be read."""
     with suppress(OSError):
         return content_of(path, MAX_BUNDLE_BYTES)
     return b""

@@ -1,8 +1,8 @@
-"""A network of the box, as the probe serves it: which doors answer at which addresses, and which addresses processes tried to
-reach.
+"""Serves a network of the box: the doors of the gateway answer at the declared addresses, and the addresses that processes
+tried to reach are recorded.
 
 A process in the network reaches the gateway at each declared host and port, as if the gateway were the server. The kernel
-refuses every other connection at once, as a machine does where no program listens. Only the doors ask a real resolver, or
+refuses every other connection at once, as a machine does where no program listens. Only the doors query a real resolver, or
 send to a real server.
 """
 
@@ -28,25 +28,27 @@ from bench.probe.run.box.names import LOOPBACK, MAX_NAMES, NameTable, has_failed
 from bench.probe.run.box.refusals import refused_address
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None] | None]
-"""Answers one connection."""
+"""A function that serves one connection."""
 DNS_PORT = 53
 PROXY_VARIABLES = frozenset(("http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "no_proxy"))
-"""Variables that send a client to a server of the outside."""
+"""Variables that send a client to a proxy."""
 MAX_PACKET_BYTES, READ_BYTES = 256, 2**16
-"""Bytes of a packet that are looked at, and bytes that are passed on at a time."""
+"""The most bytes of a packet that are examined, and the most bytes that are forwarded at a time."""
 MAX_QUERY_BYTES, OUTGOING_PACKET = 4096, 4
+"""The most bytes of a DNS query, and the kernel's type of a packet that was sent (PACKET_OUTGOING)."""
 MAX_REACHED_PLACES, MAX_READS_PER_TURN, MAX_OPEN_CONNECTIONS = 1000, 1024, 256
-"""Places that are told, what is read or accepted before others have their turn, and connections that are open in a network."""
+"""The most places that are recorded, the most packets or connections that are read or accepted before other tasks run, and the
+most connections that are open in a network."""
 TLS_PORT, TLS_HANDSHAKE = 443, b"\x16"
 NO_MORE_FILES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
-"""What the kernel says if a process can have no more files."""
+"""The kernel's errors if a process can open no more files."""
 ACCEPT_PAUSE_S = 1.0
 """Seconds until connections are accepted again."""
 TOO_MANY_CONNECTIONS = f"{MAX_OPEN_CONNECTIONS} connections are open at a time, and no more are taken"
 TOO_MANY_NAMES = f"it asked for more than {MAX_NAMES:,} names, and no more are answered"
 UNREADABLE_HELLO = "its first message of TLS cannot be read as a whole, so nobody can tell for which host it asks"
 NOT_FOR_REAL = frozenset((TOO_MANY_CONNECTIONS, TOO_MANY_NAMES, UNREADABLE_HELLO))
-"""Why something was refused that would be refused of a real server too."""
+"""The reasons for refusals that would also happen if the server were declared as real."""
 UNTRUSTED_CERTIFICATE = "its client trusts fixed certificates alone: a pin, or roots that are compiled in"
 CONNECT_TIMEOUT_S = 30.0
 
@@ -55,7 +57,7 @@ CONNECT_TIMEOUT_S = 30.0
 class ReachedPlace:
     """An address in a network that a process tried to reach.
 
-    name     the host name that was resolved; the address if no name was
+    name     the host name that was resolved; the address if no name was resolved
     address  the IP address
     port     of TCP or UDP
     kind     the protocol, if it is known: "http", "tls", "tcp"; "" if the connection was refused
@@ -70,7 +72,7 @@ class ReachedPlace:
 
     @property
     def place(self) -> str:
-        """The host and the port as one word."""
+        """The host and the port as `HOST:PORT`."""
         return f"[{self.name}]:{self.port}" if ":" in self.name else f"{self.name}:{self.port}"
 
 
@@ -271,7 +273,8 @@ class ClosedNetwork:
         self._exits.callback(server.close)
 
     def _accepts_connection(self, opened: socket.socket, place: ReachedPlace) -> bool:
-        """Return whether a connection is served: there is a bound on open connections."""
+        """Return whether a connection is served, and count it as open. Beyond `MAX_OPEN_CONNECTIONS` it is refused, and
+        recorded."""
         self._open_sockets = [connection for connection in self._open_sockets if connection.fileno() >= 0]
         if len(self._open_sockets) >= MAX_OPEN_CONNECTIONS:
             self._record(replace(place, why=TOO_MANY_CONNECTIONS))
@@ -340,13 +343,13 @@ class ClosedNetwork:
                 await served
 
     def _answer(self, questions: socket.socket) -> None:
-        """Answer the DNS queries that have arrived, from the address to which each was sent."""
+        """Answer the DNS queries that have arrived. Each answer comes from the address to which the query was sent."""
         with suppress(OSError):
             for _ in range(MAX_READS_PER_TURN):
                 query, metadata, _, client = questions.recvmsg(MAX_QUERY_BYTES, socket.CMSG_SPACE(12))
-                place = [(level, kind, b"\0\0\0\0" + data[8:12] + data[8:12]) for level, kind, data in metadata]
+                source_address = [(level, kind, b"\0\0\0\0" + data[8:12] + data[8:12]) for level, kind, data in metadata]
                 if answer := self._resolve(query):
-                    questions.sendmsg([answer], place, 0, client)
+                    questions.sendmsg([answer], source_address, 0, client)
 
     async def _answer_stream(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer DNS queries on a TCP connection."""
@@ -376,7 +379,8 @@ async def _first_bytes(accepted: socket.socket) -> bytes:
 
 
 def _other_host(place: ReachedPlace, hello: bytes) -> ReachedPlace | None:
-    """Return the place that a TLS ClientHello requests, if it is not this place; None if it is."""
+    """Return the place that a TLS ClientHello requests, with the reason why it is refused; None if it requests this place, or
+    if any host may be requested at its address."""
     try:
         ip_address(place.name)
     except ValueError:

@@ -2,10 +2,10 @@
 
     python -m bench.probe.run.box.inside CHANNEL
 
-It reads requests from stdin and writes results to stdout, both pickled, until stdin ends, as it does when its parent dies.
+It reads requests from stdin and writes results to stdout, both pickled, until stdin ends; stdin also ends when the parent dies.
 Sockets are passed through the open socket CHANNEL. The first request is the `BoxPlan`. The program reads and resets the
-stores itself: only a process in the box sees the files that the agent sees, and is subject to the agent's locks. SQLite
-resolves a path, and `/proc/PID/root` would lead to the owner's file.
+stores itself: only a process in the box sees the files that the agent sees, and is subject to the agent's locks. (A process
+outside could not use `/proc/PID/root`, since SQLite resolves a path, and would open the owner's file.)
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ if TYPE_CHECKING:
     from bench.probe.run.witness.path_store import PathStore
 
 STORE_FILE_ENDINGS = ("", "-wal", "-shm", "-journal")
-"""Ends of a store's name, and of the files that a database has beside it."""
+"""The endings of a store's path, and of the paths of the files that a database has beside it."""
 BoxSide = Literal["agent", "servers"]
-"""The networks of a box: that of the agent and its MCP servers, and that of the services that the probe starts."""
+"""The two networks of a box: one for the agent and its MCP servers, one for the services that the probe starts."""
 UNREPORTED_FOLDERS = frozenset(("__pycache__",))
-"""Folders of what an interpreter can make again. `reset_files` counts what is written there: an interpreter runs it."""
+"""Folders whose files an interpreter can make again, so they are not reported. `reset_files` does reset them, since an
+interpreter runs these files."""
 MAX_REPORTED_PATHS, MAX_COMPARED_BYTES = 1000, 2**26
-"""The most paths that are told, and bytes of a file that is compared with the owner's."""
+"""The most paths that are reported, and the most bytes of a file that is compared with the owner's file."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,9 @@ class BoxProgram:
         self._layers, self._opened = str(plan.layers), list[int]()
         self._sources = dict[Path, str]()
         self._stores: list[PathStore] = []
-        self._fresh = set[int]()
-        """The stores that were not reset since there is a new layer."""
-        self._begun, self._numbers = dict[int, Callable[[], Any]](), count()
+        self._unreset_stores = set[int]()
+        """The numbers of the stores that were not reset since the current layer was made."""
+        self._unfinished_calls, self._call_numbers = dict[int, Callable[[], Any]](), count()
 
     def begin(self) -> None:
         """Leave the machine's namespaces. The parent then maps this process's user into the new namespace, before `build`."""
@@ -104,12 +105,12 @@ class BoxProgram:
         except OSError:
             if not self._on_disk:
                 raise
-            self._on_disk = False  # such a file system holds no layer: an overlay itself, or one that lies in a root
+            self._on_disk = False  # some file systems hold no layer: an overlay, or one that is in a root
             kernel.enter(self._outside)
             self._close()
             kernel.mount("tmpfs", self._plan.layers, "tmpfs", kernel.NO_SETUID | kernel.NO_DEVICES)
             self._mount_all()
-        self._fresh = set(range(len(self._stores)))
+        self._unreset_stores = set(range(len(self._stores)))
         remove_tree(Path(self._layers, str(self._layer - 1)))
         return self._namespace
 
@@ -178,10 +179,10 @@ class BoxProgram:
                     kernel.bind("/dev/null", path)
 
     def take_store(self, store: PathStore) -> int:
-        """Take over a store whose first state was made. Return its number."""
+        """Add a store whose first state was made, so that this program reads and resets it. Return its number."""
         store.enter_box()
         self._stores.append(store)
-        self._fresh.add(number := len(self._stores) - 1)
+        self._unreset_stores.add(number := len(self._stores) - 1)
         return number
 
     def reset_files(self) -> int:
@@ -190,32 +191,33 @@ class BoxProgram:
         Returns:
             The number of the open file by which processes enter the box.
         """
-        self._begun.clear()
+        self._unfinished_calls.clear()
         if any(self._changed_places(frozenset())) or set(self._files_in_hidden()) != self._new:
             self.build()
         return self._namespace
 
     def call(self, store: int, method: str, *arguments: Any) -> Any:
-        """Call a method of a store. If it returns a function, keep that and return its number."""
-        if method == "reset" and store in self._fresh:
+        """Call a method of a store, and return the result. If the method returns a function, keep the function and return its
+        number, for `end`."""
+        if method == "reset" and store in self._unreset_stores:
             self._clear_store(self._stores[store].place)
-            self._fresh.discard(store)
+            self._unreset_stores.discard(store)
         result = getattr(self._stores[store], method)(*arguments)
         if not callable(result):
             return result
-        self._begun[number := next(self._numbers)] = result
+        self._unfinished_calls[number := next(self._call_numbers)] = result
         return number
 
     def end(self, number: int) -> Any:
-        """Call a kept function, and forget it."""
-        return self._begun.pop(number)()
+        """Call the function with this number that `call` has kept, remove it, and return its result."""
+        return self._unfinished_calls.pop(number)()
 
     def write(self, path: Path, content: bytes) -> None:
         """Write the agent's copy of a config at the path of the owner's config."""
-        half = path.with_name(f"{path.name}.half")
-        half.write_bytes(content)
-        half.chmod(stat.S_IMODE(path.stat().st_mode))
-        half.replace(path)
+        unfinished = path.with_name(f"{path.name}.half")
+        unfinished.write_bytes(content)
+        unfinished.chmod(stat.S_IMODE(path.stat().st_mode))
+        unfinished.replace(path)
 
     def paths_written(self) -> dict[str, str]:
         """Return the paths outside the stores that were written or removed, each with the framework that keeps the agent's
@@ -224,10 +226,11 @@ class BoxProgram:
 
     def files_written(self) -> list[WrittenFile]:
         """Return the files outside the stores that were written or removed, with their digests before and after."""
-        return [written_file(*place) for place in sorted(dict(islice(self._changed_places(), MAX_REPORTED_PATHS)).items())]
+        paths = dict(islice(self._changed_places(), MAX_REPORTED_PATHS))
+        return [written_file(path, lower) for path, lower in sorted(paths.items())]
 
     def form(self, path: Path) -> FileForm:
-        """Return what the format of a file says about it."""
+        """Return the format of a file."""
         return file_form(path)
 
     def reset_memory(self) -> None:
@@ -268,7 +271,7 @@ class BoxProgram:
         self._opened, self._namespace = [], -1
 
     def _open(self, path: Path) -> str:
-        """Return a name by which a file or folder is reached even if another is mounted over it."""
+        """Return a path in `/proc` by which a file or folder is reached even if another is mounted over it."""
         self._opened.append(os.open(path, os.O_PATH | os.O_CLOEXEC))
         return f"/proc/self/fd/{self._opened[-1]}"
 
@@ -300,17 +303,17 @@ class BoxProgram:
 
     def _clear_store(self, place: Path) -> None:
         """Remove a store's content from the box, so that all of it is written anew, and no file is the owner's in a lower
-        layer. A process that opened such a file for reading would not see later writes, and such a folder could not be
+        layer. A process that opened an owner's file for reading would not see later writes, and an owner's folder could not be
         renamed."""
         root = next(root for root in self._plan.roots if place.is_relative_to(root))
-        above = place if place == root else place.parent
-        if above.stat().st_dev != root.stat().st_dev or root.stat().st_dev == Path(self._sources[root]).stat().st_dev:
+        folder = place if place == root else place.parent
+        if folder.stat().st_dev != root.stat().st_dev or root.stat().st_dev == Path(self._sources[root]).stat().st_dev:
             raise OSError(f"{place} is not a copy in the box")
         for path in place.iterdir() if place.is_dir() and not place.is_symlink() else (place,):
             remove_tree(path)
 
     def _check_processes(self) -> None:
-        """Raise OSError if a process of the box could not have its own process list."""
+        """Raise OSError if a process of the box could not mount `/proc` for its own processes."""
         child = os.fork()
         if child:
             if number := os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
@@ -355,18 +358,18 @@ def _items(
 
 
 def _database_of(path: Path) -> Path:
-    """Return the database of which a file is the journal, if it exists; else the file itself."""
+    """Return the database to which a journal belongs, if the database exists; for another file the file itself."""
     end = next((end for end in STORE_FILE_ENDINGS if end and path.name.endswith(end)), "")
     database = path.with_name(path.name.removesuffix(end))
     return database if end and database.is_file() else path
 
 
 def _has_owners_content(upper: Path, item: os.stat_result, lower: Path) -> bool:
-    """Return whether a regular file in a layer has the content of the owner's file: it was opened for writing, and not
-    changed."""
+    """Return whether a regular file in a layer, `upper`, has the content of the owner's file, `lower`: it was opened for
+    writing, and not changed. `item` is the status of `upper`."""
     with suppress(OSError):
-        regular = stat.S_ISREG(item.st_mode) and stat.S_ISREG(lower.lstat().st_mode)
-        return regular and item.st_size <= MAX_COMPARED_BYTES and filecmp.cmp(upper, lower, shallow=False)
+        are_regular = stat.S_ISREG(item.st_mode) and stat.S_ISREG(lower.lstat().st_mode)
+        return are_regular and item.st_size <= MAX_COMPARED_BYTES and filecmp.cmp(upper, lower, shallow=False)
     return False
 
 

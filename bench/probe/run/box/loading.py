@@ -15,11 +15,13 @@ from bench.wire.agent_process import AgentProcess
 
 UV_FOLDERS, NPM_FOLDERS = (".cache/uv", ".local/share/uv"), (".npm",)
 LOADERS = {"npx": NPM_FOLDERS, "npm": NPM_FOLDERS, "uvx": UV_FOLDERS, "uv": UV_FOLDERS}
-"""Programs that load what they start, and where they keep it in the home: it stays from run to run."""
+"""Programs that load a server from a registry before they start it, each with the folders in the home where they keep it. The
+folders stay from run to run."""
 OFFLINE_VARIABLES = {"UV_OFFLINE": "1", "npm_config_offline": "true"}
-"""Variables by which such a program takes only what it has loaded: no run asks a registry."""
+"""Variables that let such a program start only what it has loaded before, so that no run queries a registry."""
 ANSWER_TIMEOUT_S, POLL_INTERVAL_S, MAX_FILE_BYTES = 300.0, 0.05, 2**30
-"""Seconds until a server must have answered for the first time, and between two looks; bytes of its largest file."""
+"""Seconds until a server must have answered for the first time, and between two checks; bytes of the largest file that it may
+write."""
 INITIALIZE_REQUEST = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -29,7 +31,7 @@ INITIALIZE_REQUEST = {
 
 
 def loader_of(words: Sequence[str]) -> str:
-    """Return the program of a command if it loads what it starts, such as `npx`; else ""."""
+    """Return the program of a command if it is one of the `LOADERS`, such as `npx`; else ""."""
     name = Path(words[0]).name if words else ""
     return name if name in LOADERS else ""
 

@@ -15,7 +15,7 @@ FIRST_ADDRESS, ADDRESS_COUNT = int(IPv4Address("198.18.0.0")), 2**17
 LOOPBACK = "127.0.0.1"
 MAX_NAME_CHARS, MAX_NAMES = 253, 10_000
 ANSWER_TTL_S = 60
-"""How long an answer may be kept."""
+"""How long a client may cache an answer."""
 _ADDRESS, _INTERNET = 1, 1
 _IS_ANSWER, _MAY_RECURSE, _QUESTION_FLAGS, _MALFORMED, _FAILED = 0x8000, 0x0080, 0x7900, 1, 2
 
@@ -28,14 +28,15 @@ class NameTable:
         self._addresses = dict[str, str]()
 
     def address_of(self, name: str) -> str:
-        """Return the address of a name in any case."""
+        """Return the address of a name; a new name gets the next free address after its digest. Upper and lower case are
+        equal."""
         name = name.rstrip(".").lower()
         if name == "localhost" or name.endswith(".localhost"):
             return LOOPBACK
         if name not in self._addresses:
-            at = int.from_bytes(blake2b(name.encode(), digest_size=8).digest())
-            while (address := str(IPv4Address(FIRST_ADDRESS + 1 + at % (ADDRESS_COUNT - 2)))) in self._names:
-                at += 1
+            number = int.from_bytes(blake2b(name.encode(), digest_size=8).digest())
+            while (address := str(IPv4Address(FIRST_ADDRESS + 1 + number % (ADDRESS_COUNT - 2)))) in self._names:
+                number += 1
             self._names[address], self._addresses[name] = name, address
         return self._addresses[name]
 

@@ -1,5 +1,4 @@
-"""Refused connections in a closed network: the packets that say that no program listens at an address and port, and advice
-for the owner."""
+"""Refused connections in a closed network: reads the address and port from the packet of a refusal, and advises the owner."""
 
 from __future__ import annotations
 
@@ -12,15 +11,15 @@ _NO_PORT, _NO_PORT6 = (_ICMP, 3, 3), (_ICMP6, 1, 4)
 _RST_AND_ACK = 0x14
 """TCP's flags RST and ACK. A connection that was never made is refused with the sequence number 0."""
 NETWORK_DOOR = "network"
-"""The name of the door at which refusals are noticed."""
+"""The name of the door under which refusals are recorded."""
 MAIL_PORTS, MODEL_PORTS = (25, 465, 587, 1025, 2525), {11434: "Ollama"}
 DATABASE_PORTS = {3306: "MySQL", 5432: "PostgreSQL", 6379: "Redis", 9092: "Kafka", 27017: "MongoDB"}
-"""What usually listens at a port."""
+"""The ports of mail servers, and the servers that usually listen at a port: of models and of databases."""
 
 
 def advice(name: str, port: int) -> str:
     """Return what the owner can write into `probe.toml` about a refused connection."""
-    place, web = f"{name}:{port}" if ":" not in name else f"[{name}]:{port}", port in (80, 443)
+    place = f"{name}:{port}" if ":" not in name else f"[{name}]:{port}"
     if port == 5432:
         return f'if it is a store, name it: [[store]] postgres = "postgresql://{place}/DATABASE"'
     if port in MODEL_PORTS:
@@ -29,7 +28,7 @@ def advice(name: str, port: int) -> str:
         return f'no witness reads {DATABASE_PORTS[port]}; let it be used for real, and not be reset, by: remote = ["{place}"]'
     if port in MAIL_PORTS:
         return f'if mail is to be caught there and compared: [[store]] mail = "{place}"'
-    if web:
+    if port in (80, 443):
         return f'if it may be called for real: remote = ["{name}"]'
     return f'if it is a service: [[service]] name = "NAME", url = "http://{place}"; if it is none: remote = ["{place}"]'
 
