@@ -155,9 +155,8 @@ def claim_sentences(probe: ProbeRead) -> list[str]:
     if tools:
         sentences.append(
             f"In {plural(len(unseen_calls), 'cell')} a call that no witness sees was done more or less often than in clean "
-            f"runs: "
-            f"if it only reads, write reads = [{', '.join(tools)}] into probe.toml; else name its store, or raise `settle` if "
-            f"it writes later than that after its answer."
+            f"runs: if it only reads, write reads = [{', '.join(tools)}] into probe.toml; else name its store, or raise "
+            f"`settle` if it writes later than that after its answer."
         )
     return sentences
 

@@ -74,10 +74,15 @@ class RecordedForm:
             return [self._value(inner) for inner in value]
         if not isinstance(value, str):
             return value
-        if self._hidden_names and value[:1] in ("{", "["):
+        return self.text(self._without_hidden_members(value) if self._hidden_names else value)
+
+    def _without_hidden_members(self, text: str) -> str:
+        """Return a text without hidden values in its JSON. The text itself may be JSON, or some of its lines."""
+        if text.lstrip()[:1] in ("{", "["):
             with suppress(ValueError):
-                return json.dumps(self._value(json.loads(value)), ensure_ascii=False)
-        return self.text(value)
+                return json.dumps(self._value(json.loads(text)), ensure_ascii=False)
+        lines = text.split("\n")
+        return "\n".join(map(self._without_hidden_members, lines)) if len(lines) > 1 else text
 
     def _field(self, name: str, value: JsonValue) -> JsonValue:
         """Return the value of an object's member; a hidden value is replaced by its digest."""
