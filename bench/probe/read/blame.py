@@ -19,7 +19,8 @@ GatewayMends = frozenset[GatewayMend]
 
 
 def removes_damage(judged: CellJudged) -> bool:
-    """Return whether a run with mended parts did no damage. An agent whose outdated call was refused may give up."""
+    """Return whether a run with mended parts did no damage. With the mend `swap` the agent may also give up, since the tool
+    refused its outdated call."""
     return judged.verdict in UNDAMAGED_VERDICTS or (judged.verdict == "gave_up" and "swap" in judged.mended)
 
 

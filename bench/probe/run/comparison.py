@@ -158,7 +158,7 @@ class CellComparison:
                         yield (*_table_of(row), part.name), 0.0 if part.is_item or isinstance(added, str) else float(added)
 
     def _compare_varying(self) -> None:
-        """Compare how often the values that vary were changed."""
+        """Add the findings on values that vary: how often they were changed, compared with the clean run."""
         twice = frozenset(call.number for call in self._agent_run.calls if point_of(call.point).before == "twice")
         changes = self._changes = value_changes(self._agent_run, self._clean.rows_vary)
         self._varying_amounts = self._clean.values.sums(changes)
@@ -232,7 +232,7 @@ class CellComparison:
     # Rows that were added.
 
     def _compare_added(self) -> None:
-        """Compare the rows that were added, table by table."""
+        """Add the findings on rows that were added, table by table."""
         cell_rows = defaultdict[tuple[str, str], list[RowDifference]](list)
         first_changes = {place: readings[0].started for place, readings in self._readings_by_row.items()}
         for place in sorted(self._rows, key=lambda place: first_changes.get(place, 0.0)):
@@ -246,7 +246,8 @@ class CellComparison:
             self._compare_table(clean_rows[table], cell_rows[table])
 
     def _compare_table(self, clean: list[RowDifference], rows: list[RowDifference]) -> None:
-        """Compare the rows that were added to a table."""
+        """Add the findings on the rows that were added to a table: `clean` are the rows of the clean runs, `rows` those of the
+        cell."""
         missing = {place_of(row): row for row in clean}
         clean_by_full_key = defaultdict[str, list[RowDifference]](list)
         versions_by_content = defaultdict[str, list[_RowVersion]](list)
@@ -356,7 +357,7 @@ class CellComparison:
     # Rows that existed before.
 
     def _compare_existing(self) -> None:
-        """Compare the rows that existed at the reset."""
+        """Add the findings on rows that existed at the reset."""
         for place in dict.fromkeys((*self._clean.rows, *self._rows)):
             clean, row = self._clean.rows.get(place), self._rows.get(place)
             initial = (clean or row or _NO_ROW).before
@@ -373,7 +374,8 @@ class CellComparison:
                 self._compare_cells(difference, initial, versions)
 
     def _compare_removed(self, row: RowDifference, initial: Row, versions: Sequence[tuple[CleanEffect, RowDifference]]) -> None:
-        """Compare a row that was removed in the cell or in the clean run."""
+        """Add the finding on a row that was removed only in the cell or only in the clean run: `before` is its state at the end
+        of the clean run, `after` at the end of the cell."""
         if row.after is None:
             if versions:
                 self._add_finding("changed", versions[-1][0].name, 1, row)
@@ -385,7 +387,13 @@ class CellComparison:
             self._add_finding("changed", versions[-1][0].name if versions else "", 1, row)
 
     def _compare_cells(self, row: RowDifference, initial: Row, versions: Sequence[tuple[CleanEffect, RowDifference]]) -> None:
-        """Compare the values of a row, column by column and part by part."""
+        """Add the findings on the values of a row, column by column and part by part.
+
+        Args:
+            row: The row: `before` at the end of the clean run, `after` at the end of the cell.
+            initial: The row at the reset.
+            versions: The effects of the clean run on the row, each with the row after the effect.
+        """
         clean_state, state = row.before or {}, row.after or {}
         names = self._compared_columns(row) if _is_file(row) else {**clean_state, **state}
         differing = [name for name in names if clean_state.get(name) != state.get(name) and not self._matcher.varies(row, name)]
@@ -404,7 +412,7 @@ class CellComparison:
     def _compare_part(
         self, row: RowDifference, part: CellPart, states: Sequence[Mapping[CellPart, Cell]], effects: Sequence[CleanEffect]
     ) -> None:
-        """Compare a part of a value that differs from the clean run.
+        """Add the findings on a part of a value that differs from the clean run: how often each effect was applied to it.
 
         Args:
             row: The row.

@@ -185,11 +185,11 @@ def _functions_of(draft: AgentDraft, names: Iterable[str]) -> Iterator[str]:
     files = [path for path in code_files(draft.folder) if path.suffix == ".py"]
     texts = {path: code_text(path) for path in files}
     for name in sorted(filter(str.isidentifier, names)):
-        defined = re.compile(rf"^(?:async )?def {name}\(", re.MULTILINE)
-        places = [path for path, text in texts.items() if defined.search(text)]
-        if len(places) == 1:
-            parts = places[0].relative_to(draft.folder).with_suffix("").parts
-            yield f"{'.'.join(parts[:-1] if parts[-1] == '__init__' else parts)}:{name}"
+        definition = re.compile(rf"^(?:async )?def {name}\(", re.MULTILINE)
+        modules = [path for path, text in texts.items() if definition.search(text)]
+        if len(modules) == 1:
+            module_path = modules[0].parent if modules[0].name == "__init__.py" else modules[0].with_suffix("")
+            yield f"{'.'.join(module_path.relative_to(draft.folder).parts)}:{name}"
 
 
 def _changed_by_tool(draft: AgentDraft, run: WatchedRun, stores: Sequence[_SeenStore]) -> dict[str, bool | None]:
@@ -324,7 +324,7 @@ def _service_tables(draft: AgentDraft, run: WatchedRun) -> Iterator[FileTable]:
 
 
 def _first_names(names: Sequence[str]) -> str:
-    """Return the first names as TOML strings, and how many more there are."""
+    """Return at most `MAX_SHOWN_NAMES` of these names as TOML strings, and how many more there are."""
     rest = f" and {len(names) - MAX_SHOWN_NAMES} more" if len(names) > MAX_SHOWN_NAMES else ""
     return f"{', '.join(map(toml_of, names[:MAX_SHOWN_NAMES]))}{rest}"
 

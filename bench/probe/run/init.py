@@ -291,12 +291,12 @@ def store_placeholder(why: str) -> FileTable:
 
 
 def write_probe_file(path: Path, tables: Iterable[FileTable], *top: str) -> str:
-    """Write the file, and return its text. Raises ConfigError if it exists.
+    """Write a `probe.toml`, and return its text. Raises ConfigError if the file exists.
 
     Args:
-        path: The file.
-        tables: Its tables.
-        top: Comments at its top.
+        path: The path of the file.
+        tables: The tables of the file.
+        top: Comments at the top of the file.
     """
     lines = [*(f"# {escape_line(line)}" for line in top), *(line for table in tables for line in table.text)]
     text = "".join(f"{line}\n" for line in lines)

@@ -39,13 +39,14 @@ class RecordedForm:
         self._hidden_names = frozenset(map(str.casefold, subject.hide))
 
     def text(self, text: str) -> str:
-        """Return a text with the owner's names, without secrets."""
+        """Return a text in which the names of copies are replaced by the owner's names, and secrets are removed."""
         for copy, owner in self._owners_names.items():
             text = text.replace(copy, owner)
         return self._secrets.blot(text)
 
     def value(self, value: JsonValue) -> JsonValue:
-        """Return a value with the owner's names, without secrets and hidden values."""
+        """Return a JSON value in which the names of copies are replaced by the owner's names, and secrets and hidden values are
+        removed."""
         try:
             return self._value(value)
         except RecursionError:
@@ -93,10 +94,11 @@ class RecordedForm:
 
 
 def owners_names(replaces: Mapping[str, str], folder: Path) -> Mapping[str, str]:
-    """Return the names of the copies, each with the owner's name. The path of a copy is there twice: absolute, and relative to
-    the agent's folder."""
-    names = {new: old for old, new in reversed(list(replaces.items()))}
-    return names | {os.path.relpath(new, folder.resolve()): old for new, old in names.items() if Path(new).is_absolute()}
+    """Return each name of a copy -> the owner's name of the original. The path of a copy is there twice: absolute, and relative
+    to the agent's folder. `replaces` has the owner's names -> the names of the copies."""
+    names = {copy: original for original, copy in reversed(list(replaces.items()))}
+    paths = [copy for copy in names if Path(copy).is_absolute()]
+    return names | {os.path.relpath(path, folder.resolve()): names[path] for path in paths}
 
 
 def call_of(entry: JournaledCall, texts: Texts) -> GatewayCall:

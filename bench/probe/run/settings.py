@@ -167,20 +167,20 @@ class ProbeSettings:
         return f"nobody knows how a box holds a store of kind {kinds[0]}" if kinds and not self._is_taped else ""
 
     def programs(self) -> list[StartedProgram]:
-        """Return each program that the probe starts, the agent first."""
+        """Return each program that the probe starts, with the variables that it gets, the agent first."""
         agent, model = self.subject.agent, self.subject.model
-        stores = [name for store in self.stores for name in store.variables]
+        store_names = [name for store in self.stores for name in store.variables]
         owners_variables = {name: text for name, text in self._environment.items() if name not in ("PWD", "OLDPWD")}
-        doors = [*(service.variable for service in self.subject.services), *(model.variables if model else ())]
-        doors += [config.variable for config in self.subject.configs if config.variable]
+        address_names = [*(service.variable for service in self.subject.services), *(model.variables if model else ())]
+        address_names += [config.variable for config in self.subject.configs if config.variable]
 
-        def program(who: str, words: CommandWords, sets: Mapping[str, str], more: Sequence[str] = ()) -> StartedProgram:
-            variables, set_names = {**owners_variables, **sets}, tuple(sorted({*sets, *stores, *more}))
+        def program(who: str, words: CommandWords, sets: Mapping[str, str], names: Sequence[str] = ()) -> StartedProgram:
+            variables, set_names = {**owners_variables, **sets}, tuple(sorted({*sets, *store_names, *names}))
             return StartedProgram(who, words, variables, agent.folder, set_names)
 
-        programs = [program("the agent", agent.start, agent.environment, doors)]
+        programs = [program("the agent", agent.start, agent.environment, address_names)]
         if agent.resume != agent.start:
-            programs.append(program("the agent, after a death", agent.resume, agent.environment, doors))
+            programs.append(program("the agent, after a death", agent.resume, agent.environment, address_names))
         for who, words in (("whether it is done", agent.done), ("whether it says so", agent.said_done)):
             if words and not isinstance(words, str):
                 programs.append(program(who, words, agent.environment))

@@ -146,13 +146,11 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
 
 
 def _without_secrets(tape: CellTape, hidden: Secrets) -> CellTape:
-    """Return a tape without secrets, in any form. Raises ConfigError if one would remain, or if rows could no longer be told
-    apart."""
+    """Return a tape without secrets. Raises ConfigError if a secret would remain in any form, or if two rows would no longer
+    differ."""
     blotted: CellTape = hidden.blot_all(tape, {}, Texts())
-    text = _TAPE_ADAPTER.dump_json(blotted).decode()
-    if any(
-        map(hidden.occurs_in, (text, *(call.answer.encode("latin-1").decode("utf-8", "replace") for call in blotted.calls)))
-    ):
+    answers = [call.answer.encode("latin-1").decode("utf-8", "replace") for call in blotted.calls]
+    if any(map(hidden.occurs_in, (_TAPE_ADAPTER.dump_json(blotted).decode(), *answers))):
         raise ConfigError(f"--test {tape.plan}: a secret would stand in the tape; name its column or argument in `hide`")
     if len(_places(tape)) > len(_places(blotted)):
         raise ConfigError(f"--test {tape.plan}: rows are told apart by a secret, and a tape holds none; `ignore` their table")

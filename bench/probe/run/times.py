@@ -47,7 +47,7 @@ def growth(before: Cell, after: Cell) -> int | float | None:
 
 
 def number_of(value: Cell) -> int | float | None:
-    """Return a number, also if it is stored as text; None for another value."""
+    """Return the number that a value is, or that it stores as text; None for other values."""
     if isinstance(value, str):
         return float(value) if _decimal.fullmatch(value) else None
     return None if isinstance(value, bool) else value

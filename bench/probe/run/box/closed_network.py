@@ -233,12 +233,12 @@ class ClosedNetwork:
         """Record the connections that the kernel has refused until now."""
         with suppress(BlockingIOError):
             for _ in range(MAX_READS_PER_TURN):
-                packet, (*_, direction, _, _) = self._packets.recvfrom(MAX_PACKET_BYTES)
-                if direction != OUTGOING_PACKET and (refused := refused_address(packet)):
+                packet, (_, _, packet_type, *_) = self._packets.recvfrom(MAX_PACKET_BYTES)
+                if packet_type != OUTGOING_PACKET and (refused := refused_address(packet)):
                     address, port = refused
-                    if address in (LOOPBACK, "::1") and port in self._waits_for:
-                        continue
-                    self._record(ReachedPlace(self._names.name_of(address) or address, address, port))
+                    is_expected = address in (LOOPBACK, "::1") and port in self._waits_for
+                    if not is_expected:
+                        self._record(ReachedPlace(self._names.name_of(address) or address, address, port))
 
     def _record(self, place: ReachedPlace) -> None:
         """Record an address that a process tried to reach, within a bound."""
@@ -258,7 +258,7 @@ class ClosedNetwork:
         return self._box.sockets(self._side, places)
 
     async def _listen(self, address: str, port: int, serve: Serve, limit: int = READ_BYTES) -> None:
-        """Listen at an address and port."""
+        """Serve connections to an address and port, within the bound on open connections. Raises ConfigError."""
 
         def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Awaitable[None] | None:
             if self._accepts_connection(
@@ -283,8 +283,8 @@ class ClosedNetwork:
         return True
 
     def _listen_to_tls(self, host: str, address: str, port: int, serve: Serve, tls: SSLContext) -> None:
-        """Listen for TLS at an address and port. TLS is ended here, since asyncio's server cannot read the ClientHello
-        first."""
+        """Serve TLS connections to an address and port, within the bound on open connections. This does not use asyncio's
+        server, which cannot read the ClientHello first. Raises ConfigError."""
         [listening] = self._sockets(("listener", address, port))
         loop, handshakes = asyncio.get_running_loop(), set[asyncio.Task[None]]()
         place, paused = ReachedPlace(host, address, port), list[asyncio.TimerHandle]()

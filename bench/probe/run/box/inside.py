@@ -192,7 +192,7 @@ class BoxProgram:
             The number of the open file by which processes enter the box.
         """
         self._unfinished_calls.clear()
-        if any(self._changed_places(frozenset())) or set(self._files_in_hidden()) != self._new:
+        if any(self._changed_paths(frozenset())) or set(self._files_in_hidden()) != self._new:
             self.build()
         return self._namespace
 
@@ -222,11 +222,11 @@ class BoxProgram:
     def paths_written(self) -> dict[str, str]:
         """Return the paths outside the stores that were written or removed, each with the framework that keeps the agent's
         memory there; "" if no known framework does. A database's journals are not listed."""
-        return {str(path): memory_owner(path) for path in sorted(dict(islice(self._changed_places(), MAX_REPORTED_PATHS)))}
+        return {str(path): memory_owner(path) for path in sorted(dict(islice(self._changed_paths(), MAX_REPORTED_PATHS)))}
 
     def files_written(self) -> list[WrittenFile]:
         """Return the files outside the stores that were written or removed, with their digests before and after."""
-        paths = dict(islice(self._changed_places(), MAX_REPORTED_PATHS))
+        paths = dict(islice(self._changed_paths(), MAX_REPORTED_PATHS))
         return [written_file(path, lower) for path, lower in sorted(paths.items())]
 
     def form(self, path: Path) -> FileForm:
@@ -235,7 +235,7 @@ class BoxProgram:
 
     def reset_memory(self) -> None:
         """Reset the files in which frameworks keep the agent's memory."""
-        for path, lower in list(self._changed_places()):
+        for path, lower in list(self._changed_paths()):
             if memory_owner(path):
                 for end in STORE_FILE_ENDINGS:
                     original, current = lower.with_name(f"{lower.name}{end}"), path.with_name(f"{path.name}{end}")
@@ -243,15 +243,15 @@ class BoxProgram:
                     if original.is_file():
                         shutil.copy2(original, current)
 
-    def _changed_places(self, left_out: frozenset[str] = UNREPORTED_FOLDERS) -> Iterator[tuple[Path, Path]]:
-        """Yield the paths outside the stores that were written or removed, each with the owner's path. A journal counts as
-        its database, which can be yielded more than once. Folders named `left_out` are skipped."""
+    def _changed_paths(self, left_out: frozenset[str] = UNREPORTED_FOLDERS) -> Iterator[tuple[Path, Path]]:
+        """Yield the paths in the box that were written or removed outside the stores, each with the path of the owner's file. A
+        journal counts as its database, which can be yielded more than once. Folders named `left_out` are skipped."""
         for number, root in enumerate(self._plan.roots):
-            for path, upper, item in _items(self._upper / f"upper{number}", root, self._plan.stores, left_out):
-                lower = Path(self._sources[root], path.relative_to(root))
-                if not _has_owners_content(upper, item, lower):
+            for path, layer_path, status in _items(self._upper / f"upper{number}", root, self._plan.stores, left_out):
+                owners_path = Path(self._sources[root], path.relative_to(root))
+                if not _has_owners_content(layer_path, status, owners_path):
                     database = _database_of(path)
-                    yield database, lower.with_name(database.name)
+                    yield database, owners_path.with_name(database.name)
 
     @property
     def _upper(self) -> Path:
