@@ -33,9 +33,10 @@ from bench.record.record import SessionRecord, TrialRecord, latest
 
 MIN_CLEAN_RUNS, MIN_REPEATED_CELLS = 5, 10
 """How many clean runs, and how many cells that ran a second time, must be equal before the conclusion `none` is a bound."""
-Concluded = Literal["damage", "none", "undecided", "cannot", "tool"]
-"""`tool`: only a tool does damage, when it gets one call twice."""
-EXIT_CODES: Mapping[Concluded, int] = {"none": 0, "damage": 1, "cannot": 2, "undecided": 3, "tool": 4}
+Conclusion = Literal["damage", "none", "undecided", "cannot", "tool"]
+"""The conclusion of a probe. `tool`: only a tool does damage, when it gets one call twice; `cannot`: the agent could not be
+probed."""
+EXIT_CODES: Mapping[Conclusion, int] = {"none": 0, "damage": 1, "cannot": 2, "undecided": 3, "tool": 4}
 SEVERITY: Sequence[CellVerdict] = (*KINDS, "did_not_end", "no_verdict", "repeated", "gave_up", "compensated", "absorbed")
 UNDECIDED = frozenset[CellVerdict](("no_verdict", "repeated"))
 INCONCLUSIVE = UNDECIDED | frozenset[CellVerdict](("not_applicable",))
@@ -172,7 +173,7 @@ class ProbeRead:
         return [cell for cell in repeated if all(judged.verdict not in UNDECIDED for _, judged in cell.runs)]
 
     @property
-    def conclusion(self) -> Concluded:
+    def conclusion(self) -> Conclusion:
         """The conclusion of the probe. `none` is a bound: no planned cell is missing, and all cells that ran twice had equal
         verdicts. If only some cells were selected, the bound is for these."""
         if not self.planned or self.harmed:

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from bench.common.bounds import Many
 from bench.common.wording import plural
 from bench.probe.read import sentences
-from bench.probe.read.run import EXIT_CODES, CellGate, Concluded, ProbedPlan, ProbeRead
+from bench.probe.read.run import EXIT_CODES, CellGate, Conclusion, ProbedPlan, ProbeRead
 from bench.probe.read.sentences import SIGNS
 from bench.read.render.escaping import escape_markdown
 from bench.read.render.table import Table, markdown
@@ -72,7 +72,7 @@ class ProbeSummary:
     """
 
     name: str
-    verdict: Concluded
+    verdict: Conclusion
     exit_code: int
     sentence: str
     cells: Many[CellSummary]

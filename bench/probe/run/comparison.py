@@ -215,8 +215,9 @@ class CellComparison:
         collected.calls |= {number for number in makers if self._calls[number][1] in identities} or makers
 
     def _add_unknown_row(self, row: RowDifference) -> None:
-        """Add a row that no clean run changes. If a call was done more often, and changes another row in the same way in the
-        clean runs, its effect is doubled: it took the next parcel, or wrote a line with the next number."""
+        """Add the finding on a row that no clean run changes. The effect of a call is doubled if the call was done more often,
+        and changes another row in the same way in the clean runs: it took the next parcel, or wrote a line with the next
+        number. Otherwise the row is extra."""
         makers = {self._calls[number][1] for number in self._calls_at_change(row)}
         for effect in self._clean.effects:
             has_shape = any(_change_shape(clean_row) == _change_shape(row) for clean_row in effect.rows)

@@ -34,12 +34,12 @@ class RowMatcher:
         self.rows_by_key, self.clean_rows_by_key = self._by_key(rows), self._by_key(clean_rows)
 
     def _by_key(self, rows: ChangedRows) -> RowsByKey:
-        """Return the content of the added rows by their keys."""
+        """Return the contents of added rows by their key values."""
         contents = defaultdict[Cell, set[_RowContent]](set)
         for row in rows.values():
             for value in _keys_of_added(row):
                 contents[value].add((row.store, row.table, self.content_key(row)))
-        return {value: frozenset(same_key) for value, same_key in contents.items()}
+        return {value: frozenset(contents[value]) for value in contents}
 
     def varies(self, row: RowDifference, column: str) -> bool:
         """Return whether a value of a row varies in the clean runs. `before` may be any former state of the row."""

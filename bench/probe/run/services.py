@@ -28,7 +28,8 @@ def services_of(subject: Subject) -> Iterator[Service]:
 
 
 def with_ports(subject: Subject) -> Subject:
-    """Return a subject in which each service that the probe starts, and the model's script, has a free port."""
+    """Return a subject in which `{port}` is replaced by a free port, for each service that the probe starts and for the model's
+    script."""
     services = []
     for service in subject.services:
         port = str(_free_port()) if "{port}" in service.url else ""

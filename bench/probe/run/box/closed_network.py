@@ -332,9 +332,8 @@ class ClosedNetwork:
                 transport, _ = await loop.connect_accepted_socket(lambda: protocol, accepted, ssl=tls)
         except SSLError as error:
             accepted.close()
-            self._record(
-                replace(place, why=UNTRUSTED_CERTIFICATE if hello and offer else f"what it said is no TLS ({error.reason})")
-            )
+            why = UNTRUSTED_CERTIFICATE if hello and offer else f"what it said is no TLS ({error.reason})"
+            self._record(replace(place, why=why))
         except (OSError, TimeoutError):
             accepted.close()
         else:
