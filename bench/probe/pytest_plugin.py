@@ -70,10 +70,12 @@ def probed(request: pytest.FixtureRequest) -> ProbedCell:
     marker = request.node.get_closest_marker("probe")
     if marker is None:
         pytest.fail("the fixture `probed` needs the marker `probe`: @pytest.mark.probe(FILE, CELL)", pytrace=False)
-    tape = marker.kwargs.get("tape")
+    file, tape = marker.args[0], marker.kwargs.get("tape")
+    tape_path = request.path.parent / tape if tape else None
     try:
-        with chdir(_folder_with(marker.args[0], request.path)):
-            cell = _probed_cell(*_run(Path(marker.args[0]), request.param, request.path.parent / tape if tape else None))
+        with chdir(_folder_with(file, request.path)):
+            run, tape_note = _run(Path(file), request.param, tape_path)
+            cell = _probed_cell(run, tape_note)
     except ConfigError as error:
         pytest.fail(f"{request.param}: {error}", pytrace=False)
     if cell.verdict in ("no_verdict", "not_applicable"):

@@ -180,8 +180,8 @@ class CellComparison:
                 self._add_finding("doubled", effect, min(count, most_by_journal) if most_by_journal > 1 else count, row)
 
     def _effects_on_value(self, place: ValuePlace, value_changes: Sequence[ValueChange], is_more: bool) -> list[str]:
-        """Return the effects whose calls changed a value more often than in the clean run if `is_more`, else less often; the
-        last effect on the value if it cannot be told."""
+        """Return the names of the effects whose calls changed a value more often than in the clean run if `is_more`, else less
+        often; if no call did, the name of the last effect on the value."""
         makers = self._clean.values.makers(place, {place: value_changes})
         effects = [
             effect for effect in self._clean.effects if any(map(place.holds, effect.rows)) and effect.identities & makers

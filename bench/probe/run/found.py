@@ -123,11 +123,10 @@ def _functions_line(
     frameworks = ", ".join(run.seen.get("framework", ()))
     if tools := [tool for tool in executed if tool not in served_tools]:
         observation = f"{frameworks} executed {', '.join(tools)} in its own process"
-        yield (
-            FileLine("functions = []", observation)
-            if has_doors
-            else FileLine("# functions = []", f"{observation}: no line is needed")
-        )
+        if has_doors:
+            yield FileLine("functions = []", observation)
+        else:
+            yield FileLine("# functions = []", f"{observation}: no line is needed")
     elif functions := list(_functions_of(draft, _offered_tools(run) - served_tools)):
         observation = f"its model is offered {', '.join(path.partition(':')[2] for path in functions)}, which its code defines"
         yield FileLine(f"functions = {json.dumps(functions)}", observation)
@@ -198,12 +197,14 @@ def _changed_by_tool(draft: AgentDraft, run: WatchedRun, stores: Sequence[_SeenS
     files = {file.path for file in run.files if any(file.path.is_relative_to(path) for path in paths)}
     changed_by_tool, served_tools = dict[str, bool | None](), _served_tools(run)
     for call, changed in run.tool_calls_with_changes(files):
-        if not (call.door in draft.addresses and api_of(call.tool)) and not (
-            call.door == FUNCTION and call.tool in served_tools
-        ):
-            tool = f"{_service_name(call.door) if call.door in draft.addresses else call.door}.{call.tool}"
-            changed_before = changed_by_tool.get(tool)
-            changed_by_tool[tool] = True if changed or changed_before else None if call.reads else False
+        is_service = call.door in draft.addresses
+        if (is_service and api_of(call.tool)) or (call.door == FUNCTION and call.tool in served_tools):
+            continue
+        tool = f"{_service_name(call.door) if is_service else call.door}.{call.tool}"
+        if changed or changed_by_tool.get(tool):
+            changed_by_tool[tool] = True
+        else:
+            changed_by_tool[tool] = None if call.reads else False
     return changed_by_tool
 
 

@@ -349,7 +349,7 @@ def stores_in_file(path: Path, environment: Mapping[str, str] = os.environ) -> I
         ConfigError: the file is absent or wrong.
     """
     for entry in read_probe_file(path).store:
-        address = VARIABLE_REFERENCE.sub(lambda name: environment.get(name[1] or name[2], ""), entry.place)
+        address = VARIABLE_REFERENCE.sub(lambda match: environment.get(match[1] or match[2], ""), entry.place)
         if address:
             yield StoreSettings(entry.name, entry.kind, address if STORE_KINDS[entry.kind].is_address else entry.place)
 

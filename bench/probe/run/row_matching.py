@@ -42,7 +42,8 @@ class RowMatcher:
         return {value: frozenset(contents[value]) for value in contents}
 
     def varies(self, row: RowDifference, column: str) -> bool:
-        """Return whether a value of a row varies in the clean runs. `before` may be any former state of the row."""
+        """Return whether the value in a column of a row varies between clean runs. The row's `before` may be any former
+        state."""
         place = place_of(row)
         changed = self._clean_rows.get(place) or self._rows.get(place) or row
         return self._varying.has(place, column, is_added=changed.before is None)

@@ -363,13 +363,17 @@ class Worker:
         return folder
 
     async def _is_done_and_said(self, current: _CurrentRun) -> tuple[bool, bool]:
-        """Return whether the task is done, and whether the agent says so."""
+        """Return whether the task is done, and whether the agent says that it is done: by the owner's commands or pattern, else
+        by the exit code."""
         agent, processes, environment = self._subject.agent, current.processes, current.environment
-        passes = processes.code == 0 and processes.in_time
-        done = passes if agent.done is None else await self._passes(agent.done, environment)
+        done = said_done = processes.code == 0 and processes.in_time
+        if agent.done is not None:
+            done = await self._passes(agent.done, environment)
         if isinstance(agent.said_done, str):
-            return done, re.search(agent.said_done, processes.text) is not None
-        return done, passes if agent.said_done is None else await self._passes(agent.said_done, environment)
+            said_done = re.search(agent.said_done, processes.text) is not None
+        elif agent.said_done is not None:
+            said_done = await self._passes(agent.said_done, environment)
+        return done, said_done
 
     async def _check_answer(self, check: OwnersCheck, current: _CurrentRun) -> str:
         """Return the digest of the answer to an owner's check."""

@@ -245,7 +245,7 @@ class ProbeSettings:
 
     def _name_of(self, entry: StoreEntry) -> str:
         """Return the name of a store, whether or not the store exists."""
-        place = VARIABLE_REFERENCE.sub(lambda name: self._environment.get(name[1] or name[2], ""), entry.place)
+        place = VARIABLE_REFERENCE.sub(lambda match: self._environment.get(match[1] or match[2], ""), entry.place)
         return entry.name or _store_name(entry.kind, place)
 
     def _stores(self) -> Iterator[StoreSettings]:
@@ -368,8 +368,8 @@ class ProbeSettings:
         program."""
         if self._file.takes_copies or self.is_boxed:
             return []
-        places = files_with_fixed_names(self.programs(), list(copied_paths(self.subject, self.stores)))
-        return [f"{_path_from_here(file)} names {path}, and nothing hands the copy over to it" for file, path in places]
+        files = files_with_fixed_names(self.programs(), list(copied_paths(self.subject, self.stores)))
+        return [f"{_path_from_here(file)} names {path}, and nothing hands the copy over to it" for file, path in files]
 
     def check_unasked(self) -> None:
         """Raise ConfigError if the probe may not run without asking a person, since the agent may open the owner's own files by

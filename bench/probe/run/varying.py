@@ -259,13 +259,16 @@ class ValueJudge:
         """Return how often an effect is in these changes, at least and at most. A call that was in flight at several changes
         made only one of them."""
         makers = self.makers(place, {})
-        flights = Counter(flight for change in value_changes for flight in change.calls_and_identities if flight[1] in makers)
-        calls = Counter(identity for _, identity in flights)
+        calls_of_changes = [call for change in value_changes for call in change.calls_and_identities]
+        change_counts = Counter((number, identity) for number, identity in calls_of_changes if identity in makers)
+        call_counts = Counter(identity for _, identity in change_counts)
         unsure = twice | {
-            number for (number, identity), times in flights.items() if times > 1 or calls[identity] > self._counts[identity]
+            number
+            for (number, identity), changes in change_counts.items()
+            if changes > 1 or call_counts[identity] > self._counts[identity]
         }
         ranges = [self._count_range_of_change(place, change, twice, unsure) for change in value_changes]
-        most = max(len(value_changes), len(flights) + sum(number in twice for number, _ in flights))
+        most = max(len(value_changes), len(change_counts) + sum(number in twice for number, _ in change_counts))
         return min(most, sum(fewest for fewest, _ in ranges)), min(most, sum(most_in_change for _, most_in_change in ranges))
 
     def _count_range_of_change(

@@ -70,12 +70,13 @@ class Masks:
 
 
 def masks_of(runs: Sequence[Sequence[tuple[GatewayCall, JsonValue]]]) -> Masks:
-    """Return the parts of arguments that differ between clean runs; each run is its calls with their arguments."""
+    """Return the parts of arguments that differ between clean runs. A run is given as its calls, each with its arguments."""
     templates: dict[tuple[str, str], dict[PartPath, set[Template]]] = defaultdict(lambda: defaultdict(set))
     first = _by_tool(runs[0])
     for run in runs[1:]:
         for tool, later_calls in _by_tool(run).items():
-            for first_arguments, later_arguments in most_similar_pairs(*_unequal(first.get(tool, []), later_calls), _distance):
+            unequal_calls = _unequal(first.get(tool, []), later_calls)
+            for first_arguments, later_arguments in most_similar_pairs(*unequal_calls, _distance):
                 for path, first_part, later_part in _parts(first_arguments, later_arguments, ()):
                     templates[tool][path].add(_template(first_part, later_part))
     parts = {tool: {path: frozenset(masked[path]) for path in masked} for tool, masked in templates.items()}

@@ -11,7 +11,7 @@ from bench.common.errors import ResultsError, one_line
 from bench.probe.run.agent_run import AgentRun
 from bench.probe.run.secrets import Secrets
 from bench.record.config import StoredConfig
-from bench.record.events import Answered, Called, OfAKind, of_kind
+from bench.record.events import Answered, Called, Cause, OfAKind, of_kind
 from bench.record.files import FORMAT, MANIFEST, holds
 from bench.record.manifest import Manifest, ManifestPack
 from bench.record.model_parameters import ModelParameters
@@ -193,12 +193,15 @@ def holds_other_probe(folder: Path, probed: Probed) -> bool:
 def _called_event(call: GatewayCall, number: int) -> Called:
     """Return a request to the model as the event that the ledger counts."""
     assert call.passed_on is not None
+    cause: Cause = "step" if number > 1 else "first"
+    if call.repeats:
+        cause = "rerun" if call.cause == "restart" else "retry"
     return Called(
         call=number,
         subtasks=(),
         attempt=1,
         try_=1,
-        cause="rerun" if call.cause == "restart" else "retry" if call.repeats else "step" if number > 1 else "first",
+        cause=cause,
         started=call.passed_on,
         seconds=0.0 if call.answered is None else call.answered - call.passed_on,
         seed=0,

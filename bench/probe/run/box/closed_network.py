@@ -261,9 +261,8 @@ class ClosedNetwork:
         """Serve connections to an address and port, within the bound on open connections. Raises ConfigError."""
 
         def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Awaitable[None] | None:
-            if self._accepts_connection(
-                writer.get_extra_info("socket"), ReachedPlace(self._names.name_of(address) or address, address, port)
-            ):
+            place = ReachedPlace(self._names.name_of(address) or address, address, port)
+            if self._accepts_connection(writer.get_extra_info("socket"), place):
                 return serve(reader, writer)
             writer.transport.abort()
             return None
