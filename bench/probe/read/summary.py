@@ -89,7 +89,7 @@ SUMMARY: TypeAdapter[ProbeSummary] = TypeAdapter(ProbeSummary)
 
 
 def summary_of(probe: ProbeRead) -> ProbeSummary:
-    """Return the result of a probe."""
+    """Return the result of a probe in the form for other programs."""
     return ProbeSummary(
         name=probe.name,
         verdict=probe.conclusion,

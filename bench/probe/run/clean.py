@@ -239,7 +239,7 @@ def _place_in_words(row: RowDifference) -> str:
 
 
 def _arguments(agent_run: AgentRun) -> list[tuple[GatewayCall, JsonValue]]:
-    """Return the calls of a run with their parsed arguments."""
+    """Return each call of a run with its parsed arguments."""
     return [(call, _value_of(agent_run.texts.get(call.arguments, call.arguments))) for call in agent_run.calls]
 
 

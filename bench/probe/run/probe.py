@@ -52,7 +52,7 @@ class ProbeRequest:
 
 
 class Probe:
-    """Probes a subject.
+    """Runs a whole probe of a subject: the clean runs, the cells, and the repeated runs.
 
     Args:
         subject: What is probed.
@@ -60,8 +60,8 @@ class Probe:
         request: What the user asks for.
         earlier_runs: The runs of earlier sessions, in their order. They are not repeated.
 
-    clean       what the clean runs showed, once they have ended
-    cells       the cells, the most severe first
+    clean       what the clean runs show; None before they have ended
+    cells       the cells, the most severe first; () before the clean runs have ended
     """
 
     def __init__(

@@ -64,7 +64,7 @@ async def run_probe(
 
 
 def _recorded_runs(writer: ProbeWriter) -> Iterator[CellRun]:
-    """Yield the recorded runs in the form in which the probe had yielded them."""
+    """Yield the recorded runs of earlier sessions, in the form in which the probe yields runs."""
     texts = read_texts(writer.folder) if writer.recorded else {}
     for record in writer.recorded:
         events = [event for event in record.events if not isinstance(event, Called | Answered | dict)]

@@ -61,7 +61,7 @@ class Masks:
 
     @property
     def names(self) -> list[str]:
-        """The parts that vary, in words."""
+        """The parts of arguments that vary, in words, such as `bank.pay: order.id`."""
         return sorted(
             f"{door}.{tool}: {'.'.join(map(str, path)) or 'its arguments'}"
             for (door, tool), parts in self.parts.items()
@@ -224,7 +224,7 @@ class Varying:
 
     @property
     def names(self) -> list[str]:
-        """The columns that vary, in words."""
+        """The columns that vary, in words, such as `shop.orders.created`."""
         columns = {*self.columns, *((store, table, column) for store, table, _, column in self.values)}
         return sorted(".".join(filter(None, column)) for column in columns)
 

@@ -207,7 +207,7 @@ class Box:
             self._ask("reset_memory")
 
     def close(self) -> None:
-        """Close the box. This may be called again."""
+        """Close the box: its files, its networks and the program that holds it. A closed box may be closed again."""
         for number in (*self._files, *self._networks.values()):
             os.close(number)
         self._files, self._networks = [], {}
