@@ -42,10 +42,10 @@ class ComparedProbes:
     @property
     def line(self) -> str:
         """The result of the comparison in one line."""
-        new = sum(second in DAMAGE and first not in DAMAGE for _, first, second in self.cells)
-        gone = sum(first in DAMAGE and second not in DAMAGE for _, first, second in self.cells)
+        damaged_in_b = sum(second in DAMAGE and first not in DAMAGE for _, first, second in self.cells)
+        damaged_in_a = sum(first in DAMAGE and second not in DAMAGE for _, first, second in self.cells)
         unshared = f"; {self.only_a} cells are only in A and {self.only_b} only in B" if self.only_a or self.only_b else ""
-        shared = f"of {len(self.cells)} cells that both have, {new} have damage only in B and {gone} only in A"
+        shared = f"of {len(self.cells)} cells that both have, {damaged_in_b} have damage only in B and {damaged_in_a} only in A"
         return f"{shared}{unshared}: {self.verdict}"
 
     @property
@@ -66,10 +66,10 @@ def compare_probes(first_probe: ProbeRead, second_probe: ProbeRead) -> ComparedP
         raise ResultsError(
             f"{first_probe.folder.name} and {second_probe.folder.name} share no cell; compare probes of the same calls"
         )
-    new = any(second in DAMAGE and first not in DAMAGE for _, first, second in shared)
-    gone = any(first in DAMAGE and second not in DAMAGE | INCONCLUSIVE for _, first, second in shared)
+    only_b_damaged = any(second in DAMAGE and first not in DAMAGE for _, first, second in shared)
+    only_a_damaged = any(first in DAMAGE and second not in DAMAGE | INCONCLUSIVE for _, first, second in shared)
     is_open = any(first not in INCONCLUSIVE and second in INCONCLUSIVE for _, first, second in shared)
     verdict: ProbesVerdict = "inconclusive" if is_open else "no worse"
-    if new or gone:
-        verdict = "trade-off" if new and gone else "worse" if new else "better"
+    if only_b_damaged or only_a_damaged:
+        verdict = "trade-off" if only_b_damaged and only_a_damaged else "worse" if only_b_damaged else "better"
     return ComparedProbes(verdict, shared, len(first_probe.cells) - len(shared), len(second_probe.cells) - len(shared))

@@ -210,8 +210,8 @@ class ProbeRead:
     def dollars(self) -> float | None:
         """The price of the model's tokens; None if a price is unknown."""
         costs = list(map(Tariff(self.manifest.models).cost, self.records))
-        known = [cost for cost in costs if cost is not None]
-        return sum(known) if len(known) == len(costs) and any(record.tokens for record in self.records) else None
+        known_costs = [cost for cost in costs if cost is not None]
+        return sum(known_costs) if len(known_costs) == len(costs) and any(record.tokens for record in self.records) else None
 
 
 def most_severe_finding(judged: CellJudged) -> CellFinding | None:

@@ -159,10 +159,10 @@ class CellComparison:
 
     def _compare_varying(self) -> None:
         """Add the findings on values that vary: how often they were changed, compared with the clean run."""
-        twice = frozenset(call.number for call in self._agent_run.calls if point_of(call.point).before == "twice")
+        delivered_twice = frozenset(call.number for call in self._agent_run.calls if point_of(call.point).before == "twice")
         changes = self._changes = value_changes(self._agent_run, self._clean.rows_vary)
         self._varying_amounts = self._clean.values.sums(changes)
-        for place, times, clean_times, is_sure in self._clean.values.judgements(changes, twice):
+        for place, times, clean_times, is_sure in self._clean.values.judgements(changes, delivered_twice):
             is_more, row = times > clean_times, self._row_with_value(place)
             effects = self._effects_on_value(place, changes.get(place, ()), is_more)
             if not is_sure:
@@ -197,10 +197,10 @@ class CellComparison:
         clean = next(filter(place.holds, self._clean.rows.values()), None)
         row = next(filter(place.holds, self._rows.values()), None)
         changes = (change for reading in reversed(self._agent_run.readings) for change in reading.changed)
-        known = row or clean or next(filter(place.holds, changes), None)
-        known = known or RowDifference(place.store, place.table, place.key, None, None)
+        changed_row = row or clean or next(filter(place.holds, changes), None)
+        changed_row = changed_row or RowDifference(place.store, place.table, place.key, None, None)
         after = row.after if row else clean.before if clean else None
-        return replace(known, before=clean.after if clean else known.before, after=after)
+        return replace(changed_row, before=clean.after if clean else changed_row.before, after=after)
 
     def _add_finding(self, kind: FindingKind, effect: str, times: int, row: RowDifference) -> None:
         """Add a row to the finding of this kind on an effect, which stands `times` times."""
@@ -316,8 +316,8 @@ class CellComparison:
         if original := max(originals, key=lambda version: self._matcher.count_equal_columns(version.state, row), default=None):
             maker = self._versions[place_of(original.row)][0][0]
             content = self._matcher.content_key(original.state)
-            added = [made for made in maker.rows if made.before is None and made.table == row.table]
-            rows_per_effect = sum(self._matcher.content_key(made) == content for made in added)
+            added = [added_row for added_row in maker.rows if added_row.before is None and added_row.table == row.table]
+            rows_per_effect = sum(self._matcher.content_key(added_row) == content for added_row in added)
             copies[maker.name, content] += 1
             self._add_finding("doubled", maker.name, 1 + ceil(copies[maker.name, content] / max(1, rows_per_effect)), row)
             return

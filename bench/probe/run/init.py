@@ -212,8 +212,8 @@ class AgentDraft:
         """Return the line about the file of its MCP servers."""
         if self.config:
             return FileLine(f"mcp = {toml_of(self.shown_path(self.config.path))}", why)
-        missing = self.unread or "no MCP config was found: name it, if the agent has one"
-        return FileLine('# mcp = ".mcp.json"', missing)
+        why_missing = self.unread or "no MCP config was found: name it, if the agent has one"
+        return FileLine('# mcp = ".mcp.json"', why_missing)
 
     def database(self, name: str, why: str) -> FileTable:
         """Return the table of a database, without the login in its address. `name` is its key in `servers`."""
@@ -273,9 +273,9 @@ def static_tables(draft: AgentDraft) -> Iterator[FileTable]:
     """Yield the tables of the file for an agent that was not watched."""
     functions = FileLine('# functions = ["MODULE:FUNCTION"]', "what acts in its own process, but for tools of known frameworks")
     yield FileTable("", [draft.agent, draft.config_line(), *([] if draft.config else [functions])])
-    for place in draft.databases:
+    for database in draft.databases:
         yield FileTable(
-            "[[store]]", [FileLine(f"sqlite = {toml_of(place)}", "its rows are compared; the agent works on a copy")]
+            "[[store]]", [FileLine(f"sqlite = {toml_of(database)}", "its rows are compared; the agent works on a copy")]
         )
     yield from (draft.database(name, "its rows are compared") for name in draft.servers)
     if not draft.databases and not draft.servers:

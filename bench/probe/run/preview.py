@@ -93,15 +93,15 @@ def _program_lines(settings: ProbeSettings) -> Iterator[str]:
 
 def _called_lines(settings: ProbeSettings) -> Iterator[str]:
     """Yield a line about each address that is called."""
-    hosts, passes = settings.subject.hosts, []
+    hosts, forwarded = settings.subject.hosts, []
     if settings.is_boxed:
-        passes = [f"{host}:{port}" for host, port in settings.subject.passes]
-    if settings.addresses or hosts or passes:
+        forwarded = [f"{host}:{port}" for host, port in settings.subject.passes]
+    if settings.addresses or hosts or forwarded:
         yield "called:"
     yield from (f"  {_address_line(address)}" for address in settings.addresses)
     yield from (f"  the host {host}: each call of each run is made there FOR REAL" for host in hosts)
-    if passes:
-        yield f"  passed on as it is, FOR REAL, and no call is seen there: {', '.join(passes)}"
+    if forwarded:
+        yield f"  passed on as it is, FOR REAL, and no call is seen there: {', '.join(forwarded)}"
 
 
 def _address_line(address: Address) -> str:

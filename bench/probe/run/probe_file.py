@@ -134,9 +134,9 @@ class ServiceEntry(ConfigEntry):
     @field_validator("door")
     @classmethod
     def _check_door(cls, door: str) -> str:
-        known = [kind.name for kind in DOOR_KINDS if kind.opens]
-        if door not in known:
-            raise ValueError(f"no kind of door for a service is named '{door}'; {nearest(door, known)}")
+        door_kinds = [kind.name for kind in DOOR_KINDS if kind.opens]
+        if door not in door_kinds:
+            raise ValueError(f"no kind of door for a service is named '{door}'; {nearest(door, door_kinds)}")
         return door
 
 

@@ -109,7 +109,7 @@ class Worker:
         subject, layers, gateway = self._subject, self._folder / "layers", self._folder / "gateway"
         layers.mkdir(mode=0o700)
         configs = [config.path for config in subject.configs if config.path != NO_FILE]
-        paths, places = zip(*self._stores.places, strict=True) if self._stores.places else ((), ())
+        paths, state_folders = zip(*self._stores.places, strict=True) if self._stores.places else ((), ())
         variables = {**self._environment, **subject.agent.environment}
         programs = [subject.agent.start, subject.agent.resume, *(service.command for service in subject.services)]
         programs += [server.command for config in subject.configs for server in config.servers]
@@ -121,7 +121,9 @@ class Worker:
         packages = package_folders([folder / program for program in program_paths], [folder, home])
         files = self.gateway.certify(variables, packages)
         sockets, further_paths = self.gateway.sockets, self._stores.beside
-        plan = box_plan(folder, layers, gateway, owners_paths, commands, places, variables, sockets, files, further_paths)
+        plan = box_plan(
+            folder, layers, gateway, owners_paths, commands, state_folders, variables, sockets, files, further_paths
+        )
         await self._load_servers(plan, variables)
         box = Box(plan)
         self._exits.callback(box.close)
@@ -268,13 +270,16 @@ class Worker:
         await journal.read()
         done, said_done = await self._is_done_and_said(current)
         struck, refused = injector.struck, list(self.gateway.refusals())
-        notices = [GatewayNoticed(NETWORK_DOOR, self._form.text(line), max(0.0, at - journal.start)) for _, line, at in refused]
+        notices = [
+            GatewayNoticed(NETWORK_DOOR, self._form.text(line), max(0.0, refusal_time - journal.start))
+            for _, line, refusal_time in refused
+        ]
         return AgentRun(
             calls=tuple(self._form.call(entry, texts) for entry in journal.calls),
             identities=tuple(entry.identity for entry in journal.calls),
             readings=tuple(journal.readings),
             lives=(*processes.records, *journal.notices, *notices),
-            refused=tuple(dict.fromkeys(self._form.text(place) for place, _, _ in refused)),
+            refused=tuple(dict.fromkeys(self._form.text(address) for address, _, _ in refused)),
             texts=texts,
             struck=struck.call.number if struck and injector.delivered else None,
             done=done,
@@ -317,10 +322,10 @@ class Worker:
             if ended.failed:
                 raise ConfigError(f"the agent cannot be started: {os.strerror(ended.failed)}; {hint(ended.failed)}")
             processes.code = ended.code if not nth or ended.code == 0 else processes.code
-            asked, printed, written = self.gateway.calls - calls, current.texts.keep(output), process.output.written
+            call_count, printed, written = self.gateway.calls - calls, current.texts.keep(output), process.output.written
             why, seconds = processes.why, process.seconds
             processes.records.append(
-                ProcessEnded(number + nth, ended.code, ended.signal, seconds, why, asked, printed, written, None)
+                ProcessEnded(number + nth, ended.code, ended.signal, seconds, why, call_count, printed, written, None)
             )
 
     def _notice_unused_doors(self, journal: Journal) -> None:
@@ -340,8 +345,8 @@ class Worker:
     ) -> AgentProcess:
         """Start the agent, whose standard input is the open file `reads`, or, without `reads`, a service or a check, which runs
         in another network of the box. Raises ConfigError."""
-        place, path = self._copied_folder(folder), environment.get("PATH", os.defpath)
-        program = shutil.which(words[0], path=path) if os.sep not in words[0] else str(place / words[0])
+        working_folder, path = self._copied_folder(folder), environment.get("PATH", os.defpath)
+        program = shutil.which(words[0], path=path) if os.sep not in words[0] else str(working_folder / words[0])
         if program is None or not os.path.exists(program):  # noqa: PTH110  `Path.exists` raises without permission
             raise ConfigError(f"{name} cannot be started: there is no program {words[0]!r}; install it, or give its path")
         if why := why_not(program, path):
@@ -350,10 +355,10 @@ class Worker:
             namespaces = () if self._box is None else self._box.servers_namespaces if reads is None else self._box.namespaces
             standard_input = subprocess.DEVNULL if reads is None else reads
             return AgentProcess(
-                (program, *words[1:]), place, environment, MAX_FILE_BYTES, reads=standard_input, namespaces=namespaces
+                (program, *words[1:]), working_folder, environment, MAX_FILE_BYTES, reads=standard_input, namespaces=namespaces
             )
         except OSError as error:
-            raise ConfigError(f"{name} cannot be started in {place}: {error.strerror}; correct its folder") from error
+            raise ConfigError(f"{name} cannot be started in {working_folder}: {error.strerror}; correct its folder") from error
 
     def _copied_folder(self, folder: Path) -> Path:
         """Return the copy of a folder if the folder is in a store; else the folder itself."""

@@ -96,7 +96,7 @@ class ProbeSettings:
             takes_sql=frozenset(self._name_of(entry) for entry in file.store if STORE_KINDS[entry.kind].takes_sql),
             stand_ins=frozenset(self._name_of(entry) for entry in file.store if entry.kind in OUTBOX_DOORS),
             hosts=self._hosts(configs),
-            passes=self._passes(configs),
+            passes=self._forwarded_addresses(configs),
             functions=file.functions if file.mcp or file.service else file.functions or (),
             checks=tuple(
                 OwnersCheck(entry.store or self._name_of(file.store[0]), entry.sql, self._words("check.command", entry.command))
@@ -245,8 +245,8 @@ class ProbeSettings:
 
     def _name_of(self, entry: StoreEntry) -> str:
         """Return the name of a store, whether or not the store exists."""
-        place = VARIABLE_REFERENCE.sub(lambda match: self._environment.get(match[1] or match[2], ""), entry.place)
-        return entry.name or _store_name(entry.kind, place)
+        location = VARIABLE_REFERENCE.sub(lambda match: self._environment.get(match[1] or match[2], ""), entry.place)
+        return entry.name or _store_name(entry.kind, location)
 
     def _stores(self) -> Iterator[StoreSettings]:
         """Yield the stores. Raises ConfigError for a store that does not exist, has the name of another, or needs a box."""
@@ -255,10 +255,10 @@ class ProbeSettings:
             if self._is_taped and entry.kind != "memory":
                 continue
             kind = STORE_KINDS[entry.kind]
-            place = self._fill(f"store.{kind.name}", entry.place) if kind.is_address else entry.place
+            location = self._fill(f"store.{kind.name}", entry.place) if kind.is_address else entry.place
             if kind.must_be:
-                self._existing(f"store.{kind.name}", place, is_folder=kind.must_be == "folder")
-            name = entry.name or _store_name(entry.kind, place)
+                self._existing(f"store.{kind.name}", location, is_folder=kind.must_be == "folder")
+            name = entry.name or _store_name(entry.kind, location)
             if name in names:
                 raise ConfigError(f"{self._path}: store: two are called '{name}'; give each a name")
             names.add(name)
@@ -274,10 +274,10 @@ class ProbeSettings:
             ignored = list(entry.ignore)
             for config in self.subject.configs if self.is_boxed and entry.kind == "folder" else ():
                 with suppress(ValueError):  # the probe itself writes the agent's copy of a config in the folder
-                    ignored.append(escape(str(config.path.resolve().relative_to(Path(place).expanduser().resolve()))))
+                    ignored.append(escape(str(config.path.resolve().relative_to(Path(location).expanduser().resolve()))))
             opens_door = not (self._file.mcp or self._file.service) if entry.door is None else entry.door
             is_door = opens_door and "door" in kind.takes
-            yield StoreSettings(name, entry.kind, place, variables, tuple(ignored), is_door)
+            yield StoreSettings(name, entry.kind, location, variables, tuple(ignored), is_door)
 
     def _addresses(self) -> Iterator[Address]:
         """Yield the addresses of servers, services, databases and the model."""
@@ -307,16 +307,16 @@ class ProbeSettings:
         declared = {host_of(expand(VARIABLE_REFERENCE.sub(r"${\1\2}", url), self._environment)) for url in urls}
         for entry in self._file.store:
             if STORE_KINDS[entry.kind].is_address and not self._is_taped:
-                place = self._fill(f"store.{entry.kind}", entry.place)
-                declared |= {*STORE_KINDS[entry.kind].hosts(place, self._environment)}
+                address = self._fill(f"store.{entry.kind}", entry.place)
+                declared |= {*STORE_KINDS[entry.kind].hosts(address, self._environment)}
         return tuple(dict.fromkeys(host for host in self._file.remote if ":" not in host and host not in declared))
 
-    def _passes(self, configs: Sequence[McpConfig]) -> tuple[tuple[str, int], ...]:
+    def _forwarded_addresses(self, configs: Sequence[McpConfig]) -> tuple[tuple[str, int], ...]:
         """Return the hosts and ports to which a box forwards bytes: allowed hosts whose calls are not seen, and hosts in
         commands of MCP servers."""
         remote = [host for host in self._file.remote if ":" in host or not (self.is_boxed and ends_tls())]
-        places = [*hosts_and_ports(remote), *map(host_and_port, _urls_in(configs))]
-        return () if self._is_taped else tuple(dict.fromkeys(place for place in places if all(place)))
+        addresses = [*hosts_and_ports(remote), *map(host_and_port, _urls_in(configs))]
+        return () if self._is_taped else tuple(dict.fromkeys(address for address in addresses if all(address)))
 
     def _check_hosts(self) -> None:
         """Raise ConfigError if calls that are struck go to a host on another machine that the file does not allow."""
@@ -447,14 +447,14 @@ def _name_of(folder: Path) -> str:
     return re.sub(r"[^A-Za-z0-9._+-]+", "-", folder.name).strip("-._+")[:MAX_NAME_CHARS] or "agent"
 
 
-def _store_name(kind: str, place: str) -> str:
+def _store_name(kind: str, location: str) -> str:
     """Return the default name of a store: the name of its file, folder or database, else its kind. An address is never a name,
     since it may contain a password."""
     if STORE_KINDS[kind].needs_box:
         return kind
     if not STORE_KINDS[kind].is_address:
-        return Path(place).resolve().stem if kind == "sqlite" else Path(place).resolve().name
-    path = re.sub(r"[?#].*", "", place).rpartition("/")[2] if "://" in place else ""
+        return Path(location).resolve().stem if kind == "sqlite" else Path(location).resolve().name
+    path = re.sub(r"[?#].*", "", location).rpartition("/")[2] if "://" in location else ""
     return path if re.fullmatch(r"[\w-]+", path) else kind
 
 

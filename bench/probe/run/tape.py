@@ -139,8 +139,8 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
         tape = CellTape(
             TAPE_VERSION, cell.plan, clean_runs, pieces, arguments, handshakes, tuple(_taped_calls(agent_run, hidden)), day
         )
-        named = name_calls(agent_run, clean.calls)
-        run = run_of(cell.plan, 0, named, judge(clean, named, cell.call, cell.point, cell.form))
+        named_run = name_calls(agent_run, clean.calls)
+        run = run_of(cell.plan, 0, named_run, judge(clean, named_run, cell.call, cell.point, cell.form))
         recorded.append((_without_secrets(tape, hidden), without_secrets(run, hidden)))
     return recorded
 

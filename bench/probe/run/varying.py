@@ -287,11 +287,11 @@ class ValueJudge:
     def _possible_counts(self, place: ValuePlace, change: ValueChange) -> list[int]:
         """Return how many of the numbers in the texts of the calls can add up to a change, at most two for each call; [] if the
         clean changes are not such numbers."""
-        known = self._reference.get(place, ())
+        clean_changes = self._reference.get(place, ())
         if (
             change.amount is None
-            or not known
-            or not all(abs(clean_change.amount or 0) in clean_change.numbers for clean_change in known)
+            or not clean_changes
+            or not all(abs(clean_change.amount or 0) in clean_change.numbers for clean_change in clean_changes)
         ):
             return []
         target, sums, fitting = abs(change.amount), {0.0}, list[int]()

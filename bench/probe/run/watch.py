@@ -184,7 +184,7 @@ async def watch(
         seen = defaultdict[str, list[str]](list)
         for kind, fact in worker.gateway.facts_seen:
             seen[kind].append(secrets.blot(fact))
-        servers = frozenset(name for name, known in worker.gateway.servers.handshakes.items() if known)
+        servers = frozenset(name for name, responses in worker.gateway.servers.handshakes.items() if responses)
     return WatchedRun(agent_run, files, seen, servers, secrets.blot(stores.changed))
 
 

@@ -170,8 +170,8 @@ class ProbeWriter:
         """Add these plans to the manifest, and write the manifest again if it lacked a plan."""
         config = self._manifest.config
         if new := [plan for plan in dict.fromkeys(plans) if plan not in config.plans]:
-            named = config.model_copy(update={"plans": (*config.plans, *new)})
-            self._manifest = self._manifest.model_copy(update={"config": named})
+            new_config = config.model_copy(update={"plans": (*config.plans, *new)})
+            self._manifest = self._manifest.model_copy(update={"config": new_config})
             write_manifest(self.folder, self._manifest)
 
 

@@ -142,8 +142,8 @@ class Authority:
             folder: The folder for the files, which the agent can read.
             environment: The agent's variables. Root certificates that they name remain trusted.
         """
-        named = [Path(environment[name]) for name in ROOT_VARIABLES if environment.get(name)]
-        roots = next(filter(None, map(_content_of, (*named, *map(Path, SYSTEM_BUNDLES)))), b"")
+        named_files = [Path(environment[name]) for name in ROOT_VARIABLES if environment.get(name)]
+        roots = next(filter(None, map(_content_of, (*named_files, *map(Path, SYSTEM_BUNDLES)))), b"")
         files = {
             "authority.pem": self.pem,
             "roots.pem": self.with_authority(roots),
@@ -163,16 +163,16 @@ class Authority:
         """Return a bundle of root certificates with this authority added."""
         return roots + b"\n" * (not roots.endswith(b"\n")) + self.pem if roots else self.pem
 
-    def bundles(self, packages: Iterable[Path], named: Iterable[Path] = ()) -> Iterator[tuple[Path, bytes]]:
-        """Yield each bundle of root certificates with the content that the agent sees: the bundles of the system, of Python
-        packages, and those that are named.
+    def bundles(self, packages: Iterable[Path], further_bundles: Iterable[Path] = ()) -> Iterator[tuple[Path, bytes]]:
+        """Yield each bundle of root certificates with the content that the agent sees: the bundles of the system, the bundles
+        of Python packages, and further bundles.
 
         Args:
             packages: Folders of Python packages.
-            named: Further bundles.
+            further_bundles: Further bundles, which the agent's variables name.
         """
         within = (path for folder in packages for pattern in PACKAGE_BUNDLES for path in folder.glob(pattern))
-        for path in dict.fromkeys(path.resolve() for path in (*map(Path, SYSTEM_BUNDLES), *within, *named)):
+        for path in dict.fromkeys(path.resolve() for path in (*map(Path, SYSTEM_BUNDLES), *within, *further_bundles)):
             if roots := _content_of(path):
                 yield path, self.with_authority(roots)
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import bench
 from bench.common.errors import ConfigError, one_line
 from bench.probe.run.box.frameworks import FileForm
-from bench.probe.run.box.inside import BoxPlan, BoxSide
+from bench.probe.run.box.inside import BoxPlan, NetworkName
 from bench.probe.run.box.loading import LOADERS, loader_of
 from bench.probe.run.box.loopback import SocketPlace
 from bench.probe.run.box.written import WrittenFile
@@ -68,10 +68,10 @@ class Box:
         self._plan, self._lock, self._sockets_lock, self._callers_lock = plan, Lock(), Lock(), Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._files = list[int]()
-        self._networks = dict[BoxSide, int]()
+        self._networks = dict[NetworkName, int]()
         """The open files of the namespaces of its two networks."""
         self._channel: socket.socket | None = None
-        self._unconnected_sockets = dict[tuple[BoxSide, bool], list[socket.socket]]()
+        self._unconnected_sockets = dict[tuple[NetworkName, bool], list[socket.socket]]()
 
     def open(self) -> None:
         """Open the box.
@@ -121,7 +121,7 @@ class Box:
         network."""
         return *self._files, self._networks["servers"]
 
-    def sockets(self, side: BoxSide, places: Sequence[SocketPlace]) -> list[socket.socket]:
+    def sockets(self, side: NetworkName, places: Sequence[SocketPlace]) -> list[socket.socket]:
         """Return open sockets in one of the box's networks, in the order of their places. Raises ConfigError."""
         numbers = list[int]()
         with _as_config_error("the network of the agent's box cannot be used"), self._sockets_lock:
@@ -132,7 +132,7 @@ class Box:
                 numbers += socket.recv_fds(self._channel, 1, len(batch))[1]
         return [socket.socket(fileno=number) for number in numbers]
 
-    def connect(self, side: BoxSide, host: str, port: int, seconds: float) -> socket.socket:
+    def connect(self, side: NetworkName, host: str, port: int, seconds: float) -> socket.socket:
         """Return a connection to a server in one of the box's networks. A host name means the loopback addresses. Raises
         OSError."""
         address = host if ":" in host or host.replace(".", "").isdecimal() else "127.0.0.1"
@@ -143,7 +143,7 @@ class Box:
                 raise
             return self._connect_to(side, "::1", port, seconds)
 
-    def _connect_to(self, side: BoxSide, address: str, port: int, seconds: float) -> socket.socket:
+    def _connect_to(self, side: NetworkName, address: str, port: int, seconds: float) -> socket.socket:
         """Return a connection to an address in one of the box's networks."""
         with self._callers_lock:
             callers = self._unconnected_sockets.setdefault((side, ":" in address), [])
@@ -270,7 +270,7 @@ def box_plan(
     gateway: Path,
     owners: Iterable[Path],
     programs: Sequence[Sequence[str]],
-    places: Iterable[Path],
+    state_folders: Iterable[Path],
     variables: Mapping[str, str],
     sockets: Mapping[Path, Path] = {},
     files: Sequence[tuple[Path, bytes]] = (),
@@ -284,7 +284,7 @@ def box_plan(
         gateway: The folder of the gateway's socket.
         owners: The paths of the stores and of the agent's configs.
         programs: The commands that run in the box.
-        places: Folders with the first states of the stores.
+        state_folders: Folders with the first states of the stores.
         variables: The agent's variables.
         sockets: Paths at which the agent looks for a socket -> the gateway's sockets that replace them.
         files: Files that replace files of the machine, with their content.
@@ -324,7 +324,7 @@ def box_plan(
         tuple(hidden),
         _outermost(shown),
         owners_paths,
-        tuple(places),
+        tuple(state_folders),
         tuple(cache_folders),
         replaced_sockets,
         files,

@@ -22,7 +22,7 @@ from typing import Self
 from bench.common.errors import ConfigError
 from bench.probe.run.box.authority import offer_in
 from bench.probe.run.box.box import Box
-from bench.probe.run.box.inside import BoxSide
+from bench.probe.run.box.inside import NetworkName
 from bench.probe.run.box.loopback import SocketPlace
 from bench.probe.run.box.names import LOOPBACK, MAX_NAMES, NameTable, has_failed, is_name
 from bench.probe.run.box.refusals import refused_address
@@ -83,7 +83,7 @@ class ClosedNetwork:
              clock
     """
 
-    def __init__(self, box: Box, side: BoxSide, names: NameTable, waits_for: Iterable[int] = ()):
+    def __init__(self, box: Box, side: NetworkName, names: NameTable, waits_for: Iterable[int] = ()):
         """Prepare the network.
 
         Args:
@@ -250,8 +250,8 @@ class ClosedNetwork:
         try:
             address = ip_address(host.strip("[]"))
         except ValueError:
-            named = self._names.address_of(host)
-            return (named, "::1") if named == LOOPBACK else (named,)
+            name_address = self._names.address_of(host)
+            return (name_address, "::1") if name_address == LOOPBACK else (name_address,)
         return (LOOPBACK, "::1") if address.is_unspecified or str(address) in (LOOPBACK, "::1") else (str(address),)
 
     def _sockets(self, *places: SocketPlace) -> list[socket.socket]:

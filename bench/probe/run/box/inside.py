@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 STORE_FILE_ENDINGS = ("", "-wal", "-shm", "-journal")
 """The endings of a store's path, and of the paths of the files that a database has beside it."""
-BoxSide = Literal["agent", "servers"]
+NetworkName = Literal["agent", "servers"]
 """The two networks of a box: one for the agent and its MCP servers, one for the services that the probe starts."""
 UNREPORTED_FOLDERS = frozenset(("__pycache__",))
 """Folders whose files an interpreter can make again, so they are not reported. `reset_files` does reset them, since an
@@ -48,16 +48,16 @@ MAX_REPORTED_PATHS, MAX_COMPARED_BYTES = 1000, 2**26
 class BoxPlan:
     """What a box contains. All paths are resolved.
 
-    layers   the private folder for what is written in the box
-    gateway  the folder of the gateway's socket, which is visible in the box
-    roots    the folders of which the agent sees copies: what it writes there is in a layer
-    kept     folders in the roots whose content is kept from run to run: caches of programs such as npx
-    hidden   the folders that are new and empty
-    shown    files and folders in hidden folders that are visible nevertheless, read-only
-    stores   the paths of the stores, and of the configs that the probe writes
-    places   folders that only this program sees: the first states of the stores
-    sockets  paths at which the agent looks for a socket, each with the gateway's socket that replaces it
-    files    files that replace files of the machine, with their content
+    layers         the private folder for what is written in the box
+    gateway        the folder of the gateway's socket, which is visible in the box
+    roots          the folders of which the agent sees copies: what it writes there is in a layer
+    hidden         the folders that are new and empty
+    shown          files and folders in hidden folders that are visible nevertheless, read-only
+    stores         the paths of the stores, and of the configs that the probe writes
+    state_folders  folders that only this program sees: the first states of the stores
+    cache_folders  folders in the roots whose content stays from run to run: caches of programs such as npx
+    sockets        paths at which the agent looks for a socket, each with the gateway's socket that replaces it
+    files          files that replace files of the machine, with their content
     """
 
     layers: Path
@@ -66,8 +66,8 @@ class BoxPlan:
     hidden: tuple[Path, ...]
     shown: tuple[Path, ...] = ()
     stores: tuple[Path, ...] = ()
-    places: tuple[Path, ...] = ()
-    kept: tuple[Path, ...] = ()
+    state_folders: tuple[Path, ...] = ()
+    cache_folders: tuple[Path, ...] = ()
     sockets: tuple[tuple[Path, Path], ...] = ()
     files: tuple[tuple[Path, bytes], ...] = ()
 
@@ -95,7 +95,7 @@ class BoxProgram:
         """Make the box's mounts, with a new layer. Return the number of the open file by which processes enter them."""
         if self._outside < 0:
             self._check_processes()
-            self._networks: Mapping[BoxSide, LoopbackNetwork] = {"agent": LoopbackNetwork(), "servers": LoopbackNetwork()}
+            self._networks: Mapping[NetworkName, LoopbackNetwork] = {"agent": LoopbackNetwork(), "servers": LoopbackNetwork()}
             self._outside = os.open("/proc/self/ns/mnt", os.O_RDONLY)
         kernel.enter(self._outside)
         self._close()
@@ -116,18 +116,18 @@ class BoxProgram:
 
     def _mount_all(self) -> None:
         """Mount the folders of the plan in new namespaces: one for the agent, and one in which this program also sees
-        `places`."""
+        `state_folders`."""
         plan = self._plan
         kernel.unshare(kernel.NEW_MOUNTS)
         kernel.bind(plan.layers, plan.layers)
         self._layers = self._open(plan.layers)
         remove_tree(self._upper)  # what an earlier box of these layers left
         self._upper.mkdir()
-        kept = filter(Path.is_dir, plan.kept)
-        sources = {path: self._open(path) for path in (*plan.roots, plan.gateway, *plan.shown, *plan.places, *kept)}
+        caches = filter(Path.is_dir, plan.cache_folders)
+        sources = {path: self._open(path) for path in (*plan.roots, plan.gateway, *plan.shown, *plan.state_folders, *caches)}
         devices = {path: path.stat().st_dev for path in plan.roots}
-        kernel.set_read_only("/", wanted=True, recursive=True)
-        kernel.set_read_only(self._layers, wanted=False)
+        kernel.set_read_only("/", is_read_only=True, recursive=True)
+        kernel.set_read_only(self._layers, is_read_only=False)
         for path in plan.hidden:
             mode = "755" if path == Path("/run") else "1777"
             path.mkdir(parents=True, exist_ok=True)
@@ -139,7 +139,7 @@ class BoxProgram:
             _overlay(sources[path], path, self._upper / f"upper{number}", self._upper / f"work{number}")
             if path.stat().st_dev == devices[path]:
                 raise OSError(f"{path} is not a copy in the box")
-        for number, path in enumerate(plan.kept):
+        for number, path in enumerate(plan.cache_folders):
             path.mkdir(parents=True, exist_ok=True)
             lower = sources.get(path) or self._open(self._new_folder("empty"))
             _overlay(lower, path, self._new_folder(f"kept{number}"), self._new_folder(f"work{number}"))
@@ -147,24 +147,24 @@ class BoxProgram:
         self._mount_visible(sources[plan.gateway], plan.gateway)
         self._replace_files()
         self._cover_sockets()
-        for path, place in plan.sockets:
-            self._mount_visible(f"{sources[plan.gateway]}/{place.relative_to(plan.gateway)}", path)
-        for path in plan.places:
+        for path, gateway_socket in plan.sockets:
+            self._mount_visible(f"{sources[plan.gateway]}/{gateway_socket.relative_to(plan.gateway)}", path)
+        for path in plan.state_folders:
             self._mount_visible(sources[path], path)
         ours = os.open("/proc/self/ns/mnt", os.O_RDONLY)
         kernel.unshare(kernel.NEW_MOUNTS)
-        for path in plan.places:
+        for path in plan.state_folders:
             kernel.unmount(path)
         self._namespace = os.open("/proc/self/ns/mnt", os.O_RDONLY)
         kernel.enter(ours)
         os.close(ours)
         self._new = set(self._files_in_hidden())
 
-    def networks(self) -> Mapping[BoxSide, int]:
+    def networks(self) -> Mapping[NetworkName, int]:
         """Return the numbers of the open files by which processes enter the networks."""
         return {side: network.namespace for side, network in self._networks.items()}
 
-    def open_sockets(self, side: BoxSide, places: Sequence[SocketPlace]) -> None:
+    def open_sockets(self, side: NetworkName, places: Sequence[SocketPlace]) -> None:
         """Send open sockets of a network through the channel."""
         sockets = self._networks[side].sockets(places)
         socket.send_fds(self._channel, [b"\0"], [opened.fileno() for opened in sockets])
@@ -289,9 +289,9 @@ class BoxProgram:
         """Replace files of the machine by the plan's files, read-only. Their paths may be links."""
         for number, (path, content) in enumerate(self._plan.files):
             (ours := self._new_folder("files") / str(number)).write_bytes(content)
-            if (place := path.resolve()).exists() or any(map(place.is_relative_to, self._plan.hidden)):
-                self._mount_visible(str(ours), place)
-                kernel.set_read_only(place, wanted=True)
+            if (target := path.resolve()).exists() or any(map(target.is_relative_to, self._plan.hidden)):
+                self._mount_visible(str(ours), target)
+                kernel.set_read_only(target, is_read_only=True)
 
     def _files_in_hidden(self) -> Iterator[str]:
         """Yield the files and folders in the hidden folders."""
@@ -301,15 +301,15 @@ class BoxProgram:
                 yield from (f"{parent}/{name}" for name in (*folders, *files))
                 folders[:] = [name for name in folders if os.lstat(f"{parent}/{name}").st_dev == device]
 
-    def _clear_store(self, place: Path) -> None:
+    def _clear_store(self, store_path: Path) -> None:
         """Remove a store's content from the box, so that all of it is written anew, and no file is the owner's in a lower
         layer. A process that opened an owner's file for reading would not see later writes, and an owner's folder could not be
         renamed."""
-        root = next(root for root in self._plan.roots if place.is_relative_to(root))
-        folder = place if place == root else place.parent
+        root = next(root for root in self._plan.roots if store_path.is_relative_to(root))
+        folder = store_path if store_path == root else store_path.parent
         if folder.stat().st_dev != root.stat().st_dev or root.stat().st_dev == Path(self._sources[root]).stat().st_dev:
-            raise OSError(f"{place} is not a copy in the box")
-        for path in place.iterdir() if place.is_dir() and not place.is_symlink() else (place,):
+            raise OSError(f"{store_path} is not a copy in the box")
+        for path in store_path.iterdir() if store_path.is_dir() and not store_path.is_symlink() else (store_path,):
             remove_tree(path)
 
     def _check_processes(self) -> None:

@@ -42,9 +42,9 @@ def unmount(path: Path | str) -> None:
     _check(_libc.umount2(os.fsencode(str(path)), _DETACH), f"umount of {path}")
 
 
-def set_read_only(path: Path | str, *, wanted: bool, recursive: bool = False) -> None:
+def set_read_only(path: Path | str, *, is_read_only: bool, recursive: bool = False) -> None:
     """Make a mount read-only, or writable. `recursive`: all mounts below it too. Raises OSError."""
-    attributes = _Attributes(READ_ONLY if wanted else 0, 0 if wanted else READ_ONLY, 0, 0)
+    attributes = _Attributes(READ_ONLY if is_read_only else 0, 0 if is_read_only else READ_ONLY, 0, 0)
     flags, place = _AT_RECURSIVE if recursive else 0, os.fsencode(str(path))
     result = _libc.syscall(_MOUNT_SETATTR, _AT_FDCWD, place, flags, ctypes.byref(attributes), ctypes.sizeof(attributes))
     _check(result, f"mount_setattr at {path}")

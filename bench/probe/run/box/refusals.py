@@ -19,18 +19,18 @@ DATABASE_PORTS = {3306: "MySQL", 5432: "PostgreSQL", 6379: "Redis", 9092: "Kafka
 
 def advice(name: str, port: int) -> str:
     """Return what the owner can write into `probe.toml` about a refused connection."""
-    place = f"{name}:{port}" if ":" not in name else f"[{name}]:{port}"
+    address = f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
     if port == 5432:
-        return f'if it is a store, name it: [[store]] postgres = "postgresql://{place}/DATABASE"'
+        return f'if it is a store, name it: [[store]] postgres = "postgresql://{address}/DATABASE"'
     if port in MODEL_PORTS:
-        return f'if {MODEL_PORTS[port]} is its model, name it: [model] url = "http://{place}/v1"'
+        return f'if {MODEL_PORTS[port]} is its model, name it: [model] url = "http://{address}/v1"'
     if port in DATABASE_PORTS:
-        return f'no witness reads {DATABASE_PORTS[port]}; let it be used for real, and not be reset, by: remote = ["{place}"]'
+        return f'no witness reads {DATABASE_PORTS[port]}; let it be used for real, and not be reset, by: remote = ["{address}"]'
     if port in MAIL_PORTS:
-        return f'if mail is to be caught there and compared: [[store]] mail = "{place}"'
+        return f'if mail is to be caught there and compared: [[store]] mail = "{address}"'
     if port in (80, 443):
         return f'if it may be called for real: remote = ["{name}"]'
-    return f'if it is a service: [[service]] name = "NAME", url = "http://{place}"; if it is none: remote = ["{place}"]'
+    return f'if it is a service: [[service]] name = "NAME", url = "http://{address}"; if it is none: remote = ["{address}"]'
 
 
 def refused_address(packet: bytes) -> tuple[str, int] | None:
