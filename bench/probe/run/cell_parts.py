@@ -105,12 +105,12 @@ def _cell(value: Any) -> Cell:
 
 
 def json_growth(before: Cell, after: Cell) -> int:
-    """Return how many items and members the JSON in a text has gained; 0 if it lost any."""
+    """Return how many list items and members the JSON in a text has gained. A list that lost an item counts as 0."""
     return _growth(_json_in(before), _json_in(after))
 
 
 def _growth(before: Any, after: Any) -> int:
-    """Return how many items and members a JSON value has gained."""
+    """Return how many list items and members a JSON value has gained. A list that lost an item counts as 0."""
     if isinstance(after, dict) and isinstance(before, dict | None):
         old_members = before or {}
         return sum(_growth(old_members[name], value) if name in old_members else 1 for name, value in after.items())

@@ -235,11 +235,8 @@ class ProbeSettings:
         url = self._fill("model.url", entry.url) or ("" if entry.script else current_url or PROVIDER_URLS[entry.dialect])
         script = self._words("model.script", entry.script)
         family = "ANTHROPIC" if entry.dialect == "anthropic" else "OPENAI"
-        trusted_urls = [
-            PROVIDER_URLS[entry.dialect],
-            *(self._environment.get(f"{family}_{end}", "") for end in ("BASE_URL", "API_BASE")),
-        ]
-        trusted = bool(url) and _origin(url) in map(_origin, trusted_urls)
+        owners_urls = [self._environment.get(f"{family}_{end}", "") for end in ("BASE_URL", "API_BASE")]
+        trusted = bool(url) and _origin(url) in map(_origin, (PROVIDER_URLS[entry.dialect], *owners_urls))
         stands_for = PROVIDER_URLS[entry.dialect] if script else ""
         return ModelSource(entry.variables, entry.suffix, url, script, entry.dialect, trusted, stands_for)
 

@@ -334,7 +334,7 @@ class BoxProgram:
 
 
 def _overlay(lower: str, path: Path, upper: Path, work: Path) -> None:
-    """Mount a copy of a folder; what is written there is in `upper`."""
+    """Mount a copy of the folder `lower` at `path`. Files that are written there are in `upper`; `work` is the kernel's."""
     for folder in (upper, work):
         folder.mkdir(exist_ok=True)
     upper.chmod(stat.S_IMODE(Path(lower).stat().st_mode))
@@ -364,12 +364,13 @@ def _database_of(path: Path) -> Path:
     return database if end and database.is_file() else path
 
 
-def _has_owners_content(upper: Path, item: os.stat_result, lower: Path) -> bool:
-    """Return whether a regular file in a layer, `upper`, has the content of the owner's file, `lower`: it was opened for
-    writing, and not changed. `item` is the status of `upper`."""
+def _has_owners_content(layer_path: Path, status: os.stat_result, owners_path: Path) -> bool:
+    """Return whether a regular file in a layer has the content of the owner's file: it was opened for writing, and not changed.
+    `status` is the status of the file in the layer."""
     with suppress(OSError):
-        are_regular = stat.S_ISREG(item.st_mode) and stat.S_ISREG(lower.lstat().st_mode)
-        return are_regular and item.st_size <= MAX_COMPARED_BYTES and filecmp.cmp(upper, lower, shallow=False)
+        are_regular = stat.S_ISREG(status.st_mode) and stat.S_ISREG(owners_path.lstat().st_mode)
+        is_small = status.st_size <= MAX_COMPARED_BYTES
+        return are_regular and is_small and filecmp.cmp(layer_path, owners_path, shallow=False)
     return False
 
 
