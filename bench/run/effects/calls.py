@@ -24,7 +24,7 @@ async def timeout(_: Send, fault: Disturbance) -> Reply:
 
 
 async def cut_off(send: Send, _: Disturbance) -> Reply:
-    """Break the connection off after half of the reply: half of its text and of its tool calls' arguments."""
+    """Break the connection off after the first half of the reply, counted over its text and its tool calls' arguments."""
     raise CutReply(halve(await send()))
 
 

@@ -24,7 +24,7 @@ from bench.run.models.base import Reply, Sleep
 from bench.scenario import Json, Output
 
 POINTS: tuple[Point, ...] = get_args(Point)
-CONTENT: tuple[Point, ...] = ("output", "input", "state")
+CONTENT_POINTS: tuple[Point, ...] = ("output", "input", "state")
 WORLD_POINTS: tuple[Point, ...] = ("tool", "event", "process")
 
 
@@ -106,7 +106,7 @@ class TextEffect(Effect):
     alarms        it makes a validating subtask find an earlier output wrong, by which it is noticed, and strikes no other
     """
 
-    possible: ClassVar[tuple[Point, ...]] = CONTENT
+    possible: ClassVar[tuple[Point, ...]] = CONTENT_POINTS
     strike: TextStrike
     needs_json: bool = False
     ends_reply: bool = False

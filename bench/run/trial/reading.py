@@ -93,13 +93,13 @@ def _with_blocks(text: str, value: dict[str, Json], schema: Schema, start: int, 
     except UnicodeEncodeError:
         return Unreadable("not_json", "a code block holds half a surrogate pair")
     blocks = fenced.blocks_of(text, json_end)
-    if isinstance(blocks, fenced.Unended):
+    if isinstance(blocks, fenced.UnclosedBlock):
         label = f" '{blocks.label}'" if blocks.label else ""
         return Unreadable("cut_off", f"the code block{label} is not closed: the reply breaks off inside it")
     try:
         whole = fenced.assemble(value, blocks, schema)
     except RecursionError:
         return Unreadable("not_json", "the JSON object is malformed: it is nested too deeply")
-    if isinstance(whole, fenced.Unplaced):
+    if isinstance(whole, fenced.UnassignedBlocks):
         return Unreadable("code_blocks", whole.why)
     return Extracted(whole, start, blocks[-1].end if blocks else json_end)
