@@ -24,7 +24,7 @@ from pydantic import BaseModel
 from bench.record.messages import Message
 from bench.run.trial.workbench import ModelLine
 
-FINISH_REASONS: dict[str, FinishReasons] = {"stop": "stop", "length": "length", "content_filter": "content_filter"}
+FINISHES: dict[str, FinishReasons] = {"stop": "stop", "length": "length", "content_filter": "content_filter"}
 
 
 async def assistant(messages: Sequence[Message], line: ModelLine) -> str:
@@ -55,10 +55,7 @@ class LineClient(ChatCompletionClient, Component[LineSettings]):
     async def create(self, messages: Sequence[LLMMessage], **_: Any) -> CreateResult:
         reply = await self._line([_plain(message) for message in messages])
         return CreateResult(
-            finish_reason=FINISH_REASONS.get(reply.finish, "unknown"),
-            content=reply.text,
-            usage=RequestUsage(0, 0),
-            cached=False,
+            finish_reason=FINISHES.get(reply.finish, "unknown"), content=reply.text, usage=RequestUsage(0, 0), cached=False
         )
 
     def create_stream(self, *_: Any, **__: Any) -> AsyncGenerator[str | CreateResult, None]:

@@ -21,7 +21,8 @@ from bench.run.architectures.part import Architecture, ArchitecturePart
 IN_WORDS: tuple[AnswerFormat, ...] = ("json", "fenced")
 """The formats of architectures that make their own calls, in which nothing holds a reply to a schema."""
 
-VERIFIED_EARLY = "before it is handed on"
+EARLY = "before it is handed on"
+"""When most of these architectures verify an output."""
 
 
 OURS = (
@@ -45,14 +46,12 @@ OURS = (
         "runtime_structured",
         "bench.run.architectures.runtime_structured:runtime_structured",
         parallel=True,
-        structure=Structure("a call by subtask", VERIFIED_EARLY, "the rejected subtask", "why"),
+        structure=Structure("a call by subtask", EARLY, "the rejected subtask", "why"),
     ),
     ArchitecturePart(
         "derived_subtasks",
         "bench.run.architectures.derived_subtasks:derived_subtasks",
-        structure=Structure(
-            "a call by part of a model's split, then one for the answer", VERIFIED_EARLY, "the rejected call", "why"
-        ),
+        structure=Structure("a call by part of a model's split, then one for the answer", EARLY, "the rejected call", "why"),
         limits=(
             "the task is told by the pack's own instructions, so that the pack's cut can be read in it",
             "the answer is one call: a rejected output of it is asked for again with all others",
@@ -62,7 +61,7 @@ OURS = (
         "learned_policy",
         "bench.run.architectures.learned_policy:learned_policy",
         learns=True,
-        structure=Structure("in the calls of a learned policy", VERIFIED_EARLY, "the rejected call", "why"),
+        structure=Structure("in the calls of a learned policy", EARLY, "the rejected call", "why"),
         limits=(
             "what shares a call is asked for again together, where one output of it is rejected",
             "the policy takes rejections of different subtasks to be independent",

@@ -63,7 +63,7 @@ SHUTDOWN_TIMEOUT_S = 0.001
 
 MAX_BYTES_ON_LOOP = 2**17
 """A request with more bytes is read in a thread, and not on the event loop."""
-MAX_PARALLEL_CALLS = MOST_CONNECTIONS
+MAX_PARALLEL = MOST_CONNECTIONS
 """The most calls that a client can declare as made together: all of them must be able to connect at the same time."""
 UNAVAILABLE = 503
 SHOULD_RETRY = "x-should-retry"
@@ -214,12 +214,8 @@ def _together(request: web.Request) -> int | None:
     number = request.headers.get(PARALLEL)
     if number is None:
         return None
-    if (
-        not (number.isascii() and number.isdecimal())
-        or len(number) > LONGEST_NAME
-        or not 1 <= int(number) <= MAX_PARALLEL_CALLS
-    ):
-        problem = f"give the number of calls made together, 1 to {MAX_PARALLEL_CALLS}, not '{number[:LONGEST_NAME]}'"
+    if not (number.isascii() and number.isdecimal()) or len(number) > LONGEST_NAME or not 1 <= int(number) <= MAX_PARALLEL:
+        problem = f"give the number of calls made together, 1 to {MAX_PARALLEL}, not '{number[:LONGEST_NAME]}'"
         raise Problem(400, f"{PARALLEL}: {problem}")
     return int(number)
 

@@ -43,9 +43,8 @@ def failure_of(error: Exception, key: str = "") -> CallFailed:
     if isinstance(error, OSError):
         return _no_connection(error, type(error).__name__)
     if isinstance(error, TooLarge):
-        return TooLong(
-            f"the reply is larger than {MAX_REPLY_BYTES / 2**20:g} MiB; set max_tokens, or see what the server sends"
-        )
+        size = f"{MAX_REPLY_BYTES / 2**20:g} MiB"
+        return TooLong(f"the reply is larger than {size}; set max_tokens, or see what the server sends")
     if isinstance(error, BrokeOff):
         return CutOff(f"the connection broke ({error})")
     if isinstance(error, NotUnpacked):

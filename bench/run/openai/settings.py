@@ -18,7 +18,7 @@ from bench.common.bounds import BoundedTable, Many
 from bench.common.errors import ConfigError, EndpointError
 from bench.common.numbers import Price
 from bench.run.models.cached import CacheSettings
-from bench.run.openai.address import API_VERSION_PARAMETER, EndpointAddress
+from bench.run.openai.address import API_VERSION, EndpointAddress
 from bench.wire.blotting import SHORTEST, blot
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -129,10 +129,8 @@ class OpenAISettings(CacheSettings):
 
     @model_validator(mode="after")
     def _refuse_two_versions(self) -> OpenAISettings:
-        if self.api_version is not None and API_VERSION_PARAMETER in self.address.query:
-            raise ValueError(
-                f"api_version and the query of base_url both name a version; leave out {API_VERSION_PARAMETER} there"
-            )
+        if self.api_version is not None and API_VERSION in self.address.query:
+            raise ValueError(f"api_version and the query of base_url both name a version; leave out {API_VERSION} there")
         return self
 
     @property

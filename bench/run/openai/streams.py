@@ -141,11 +141,8 @@ def _nest(call: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a piece of a tool call with its function's fields under `function`, if a server leaves that level out."""
     if "function" in call:
         return call
-    return {
-        "id": call.get("id"),
-        "index": call.get("index"),
-        "function": {name: call[name] for name in OF_A_FUNCTION if name in call},
-    }
+    function = {name: call[name] for name in OF_A_FUNCTION if name in call}
+    return {"id": call.get("id"), "index": call.get("index"), "function": function}
 
 
 def _function_in(piece: Mapping[str, Any]) -> Mapping[str, Any]:

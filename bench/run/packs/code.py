@@ -45,8 +45,8 @@ def code_of(folder: Path, scenario: Scenario, entry: str = ENTRY_FILE) -> PackCo
     left_out = _defining_files(scenario.grade, scenario.baseline, *filter(None, [scenario.made_by]))
 
     root = folder.resolve()
-    asked = _imported_files([root / entry], root, left_out)
-    grading = _imported_files(graders, root, {}, asked)
+    asked = _reach([root / entry], root, left_out)
+    grading = _reach(graders, root, {}, asked)
     return PackCode(tuple(sorted(asked)), tuple(sorted(grading)))
 
 
@@ -76,9 +76,7 @@ def defining_file(function: Callable[..., Any]) -> Path | None:
         return None
 
 
-def _imported_files(
-    start: Iterable[Path], root: Path, ignored: Mapping[Path, set[str]], without: Container[Path] = ()
-) -> set[Path]:
+def _reach(start: Iterable[Path], root: Path, ignored: Mapping[Path, set[str]], without: Container[Path] = ()) -> set[Path]:
     """Return the files in `start` and the files that they import, directly or not, without the files in `without`. An import of
     only those names that `ignored` gives for a file is not followed."""
     reached, queue = set[Path](), list(start)

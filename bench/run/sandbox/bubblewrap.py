@@ -17,7 +17,7 @@ from typing import Literal
 from bench.common.errors import ConfigError
 from bench.run.sandbox.readable import PACKAGE_FOLDERS
 
-BACKEND_VARIABLE = "BENCH_SANDBOX"
+BACKEND_ENV = "BENCH_SANDBOX"
 NAME, PROGRAM = "bubblewrap", "bwrap"
 Backend = Literal["", "bubblewrap"]
 
@@ -28,15 +28,13 @@ ISOLATION_OPTIONS = ("--unshare-all", "--cap-drop", "ALL", "--clearenv", "--chdi
 
 def backend() -> Backend:
     """Return the backend that the environment names; "" for the launcher alone. Raises ConfigError if it is not available."""
-    name = os.environ.get(BACKEND_VARIABLE, "")
+    name = os.environ.get(BACKEND_ENV, "")
     if not name:
         return ""
     if name != NAME:
-        raise ConfigError(f"{BACKEND_VARIABLE}: there is no '{name}'; give {NAME}, or nothing")
+        raise ConfigError(f"{BACKEND_ENV}: there is no '{name}'; give {NAME}, or nothing")
     if obstacle := _obstacle():
-        raise ConfigError(
-            f"{BACKEND_VARIABLE}: {NAME} does not run here: {obstacle}; mend that, or leave {BACKEND_VARIABLE} out"
-        )
+        raise ConfigError(f"{BACKEND_ENV}: {NAME} does not run here: {obstacle}; mend that, or leave {BACKEND_ENV} out")
     return "bubblewrap"
 
 

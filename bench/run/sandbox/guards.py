@@ -20,7 +20,7 @@ from bench.run.sandbox.bubblewrap import Backend, backend
 from bench.run.sandbox.syscalls import CALLS, CALLS_WITH_ARGUMENTS, MACHINES
 
 NEEDS_LINUX = "needs Linux"
-WITHOUT_VARIABLE = "BENCH_SANDBOX_WITHOUT"
+WITHOUT_ENV = "BENCH_SANDBOX_WITHOUT"
 LANDLOCK = {
     kernel.FILES: (1, "5.13", "nothing is written, nothing foreign is read"),
     kernel.TRUNCATION: (kernel.TRUNCATE_FROM, "6.2", "no file is emptied"),
@@ -59,17 +59,17 @@ def guards() -> Guards:
     """Return the guards of this machine. The function only queries the kernel. Raises ConfigError if an unknown guard is to be
     left out."""
     without, available = guards_left_out(), guards_of_machine(backend())
-    words = f"left out, as {WITHOUT_VARIABLE} says"
+    words = f"left out, as {WITHOUT_ENV} says"
     return Guards(tuple(Guard(guard.name, False, words) if guard.name in without else guard for guard in available))
 
 
 def guards_left_out() -> tuple[str, ...]:
     """Return the names of the guards that the environment leaves out. Raises ConfigError for an unknown name."""
-    names = tuple(name for word in os.environ.get(WITHOUT_VARIABLE, "").split(",") if (name := word.strip()))
+    names = tuple(name for word in os.environ.get(WITHOUT_ENV, "").split(",") if (name := word.strip()))
     known = [guard.name for guard in guards_of_machine("")]
     for name in names:
         if name not in known:
-            raise ConfigError(f"{WITHOUT_VARIABLE}: there is no guard '{name}'; {nearest(name, known)}")
+            raise ConfigError(f"{WITHOUT_ENV}: there is no guard '{name}'; {nearest(name, known)}")
     return names
 
 

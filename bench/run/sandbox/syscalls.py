@@ -93,11 +93,7 @@ def allow_list(machine: str) -> list[Instruction]:
     audit_number, column = MACHINES[machine]
     program = [
         *((LOAD, 4, 0, 0), (EQUAL, audit_number, 1, 0), (GIVE, KILL, 0, 0)),
-        *(
-            (LOAD, 0, 0, 0),
-            (AT_LEAST, 0x40000000, 0, 1),
-            (GIVE, KILL, 0, 0),
-        ),  # x86-64 has a second set of call numbers from there on
+        *((LOAD, 0, 0, 0), (AT_LEAST, 0x40000000, 0, 1), (GIVE, KILL, 0, 0)),  # x86-64's second set of call numbers
     ]
     for number in (numbers[column] for numbers in CALLS.values() if numbers[column] >= 0):
         program += [(EQUAL, number, 0, 1), (GIVE, ALLOW, 0, 0)]

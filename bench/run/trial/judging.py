@@ -174,11 +174,8 @@ class Verifier:
         subtasks that read a damaged output are ignored for the undamaged output."""
         receipts = chain.from_iterable(self.receipts_by_output.get(name, ()) for name in versions)
         by_number = {receipt.number: receipt for receipt in self._struck_receipts(list(receipts))}
-        struck_receipts = []
-        for receipt in by_number.values():
-            version = versions.get(receipt.due.subtask)
-            if version and version.undamaged:
-                struck_receipts.append(receipt)
+        undamaged = {name for name, version in versions.items() if version.undamaged}
+        struck_receipts = [receipt for receipt in by_number.values() if receipt.due.subtask in undamaged]
         if not struck_receipts:
             return
         names = {receipt.due.subtask for receipt in struck_receipts}
