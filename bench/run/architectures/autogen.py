@@ -53,6 +53,7 @@ class LineClient(ChatCompletionClient, Component[LineSettings]):
         self._line = line
 
     async def create(self, messages: Sequence[LLMMessage], **_: Any) -> CreateResult:
+        """Send the messages over the line, and return the reply as AutoGen's result."""
         reply = await self._line([_plain(message) for message in messages])
         return CreateResult(
             finish_reason=FINISHES.get(reply.finish, "unknown"), content=reply.text, usage=RequestUsage(0, 0), cached=False

@@ -50,6 +50,7 @@ class Notes(Output):
 
 
 async def derived_subtasks(task: Task, workbench: Workbench) -> None:
+    """Ask for a split, for the notes on its parts in waves, and then for the answer."""
     splitter = splitter_of(task)
     workbench.add(splitter, reference=split_of(task).model_dump(mode="json"))
     split = await _split(workbench, splitter)

@@ -54,8 +54,9 @@ class ArchitecturePart(Part):
     @property
     def modules(self) -> Sequence[str]:
         """Return the modules that contain its code."""
-        endpoint = ("bench.run.endpoint.server",) if self.makes_own_calls else ()
-        return (*filter(None, [self.path.partition(":")[0]]), *self.through, *endpoint)
+        own = [self.path.partition(":")[0]] if self.path else []
+        endpoint = ["bench.run.endpoint.server"] if self.makes_own_calls else []
+        return (*own, *self.through, *endpoint)
 
     def __post_init__(self) -> None:
         self.refuse_unknown("acts_in", [self.acts_in], ("task", "world", "either"))

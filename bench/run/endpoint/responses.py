@@ -119,6 +119,7 @@ class _Reasoning(_Item):
 
     @model_validator(mode="after")
     def _require_content_or_id(self) -> _Reasoning:
+        """Raise ValueError for an item without content that is no reference either."""
         if self.is_reference and not self.id:
             raise ValueError("give it back as it was given here, or leave out what holds it")
         return self

@@ -295,7 +295,7 @@ class _Exchange:
     async def _respond_to_failure(self, failure: CallFailed, number: int) -> web.StreamResponse:
         """Answer a request whose call of the model failed: with part of the reply, a closed connection, or an error."""
         if isinstance(failure, CutOff):
-            part = failure.begun if isinstance(failure, CutReply) else Reply(failure.partial)
+            part = failure.partial_reply if isinstance(failure, CutReply) else Reply(failure.partial)
             response = await (self._cut_stream if self.chat.stream else self._cut_body)(part, number)
             if isinstance(failure, AskerDies):
                 failure.die()

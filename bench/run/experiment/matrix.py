@@ -169,6 +169,7 @@ class Matrix:
         texts, draws = {name: _text_of(value) for name, value in determined_by.items()}, asdict(self.key(spec))
 
         def trial(repetition: int) -> TrialSpec:
+            """Return the trial of this repetition, with its id."""
             values = {**texts, "draws": _text_of({**draws, "repetition": repetition}), "repetition": str(repetition)}
             text = ", ".join(f'"{name}": {values[name]}' for name in sorted(values))
             digest = hashlib.sha256(f"{{{text}}}".encode()).hexdigest()

@@ -53,6 +53,7 @@ class RunPart:
 
     @property
     def source(self) -> Merged:
+        """The part's entry in the manifest of the merged run."""
         fields = {"name": self.manifest.name, "started": self.manifest.started, "portion": self.manifest.portion}
         return Merged(
             **fields,

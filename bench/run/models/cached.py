@@ -88,6 +88,7 @@ class CachedModel:
                 self._replies.setdefault(self._key(response.request), reply)
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
+        """Return the cached reply, or ask the model. A request that another arm has in flight is not sent again."""
         if not self.shared:
             return self._replies.get(self._key(request)) or await self._model.reply(request, sleep)
         key = self._key(request)

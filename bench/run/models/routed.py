@@ -93,6 +93,7 @@ class RoutedModel:
         return self if self._settings.subtasks else self._models[self._settings.target((), life)]
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
+        """Return the reply of the model that answers this request. The reply, or the failure, names that model."""
         model = self.answering(request)
         try:
             return replace(await model.reply(request, sleep), by=model.name)

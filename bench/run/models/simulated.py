@@ -125,12 +125,14 @@ class SimulatedModel:
 
     @property
     def parameters(self) -> dict[str, object]:
+        """The settings, the rates after a rejection, and the bank."""
         fields = self._settings.model_dump(exclude={"answer_format", "draft_tags", "bank", *LEARNING_SETTINGS})
         parameters = {"kind": "simulated", **fields, **({"learns": self._learning.as_parameters} if self._learning else {})}
         bank = self.bank
         return parameters | ({"bank": {"name": bank.name, "digest": bank.digest, "model": bank.model}} if bank else {})
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
+        """Return a simulated reply after simulated seconds, which grow with the tokens read and written."""
         context, settings = request.context, self._settings
         draw = draw_for("simulated", request.seed, context.scenario, *context.subtasks)
         reply = self._reply(request, draw)

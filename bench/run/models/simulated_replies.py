@@ -80,7 +80,7 @@ def _smallest_value(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Json:
         case "string":
             return "x" * max(1, int(schema.get("minLength", 1)))
         case "integer" | "number" as kind:
-            low = schema.get("minimum", schema.get("exclusiveMinimum", -1) + 1 if "exclusiveMinimum" in schema else 0)
+            low = schema.get("minimum", schema.get("exclusiveMinimum", -1) + 1)
             return int(low) if kind == "integer" else float(low)
         case "boolean":
             return False

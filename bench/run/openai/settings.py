@@ -57,7 +57,7 @@ def check_omitted(omitted: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _names_in(value: object) -> Iterator[str]:
-    """Yield the names of all fields, at any depth."""
+    """Yield the names of all fields in a value, at any depth."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield str(name)
@@ -129,6 +129,7 @@ class OpenAISettings(CacheSettings):
 
     @model_validator(mode="after")
     def _refuse_two_versions(self) -> OpenAISettings:
+        """Raise ValueError if both `api_version` and `base_url` name a version of Azure's API."""
         if self.api_version is not None and API_VERSION in self.address.query:
             raise ValueError(f"api_version and the query of base_url both name a version; leave out {API_VERSION} there")
         return self

@@ -121,6 +121,7 @@ class _CallPieces:
         self._function_fields = dict[str, Any]()
 
     def add(self, piece: Mapping[str, Any]) -> None:
+        """Add a piece of the stream: name and arguments are joined, other fields keep their first value."""
         function = _function_in(piece)
         self.id = self.id or piece.get("id") or ""
         if isinstance(name := function.get("name"), str) and name != self._name:

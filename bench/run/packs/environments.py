@@ -107,7 +107,7 @@ class EnvironmentForPacks(Protocol):
 
 
 def of_packs(environment: TaskEnvironment) -> EnvironmentForPacks:
-    """Return the functions that packs need of the environment's kind.
+    """Return the functions that packs need for an environment of this kind.
 
     Args:
         environment: What the pack declares.

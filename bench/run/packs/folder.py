@@ -141,6 +141,7 @@ def _text(path: Path) -> str:
 
 
 def _json(path: Path) -> Json:
+    """Return the value in a JSON file. Raises PackError for anything that is no strict JSON."""
     try:
         value = json.loads(_text(path), parse_constant=no_number, parse_float=finite)
         json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair could not be sent to a model

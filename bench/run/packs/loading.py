@@ -183,7 +183,7 @@ def _no_packs(roots: Iterable[Path]) -> str:
 def _open(folder: Path) -> Pack:
     """Load the code of the pack in a folder."""
     pack = _load_module(folder)
-    modules = [pack, *(_load_more(file, pack) for file in sorted(folder.glob(VARIANT_FILES)))]
+    modules = [pack, *(_load_variants(file, pack) for file in sorted(folder.glob(VARIANT_FILES)))]
     owners = []
     for module in modules:
         owners += [(variant, module) for variant in _variants(module, folder / Path(str(module.__file__)).name)]
@@ -199,8 +199,8 @@ def _variants(module: ModuleType, file: Path) -> tuple[str, ...]:
     return tuple(variants)
 
 
-def _load_more(file: Path, pack: ModuleType) -> ModuleType:
-    """Load a file with added variants."""
+def _load_variants(file: Path, pack: ModuleType) -> ModuleType:
+    """Import a file that adds variants to a pack, and return its module. Raises PackError if it does not load."""
     try:
         return importlib.import_module(f"{pack.__name__}.{file.stem}")
     except (Exception, SystemExit) as error:

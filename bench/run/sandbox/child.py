@@ -47,9 +47,10 @@ def reporter(write: Callable[[int, bytes], int], leave: Callable[[int], NoReturn
     channel = CHANNEL
 
     def report(text: str) -> NoReturn:
-        left = text.encode()
-        while left:
-            left = left[write(channel, left) :]
+        """Write the answer and end the process."""
+        remaining = text.encode()
+        while remaining:
+            remaining = remaining[write(channel, remaining) :]
         leave(0)
 
     return report
@@ -73,6 +74,7 @@ def judge_of_paths(
     kind_of, text_type, bytes_type, number_type, nothing = type, str, bytes, int, type(None)
 
     def is_foreign(event: str, arguments: tuple[Any, ...]) -> bool:
+        """Return whether the event opens a file for writing, or uses a path that the code may not read."""
         path = arguments[0]
         kind = kind_of(path)
         if event == "open" and (arguments[2] or 0) & writing:
@@ -100,6 +102,7 @@ def tripwire(
     kind_of, text_type = type, str
 
     def is_forbidden(event: str, arguments: tuple[Any, ...]) -> bool:
+        """Return whether the event ends the run."""
         if event in {"open", "os.listdir", "os.scandir"}:
             return is_foreign(event, arguments)
         if event == "import":
@@ -115,6 +118,7 @@ def tripwire(
         # fmt: on
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        """End the run with a report if the event is forbidden."""
         if is_forbidden(event, arguments):
             # The message must be the same each time, so it has only texts of the code, and no process id or folder name.
             tells = event in {"open", "os.listdir", "os.scandir", "import"} and kind_of(arguments[0]) is text_type

@@ -48,7 +48,7 @@ ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050001, 0x80000000
 def load_argument(index: int, upper: bool = False) -> Instruction:
     """Return the instruction that loads the lower or the upper 32 bits of the call's argument at this index. Both MACHINES are
     little-endian."""
-    return (LOAD, 16 + 8 * index + 4 * upper, 0, 0)
+    return (LOAD, 16 + 8 * index + 4 * upper, 0, 0)  # the arguments, of 8 bytes each, begin at byte 16 of seccomp_data
 
 
 def allow_values(index: int, *values: int) -> tuple[Instruction, ...]:

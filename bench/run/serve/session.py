@@ -143,6 +143,7 @@ async def serve(
     matrix = replace(matrix, config=no_deadline).with_architecture(trial_server.work)
 
     def watch(result: TrialResult) -> None:
+        """Pass a recorded result on, and end the run if the server was closed."""
         trial_server.set_record(result.record)
         on_result(result)
         if trial_server.closed:

@@ -274,6 +274,7 @@ class Caller:
         effect = _effect(group[0])
 
         async def sleep(seconds: float) -> None:
+            """Let seconds pass on the trial's clock as a delay of this call."""
             with self._clock.span("call") as span:
                 attempt.delays.append(span)
                 await self._clock.sleep(seconds)

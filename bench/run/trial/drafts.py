@@ -63,8 +63,8 @@ NO_DRAFT = Draft()
 
 
 def draft_of(text: str, tags: Sequence[tuple[str, str]] = KNOWN_TAGS, in_blocks: bool = False) -> Draft:
-    """Return a reply's draft by the rule in this module's docstring, in time linear in the text. Never raises. `in_blocks` says
-    whether the answer has its code in code blocks."""
+    """Return a reply's draft, the text in tags before its answer (the rule is above, in this module's docstring). `in_blocks`
+    says whether the answer has its code in code blocks. The time is linear in the text, and no text raises an exception."""
     find = _cached_draft if len(text) > LONG_REPLY_CHARS else _draft
     return find(text, tuple(tags), in_blocks)
 

@@ -75,7 +75,7 @@ class Gate:
         return not self._waiting and self._has_room
 
     async def enter(self) -> int:
-        """Wait for a place in flight and take it. Return how often the limit had fallen by then."""
+        """Wait for a place in flight and take it. Return how often the limit had been halved by then."""
         if self.is_open:
             self._in_flight += 1
             return self.trouble.fell
@@ -104,7 +104,7 @@ class Gate:
         self._admit_waiting()
 
     def record_outcome(self, outcome: Reply | CallFailed, fell_before: int) -> None:
-        """Record the outcome of a call, and adapt the limit. `fell_before` is how often the limit had fallen when the call
+        """Record the outcome of a call, and adapt the limit. `fell_before` is how often the limit had been halved when the call
         entered."""
         if not self._watches or (isinstance(outcome, Reply) and outcome.reused):
             return

@@ -99,7 +99,8 @@ class Verifier:
         return replace(rejected, reply=proposal.text) if rejected else None
 
     def verify_stage(self, stage: Sequence[Subtask]) -> Rejected | None:
-        """Log a verdict for each of these outputs in the state. Returns the first rejection or None."""
+        """Log a verdict for each output of these subtasks in the state. Return the first rejection; None if all are
+        accepted."""
         versions = {subtask.name: self.version(subtask.name) for subtask in stage}
         self._judge_stage_undamaged(stage, versions)
         verdicts = self._judge(stage, {name: version.value for name, version in versions.items()})
@@ -196,8 +197,8 @@ class Verifier:
     def _log_undamaged(
         self, struck: Sequence[OpenReceipt], verdicts: Mapping[str, Verdict], calls: tuple[int, ...], as_a_whole: bool
     ) -> None:
-        """Log the verdict on the undamaged reply of each of these faults. With `as_a_whole`, one rejected part rejects the
-        other parts of the reply too."""
+        """Log, for each of these faults, the verdict on the undamaged output of its subtask. With `as_a_whole`, the first
+        rejection in `verdicts` counts for all subtasks that have none of their own."""
         rejected = _first_rejected(verdicts) if as_a_whole else None
         for receipt in struck:
             name = receipt.due.subtask

@@ -87,7 +87,8 @@ _refusal = re.compile(r"^\W*+(i['’]?m sorry|i am sorry|sorry|i can(?:no|['’]
 def extract(
     text: str, finish: str = "stop", code: tuple[tuple[int, int], ...] | None = None, draft: Draft | None = None
 ) -> Extracted | Unreadable:
-    """Return a reply's JSON object by the rule in this module's docstring, in time linear in the text. Never raises.
+    """Return the first JSON object after a reply's draft, or why there is none (the rule is above, in this module's docstring).
+    The time is linear in the text, and no text raises an exception.
 
     code   the (start, end) of each code block in the reply, if the answer has code outside of its JSON. No object is searched
            in these blocks, nor after a malformed object, since only code follows there
