@@ -123,9 +123,9 @@ def _wrong_parts(task: Task, split: Split) -> str | None:
     names = [part.name for part in split.parts]
     if len(names) > MOST_PARTS:
         return f"there are {len(names)} parts; make at most {MOST_PARTS}"
-    taken = {*task.documents, *(subtask.name for subtask in task.subtasks)}
+    task_names = {*task.documents, *(subtask.name for subtask in task.subtasks)}
     for name in names:
-        if name in taken:
+        if name in task_names:
             return f"the name '{name}' is that of a document or of an output; give the part another"
         if names.count(name) > 1:
             return f"{names.count(name)} parts are named '{name}'; give each a name of its own"

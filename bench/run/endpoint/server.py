@@ -306,10 +306,10 @@ class _Exchange:
 
     async def _cut_body(self, part: Reply, number: int) -> web.StreamResponse:
         """Send the first bytes of the answer, with a Content-Length of twice as many, and close the connection."""
-        sent = self.dialect.cut_body(part, number, self.chat)
-        response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": str(2 * len(sent))})
+        beginning = self.dialect.cut_body(part, number, self.chat)
+        response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": str(2 * len(beginning))})
         await response.prepare(self.request)
-        await response.write(sent)
+        await response.write(beginning)
         return hang_up(self.request, response)
 
     async def _cut_stream(self, part: Reply, number: int) -> web.StreamResponse:

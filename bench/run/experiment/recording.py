@@ -78,10 +78,10 @@ def load_recording(
     trials = latest(record for record in records if isinstance(record, TrialRecord))
     if not trials:
         raise ResultsError(f"recording {folder}: holds no trial of '{model}' yet; let its run end, or go on with it")
-    whole = _whole_repetitions(trials)
-    if whole < repetitions:
-        problem = f"recording {folder}: holds {whole} whole repetitions of '{model}', this config asks for {repetitions}"
-        raise ConfigError(f"{problem}; give --repetitions {max(whole, 1)}, or record the rest first")
+    available = _whole_repetitions(trials)
+    if available < repetitions:
+        problem = f"recording {folder}: holds {available} whole repetitions of '{model}', this config asks for {repetitions}"
+        raise ConfigError(f"{problem}; give --repetitions {max(available, 1)}, or record the rest first")
     declared = concurrency or (parameters_in_run.recording and parameters_in_run.recording.concurrency)
     digest = _digest(folder)
     fields_of_run: dict[str, object] = {

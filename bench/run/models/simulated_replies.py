@@ -28,10 +28,10 @@ def next_document_call(
     earlier_calls = [call for message in messages for call in message.tool_calls]
     if not any(call.name == LIST for call in earlier_calls):
         return Call(LIST, {})
-    read = {name_in(call.arguments) for call in earlier_calls if call.name == READ}
+    names_read = {name_in(call.arguments) for call in earlier_calls if call.name == READ}
     reads = {subtask.name: subtask.reads for subtask in task.subtasks}
     needed = [name for subtask in subtasks for name in reads.get(subtask, ()) if name in task.documents]
-    unread = next((name for name in needed if name not in read), None)
+    unread = next((name for name in needed if name not in names_read), None)
     return Call(READ, {NAME: unread}) if unread else None
 
 

@@ -114,8 +114,8 @@ def retry_after_seconds(headers: Mapping[str, str], now: datetime, text: str = "
     milliseconds = _seconds(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
-    after = headers.get("retry-after", "")
-    waits = (_seconds(after), _seconds_until(after, now), _seconds(text))
+    retry_after = headers.get("retry-after", "")
+    waits = (_seconds(retry_after), _seconds_until(retry_after, now), _seconds(text))
     return next((seconds for seconds in waits if seconds is not None), None)
 
 

@@ -49,10 +49,10 @@ def check_extra_body(extra: dict[str, Any] | None) -> dict[str, Any] | None:
 def check_omitted(omitted: tuple[str, ...]) -> tuple[str, ...]:
     """Return `omitted` unchanged. Raises ValueError for a field that every request needs, or that is sent only because the
     model's table sets it."""
-    if needed := sorted(REQUIRED_FIELDS & set(omitted)):
-        raise ValueError(f"omit may not name {', '.join(needed)}: without it nothing is asked")
-    if refused := sorted((SETTING_FIELDS - {"model"}) & set(omitted)):
-        raise ValueError(f"omit names {refused[0]}, which is sent only where the table has it: take it out there")
+    if required := sorted(REQUIRED_FIELDS & set(omitted)):
+        raise ValueError(f"omit may not name {', '.join(required)}: without it nothing is asked")
+    if table_fields := sorted((SETTING_FIELDS - {"model"}) & set(omitted)):
+        raise ValueError(f"omit names {table_fields[0]}, which is sent only where the table has it: take it out there")
     return omitted
 
 

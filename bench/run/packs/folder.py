@@ -38,9 +38,9 @@ class PackFolder:
     def part(self, name: str) -> Path:
         """Return the first of these folders that exists: `<name>/<variant>/<instance>`, `<name>/<instance>`,
         `<name>/<variant>`, `<name>`."""
-        whole = self.path / name
-        folders = [whole / self.variant / self.instance, whole / self.instance] if self.instance else []
-        chosen = next((folder for folder in (*folders, whole / self.variant) if folder.is_dir()), whole)
+        root = self.path / name
+        folders = [root / self.variant / self.instance, root / self.instance] if self.instance else []
+        chosen = next((folder for folder in (*folders, root / self.variant) if folder.is_dir()), root)
         foreign = sorted(other for other in self.others if (chosen / other).is_dir())
         if foreign:
             mine = self.instance or self.variant

@@ -70,16 +70,16 @@ def _refuse_names(task: Task, where: str) -> None:
             raise PackError(f"{where}: the name '{name}' appears twice among its subtasks and documents; rename one")
 
 
-def _refuse_wrong_fields(subtask: Subtask, at: str) -> None:
-    """Refuse a subtask whose `reads` is no tuple of names or whose instructions are empty. `at` names the subtask in the
-    message."""
+def _refuse_wrong_fields(subtask: Subtask, where: str) -> None:
+    """Refuse a subtask whose `reads` is no tuple of names or whose instructions are empty. `where` names the subtask in
+    the message."""
     reads: Any = subtask.reads
     if isinstance(reads, str):
-        raise PackError(f'{at}: reads is a text; write reads=("{reads}",), with a comma')
+        raise PackError(f'{where}: reads is a text; write reads=("{reads}",), with a comma')
     if not isinstance(reads, tuple) or not all(isinstance(name, str) for name in reads):
-        raise PackError(f'{at}: reads must be a tuple of names, as in reads=("notes.txt",)')
+        raise PackError(f'{where}: reads must be a tuple of names, as in reads=("notes.txt",)')
     if not isinstance(subtask.instructions, str) or not subtask.instructions.strip():
-        raise PackError(f"{at}: its instructions are empty; write what is asked")
+        raise PackError(f"{where}: its instructions are empty; write what is asked")
 
 
 def _refuse_output(subtask: Subtask, where: str) -> None:
@@ -96,15 +96,15 @@ def _refuse_output(subtask: Subtask, where: str) -> None:
         raise PackError(f"{where}: subtask '{subtask.name}': its output has no JSON schema: {words_of(error)}") from error
 
 
-def _refuse_functions(subtask: Subtask, at: str) -> None:
+def _refuse_functions(subtask: Subtask, where: str) -> None:
     """Refuse a subtask whose checks or signals are no functions of the right number of values."""
     if not isinstance(subtask.checks, tuple):
-        raise PackError(f"{at}: checks must be a tuple of functions, as in checks=(my_check,)")
+        raise PackError(f"{where}: checks must be a tuple of functions, as in checks=(my_check,)")
     for check in subtask.checks:
-        _refuse_function(check, f"{at}: the check", 2)
+        _refuse_function(check, f"{where}: the check", 2)
     for signal in ("sufficient", "skip", "finds"):
         if (function := getattr(subtask, signal)) is not None:
-            _refuse_function(function, f"{at}: {signal}", 1)
+            _refuse_function(function, f"{where}: {signal}", 1)
 
 
 PARAMETERS = {1: "one value", 2: "two values"}

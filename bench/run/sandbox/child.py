@@ -88,8 +88,8 @@ def judge_of_paths(
         elif kind is not text_type:
             return True
         # The path is not resolved: that takes library code, which can be changed. No link leads out, since none can be made.
-        whole = (path if path.startswith("/") else folder + path) + "/"
-        return "/../" in whole or not whole.startswith(readable) or whole.startswith(installed)
+        full_path = (path if path.startswith("/") else folder + path) + "/"
+        return "/../" in full_path or not full_path.startswith(readable) or full_path.startswith(installed)
 
     return is_foreign
 
@@ -121,8 +121,8 @@ def tripwire(
         """End the run with a report if the event is forbidden."""
         if is_forbidden(event, arguments):
             # The message must be the same each time, so it has only texts of the code, and no process id or folder name.
-            tells = event in {"open", "os.listdir", "os.scandir", "import"} and kind_of(arguments[0]) is text_type
-            text = event + (" " + arguments[0].__repr__()[:100] if tells else "")
+            shows_argument = event in {"open", "os.listdir", "os.scandir", "import"} and kind_of(arguments[0]) is text_type
+            text = event + (" " + arguments[0].__repr__()[:100] if shows_argument else "")
             text = text.encode("ascii", "backslashreplace").decode("ascii").replace("\\", "\\\\").replace('"', '\\"')
             report('{"problem": "forbidden: ' + text + '"}')
 

@@ -74,15 +74,16 @@ def guards_left_out() -> tuple[str, ...]:
 
 
 @cache
-def guards_of_machine(chosen: Backend) -> tuple[Guard, ...]:
+def guards_of_machine(backend_name: Backend) -> tuple[Guard, ...]:
     """Return all guards of this machine with this backend, including those that the environment leaves out."""
-    return tuple(_guards(sys.platform == "linux", chosen))
+    return tuple(_guards(sys.platform == "linux", backend_name))
 
 
-def _guards(linux: bool, chosen: Backend) -> Iterator[Guard]:
-    """Yield all guards of the sandbox, in force or not. `chosen` is the program that isolates processes."""
-    if chosen:
-        yield Guard(chosen, True, "files, processes, a network and users of its own")
+def _guards(linux: bool, backend_name: Backend) -> Iterator[Guard]:
+    """Yield all guards of the sandbox, in force or not. `backend_name` is the program that isolates
+    processes."""
+    if backend_name:
+        yield Guard(backend_name, True, "files, processes, a network and users of its own")
     yield Guard(
         "limits", linux, "CPU time, memory, file size, open files" if linux else "the kernel does not hold that on memory"
     )
@@ -92,7 +93,7 @@ def _guards(linux: bool, chosen: Backend) -> Iterator[Guard]:
     version = kernel.landlock_version()
     for name, (since, release, words) in LANDLOCK.items():
         lacks = f"Landlock {since} (Linux {release}) is needed, here is {version or 'none'}"
-        program = f"Landlock {version}" if version >= since else chosen
+        program = f"Landlock {version}" if version >= since else backend_name
         yield _guard(name, bool(program), f"{words} ({program})", lacks)
     calls = f"{len(CALLS) + len(CALLS_WITH_ARGUMENTS)} are allowed, all others refused"
     yield _guard("system calls", kernel.can_filter_calls(), calls, f"seccomp is needed, on {' or '.join(MACHINES)}")

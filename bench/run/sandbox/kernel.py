@@ -42,11 +42,11 @@ def machine() -> str:
     return os.uname().machine
 
 
-def require_success(what: str, returned: int) -> int:
+def require_success(call_name: str, returned: int) -> int:
     """Return the result of a system call. Raises OSError, which names the call, if it failed."""
     if returned < 0:
         number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
+        raise OSError(number, f"{call_name}: {os.strerror(number)}")
     return returned
 
 

@@ -157,18 +157,18 @@ _LAUNCHER_LOCK = threading.Lock()
 def launcher() -> Launcher:
     """Return this process's launcher; a new launcher if the old one has ended."""
     with _LAUNCHER_LOCK:
-        chosen = backend()
-        if not (launcher := _launcher_of(os.getpid(), chosen)).runs():
+        backend_name = backend()
+        if not (launcher := _launcher_of(os.getpid(), backend_name)).runs():
             launcher.close()
             _launcher_of.cache_clear()
-            launcher = _launcher_of(os.getpid(), chosen)
+            launcher = _launcher_of(os.getpid(), backend_name)
         return launcher
 
 
 @cache
-def _launcher_of(process: int, chosen: Backend) -> Launcher:
+def _launcher_of(process: int, backend_name: Backend) -> Launcher:
     """Return the launcher of the process with this id, which is made at the first call: a forked process needs its own."""
-    launcher = Launcher(chosen)
+    launcher = Launcher(backend_name)
     weakref.finalize(launcher, int)  # registers weakref's hook first, so that it runs last: folders are gone by then
     atexit.register(lambda: launcher.close() if os.getpid() == process else None)
     return launcher

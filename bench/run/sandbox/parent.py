@@ -133,8 +133,8 @@ def run_in(
     }
     cell.send_job((_compile(CHILD), job))
     meanwhile()
-    started, code, why = _parse_report(cell.wait_for_report())
-    if not started:
+    has_begun, code, why = _parse_report(cell.wait_for_report())
+    if not has_begun:
         raise SandboxBroken(f"the sandbox did not start (exit code {code}): {cell.last_line()[:200]}")
     return _result(code, why, read_whole(cell.returned))
 

@@ -40,8 +40,8 @@ def account_of(record: TrialRecord) -> dict[str, Any]:
 
 def refusals_of(record: TrialRecord) -> dict[str, Any]:
     """Return `count`, the number of refused requests, and `last`, the reason of the last refusal; "" without a refusal."""
-    refused = [event for event in record.events if isinstance(event, Refused)]
-    return {"count": len(refused), "last": f"{refused[-1].status}: {refused[-1].detail}" if refused else ""}
+    refusals = [event for event in record.events if isinstance(event, Refused)]
+    return {"count": len(refusals), "last": f"{refusals[-1].status}: {refusals[-1].detail}" if refusals else ""}
 
 
 def _note(entries: tuple[ledger.LedgerEntry, ...]) -> str:

@@ -45,9 +45,9 @@ def outputs_of(body: bytes, task: Task, session: EndpointSession) -> dict[str, s
     names = [subtask.name for subtask in task.subtasks]
     if set(outputs) != set(names):
         raise Problem(400, f"an answer has one output for each of {', '.join(names)}; this has {', '.join(outputs) or 'none'}")
-    unasked = [name for name in names if not session.has_reply(name)]
-    if unasked:
-        raise Problem(409, f"no reply was ever given for {', '.join(unasked)}; ask at {session.base_url()} for all subtasks")
+    missing = [name for name in names if not session.has_reply(name)]
+    if missing:
+        raise Problem(409, f"no reply was ever given for {', '.join(missing)}; ask at {session.base_url()} for all subtasks")
     try:
         return {name: output if isinstance(output, str) else json.dumps(output) for name, output in outputs.items()}
     except RecursionError:

@@ -104,23 +104,23 @@ def _last_end(text: str, tags: Tags, fences: FenceLines | None) -> int:
     last = end_of(text)
     while tag:
         brace = _object_start.search(text, position, tag.start()) if objects.decoded <= MAX_READS_PER_CHAR * len(text) else None
-        stopped = tag.end()
+        search_end = tag.end()
         if brace:
-            read = objects.read(brace.start())
-            if isinstance(read, Extracted):
-                position = read.end
+            result = objects.read(brace.start())
+            if isinstance(result, Extracted):
+                position = result.end
                 if end_before_answer < end:
                     end_before_answer, answer_end = end, position
                 tag = tag if position <= tag.start() else closing.search(text, position)
                 continue
-            if fences is None and is_cut_off(text, read, last):
+            if fences is None and is_cut_off(text, result, last):
                 return end  # the reply breaks off in this object
-            position = max(brace.start() + 1, read.at or 0)
+            position = max(brace.start() + 1, result.at or 0)
             if position <= tag.start():
                 continue
-            stopped = max(stopped, position)
-        position = stopped
-        for match in closing.finditer(text, tag.start(), stopped):
+            search_end = max(search_end, position)
+        position = search_end
+        for match in closing.finditer(text, tag.start(), search_end):
             if fences is None or not fences.hold(match.start()):
                 end = position = match.end()
                 if fences:

@@ -440,9 +440,9 @@ class EndpointSession:
         if self._verifies_in_shadow:
             self._turns.judge_last(subtasks)
         names, messages, options = question
-        asked = (messages, options) if options else messages
+        question_key = (messages, options) if options else messages
         under_way = self._turns.under_way(subtasks)
-        return self._trial.causes.next_purpose(names, asked, inferred=True, limit=self._limit, under_way=under_way)
+        return self._trial.causes.next_purpose(names, question_key, inferred=True, limit=self._limit, under_way=under_way)
 
     def _reach_limit(self, gave_up: GaveUp) -> None:
         """Record that a limit stopped the agent.

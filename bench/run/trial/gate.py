@@ -121,15 +121,15 @@ class Gate:
                 self.trouble.pauses += 1
                 self.pausing.set()
 
-    def _slow_down(self, refused: RateLimited, fell_before: int) -> None:
+    def _slow_down(self, failure: RateLimited, fell_before: int) -> None:
         """Halve the limit after a 429, once for all calls that were in flight together."""
         if fell_before == self.trouble.fell:
             self._limit = max(1.0, self._limit / 2)
             self.trouble.fell += 1
             self.trouble.lowest = min(self.trouble.lowest, self.limit)
-        if refused.retry_after:
+        if failure.retry_after:
             self._holds += 1
-            asyncio.get_running_loop().call_later(min(refused.retry_after, self._longest), self._end_hold)
+            asyncio.get_running_loop().call_later(min(failure.retry_after, self._longest), self._end_hold)
 
     def _end_hold(self) -> None:
         """End one wait that a 429 asked for."""

@@ -234,8 +234,8 @@ class Verifier:
         """Return the outputs in the state that these subtasks read, without the subtasks that have a value, and the
         documents."""
         state = self._state
-        read = [name for subtask in subtasks for name in subtask.reads if name not in values and not state.is_document(name)]
-        return self.outputs(read), {**state.documents, **given} if given else state.documents
+        names = [name for subtask in subtasks for name in subtask.reads if name not in values and not state.is_document(name)]
+        return self.outputs(names), {**state.documents, **given} if given else state.documents
 
     def _require_sufficient(self, name: str, verdict: Verdict) -> Verdict:
         """Return the verdict, or the rejection of a valid output that is too weak to build on."""

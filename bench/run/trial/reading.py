@@ -73,13 +73,14 @@ def is_fenced(subtasks: Sequence[Subtask], answer_format: AnswerFormat) -> bool:
 
 def _read_fenced(text: str, finish: str, schema: Schema, draft: Draft) -> Extracted | Unreadable:
     """Read a reply whose code is in code blocks."""
-    before = fenced.before_json(text, draft.end)
-    extracted = extract(text, finish, before.code, draft)
+    prefix = fenced.before_json(text, draft.end)
+    extracted = extract(text, finish, prefix.code, draft)
     if isinstance(extracted, Extracted):
-        in_fence = before.fence is not None and before.fence[1] == extracted.start
-        start = before.fence[0] if before.fence and in_fence else extracted.start
+        fence_start, fenced_json_start = prefix.fence or (-1, -1)
+        in_fence = fenced_json_start == extracted.start
+        start = fence_start if in_fence else extracted.start
         return _with_blocks(text, extracted.value, schema, start, fenced.end_of_json(text, extracted.end, in_fence))
-    if not (extracted.is_prose and before.code):
+    if not (extracted.is_prose and prefix.code):
         return extracted
     if not is_all_code(schema):
         return Unreadable("not_json", "the reply holds no JSON object before its code")

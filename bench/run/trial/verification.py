@@ -114,13 +114,13 @@ def _extract(text: str, code: tuple[tuple[int, int], ...] | None, draft: Draft) 
     for _ in range(MAX_OBJECTS_TRIED):
         if start < 0:
             break
-        read = objects.read(start)
-        if isinstance(read, Extracted):
-            return read
-        if is_cut_off(text, read, last):
+        result = objects.read(start)
+        if isinstance(result, Extracted):
+            return result
+        if is_cut_off(text, result, last):
             return Unreadable("cut_off", "the JSON object is not closed: the reply breaks off inside it")
         if has_key := _object_with_key.match(text, start):
-            malformed = malformed or _reason_with_place(text, read)
+            malformed = malformed or _reason_with_place(text, result)
         next_start = objects.end(start) if has_key else start + 1
         start = -1 if has_key and code is not None else _next_begin(text, next_start, code, last)
     else:
