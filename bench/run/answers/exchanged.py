@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bench.run.answers.places import FieldPath
+from bench.run.answers.places import FieldPath, value_at
 from bench.scenario import Json, Output, schema_of
 
 MAX_LEAVES_CHECKED = 2**16
@@ -25,7 +25,7 @@ def exchange(value: Json, schema: type[Output] | None, draw: Random) -> Json:
     draw.shuffle(paths)
     changed, tries = copy.deepcopy(value), MAX_LEAVES_CHECKED // max(len(paths), 1)
     for path in paths[:tries]:
-        parent, name = _parent(changed, path), path[-1]
+        parent, name = value_at(changed, path[:-1]), path[-1]
         leaf = parent[name]
         for other in _alternatives(leaf, schema):
             parent[name] = other
@@ -33,13 +33,6 @@ def exchange(value: Json, schema: type[Output] | None, draw: Random) -> Json:
                 return changed
         parent[name] = leaf
     return None
-
-
-def _parent(value: Json, path: FieldPath) -> Any:
-    """Return the object or list that holds the leaf at a path."""
-    for step in path[:-1]:
-        value = value[step]
-    return value
 
 
 def _leaf_paths(value: Json, path: FieldPath = ()) -> Iterator[FieldPath]:

@@ -54,9 +54,9 @@ class ArchitecturePart(Part):
     @property
     def modules(self) -> Sequence[str]:
         """Return the modules that contain its code."""
-        own = [self.path.partition(":")[0]] if self.path else []
+        own_modules = [self.path.partition(":")[0]] if self.path else []
         endpoint = ["bench.run.endpoint.server"] if self.makes_own_calls else []
-        return (*own, *self.through, *endpoint)
+        return (*own_modules, *self.through, *endpoint)
 
     def __post_init__(self) -> None:
         self.refuse_unknown("acts_in", [self.acts_in], ("task", "world", "either"))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
 from bench.run.answers.exchanged import exchange
-from bench.run.answers.places import FieldPath
+from bench.run.answers.places import FieldPath, value_at
 from bench.run.trial.effects import CONTENT_POINTS, Target, TextEffect, dump
 from bench.scenario import Json, schema_of
 
@@ -20,7 +20,7 @@ def missing_field(target: Target, draw: Random) -> str | None:
         return None
     value = copy.deepcopy(target.value)
     *parents, name = draw.choice(paths)
-    del _at(value, parents)[name]
+    del value_at(value, tuple(parents))[name]
     return dump(value)
 
 
@@ -31,7 +31,7 @@ def wrong_type(target: Target, draw: Random) -> str | None:
         return None
     value = copy.deepcopy(target.value)
     *parents, name = draw.choice(paths)
-    parent = _at(value, parents)
+    parent = value_at(value, tuple(parents))
     parent[name] = "see above" if isinstance(parent[name], dict | list) else {"value": parent[name]}
     return dump(value)
 
@@ -108,13 +108,6 @@ def _required_paths_in(value: Json, schema: Any, defs: Any, path: FieldPath = ()
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _required_paths_in(item, schema.get("items", {}), defs, (*path, index))
-
-
-def _at(value: Json, path: Sequence[str | int]) -> Any:
-    """Return the part of a value at this path."""
-    for step in path:
-        value = value[step]
-    return value
 
 
 def _with_one_value_exchanged(target: Target, draw: Random) -> str | None:

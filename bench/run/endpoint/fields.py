@@ -84,8 +84,8 @@ RESTRICTED: Mapping[str, Restricted] = {
 def refuse_others(
     fields: Mapping[str, Any], restricted: Mapping[str, Restricted] = RESTRICTED, read_fields: frozenset[str] = READ_FIELDS
 ) -> None:
-    """Raise Problem for the first field that is refused, with the reason and a remedy. `read_fields` holds
-    the fields that are read."""
+    """Raise Problem for the first field that is refused, with the reason and a remedy. `read_fields` holds the fields that are
+    read."""
     for field, value in _fields_with_path(fields):
         if why := _objection(field.rpartition(".")[2], value, restricted, read_fields):
             refuse_field(field, why)

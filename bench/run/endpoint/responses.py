@@ -36,10 +36,8 @@ from bench.run.trial.endpoint_session import Exchange
 from bench.wire.problem import LONGEST_NAME, read_body, refuse_field
 
 CONVERSATION_REMEDY = "no conversation is kept under a name; send all items with each request, or previous_response_id"
-READ_FIELDS = frozenset(
-    {"input", "instructions", "stream", "stream_options", "tools", "tool_choice", "text", "max_output_tokens"}
-)
-READ_FIELDS |= {"parallel_tool_calls", "include", "previous_response_id"}
+READ_FIELDS = frozenset({"input", "instructions", "stream", "stream_options", "tools", "tool_choice", "text", "include"})
+READ_FIELDS |= {"max_output_tokens", "parallel_tool_calls", "previous_response_id"}
 RESTRICTED: Mapping[str, Restricted] = {
     "conversation": Restricted(CONVERSATION_REMEDY),
     "prompt": Restricted("no prompts are stored here; send the messages"),

@@ -84,13 +84,8 @@ def load_recording(
         raise ConfigError(f"{problem}; give --repetitions {max(available, 1)}, or record the rest first")
     declared = concurrency or (parameters_in_run.recording and parameters_in_run.recording.concurrency)
     digest = _digest(folder)
-    fields_of_run: dict[str, object] = {
-        "name": manifest.name,
-        "digest": digest,
-        "started": manifest.started,
-        "trials": len(trials),
-    }
-    fields_of_run |= {"concurrency": declared} if declared else {}
+    fields_of_run: dict[str, object] = {"name": manifest.name, "digest": digest, "started": manifest.started}
+    fields_of_run |= {"trials": len(trials), **({"concurrency": declared} if declared else {})}
     recording = Recording(
         manifest.name,
         manifest.started[:10],

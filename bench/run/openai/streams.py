@@ -78,7 +78,7 @@ class _Message:
         """Add the fields of a piece of the stream. Texts and lists are joined; other fields keep their first value."""
         for name, value in piece.items():
             if name == "tool_calls" and isinstance(value, list):
-                for call in map(_nest, filter(_is_object, value)):
+                for call in [_nest(item) for item in value if isinstance(item, dict)]:
                     self._call_of(call).add(call)
             elif name == "function_call" and isinstance(value, dict):
                 self._call_of(legacy := {"index": name, "function": value}).add(legacy)
@@ -149,7 +149,3 @@ def _nest(call: Mapping[str, Any]) -> Mapping[str, Any]:
 def _function_in(piece: Mapping[str, Any]) -> Mapping[str, Any]:
     function = piece.get("function")
     return function if isinstance(function, dict) else {}
-
-
-def _is_object(value: object) -> bool:
-    return isinstance(value, dict)
