@@ -44,7 +44,7 @@ from bench.record.probe_events import GatewayNoticed
 from bench.record.probe_rows import StoreReading
 from bench.record.process_events import ProcessEnded, ProcessStarted
 from bench.wire.agent_process import AgentProcess
-from bench.wire.program import hint, why_not
+from bench.wire.program import start_hint, start_problem
 
 LARGEST = 2**30
 """Bytes of the largest file that the agent or a service can write."""
@@ -314,7 +314,7 @@ class Worker:
         for nth, (process, output) in enumerate(zip(running, outputs, strict=True)):
             ended = process.ended.result()
             if ended.failed:
-                raise ConfigError(f"the agent cannot be started: {os.strerror(ended.failed)}; {hint(ended.failed)}")
+                raise ConfigError(f"the agent cannot be started: {os.strerror(ended.failed)}; {start_hint(ended.failed)}")
             processes.code = ended.code if not nth or ended.code == 0 else processes.code
             asked, printed, written = self.gateway.calls - calls, current.texts.keep(output), process.output.written
             why, seconds = processes.why, process.seconds
@@ -343,7 +343,7 @@ class Worker:
         program = shutil.which(words[0], path=path) if os.sep not in words[0] else str(place / words[0])
         if program is None or not os.path.exists(program):  # noqa: PTH110  `Path.exists` raises without permission
             raise ConfigError(f"{name} cannot be started: there is no program {words[0]!r}; install it, or give its path")
-        if why := why_not(program, path):
+        if why := start_problem(program, path):
             raise ConfigError(f"{name} cannot be started: {words[0]!r} {why}")
         try:
             namespaces = () if self._box is None else self._box.servers_namespaces if reads is None else self._box.namespaces

@@ -33,7 +33,7 @@ from bench.run.endpoint.messages import text_in
 from bench.run.endpoint.response_answers import items_of
 from bench.run.endpoint.wire import MOST_MESSAGES, Chat, conversation, exchange_at
 from bench.run.trial.endpoint_session import Exchange
-from bench.wire.problem import LONGEST_NAME, read_body, refuse_field
+from bench.wire.problem import MAX_NAME_CHARS, read_body, refuse_field
 
 KEPT = "no conversation is kept under a name; send all items with each request, or previous_response_id"
 READ = frozenset({"input", "instructions", "stream", "stream_options", "tools", "tool_choice", "text", "max_output_tokens"})
@@ -80,7 +80,7 @@ class _Item(BaseModel):
     def _refuse_unfit(self) -> _Item:
         for field, value in (self.model_extra or {}).items():
             if value not in (None, [], {}, ""):
-                raise ValueError(f"{field[:LONGEST_NAME]}: would not be passed on; leave it out")
+                raise ValueError(f"{field[:MAX_NAME_CHARS]}: would not be passed on; leave it out")
         return self
 
 
@@ -220,7 +220,7 @@ def _resolve_reference(item: InputItem, exchanges: Mapping[int, Exchange]) -> In
     number, exchange = exchange_at(item.id, exchanges, "input")
     given = next((each for each in items_of(exchange.reply, number) if each["id"] == item.id), None)
     if given is None:
-        refuse_field("input", f"no item given here is '{item.id[:LONGEST_NAME]}'; send the item itself")
+        refuse_field("input", f"no item given here is '{item.id[:MAX_NAME_CHARS]}'; send the item itself")
     return ITEM.validate_python(given)
 
 

@@ -54,8 +54,8 @@ from bench.run.models.base import Reply
 from bench.run.trial.effects import AskerDies, CutReply
 from bench.run.trial.endpoint_session import PARALLEL, EndpointSession, Exchange
 from bench.scenario import Subtask
-from bench.wire.access_guard import LARGEST_BODY, MOST_CONNECTIONS, AccessGuard, TurnedAway
-from bench.wire.problem import LONGEST_NAME, Problem
+from bench.wire.access_guard import MAX_BODY_BYTES, MAX_CONNECTIONS, AccessGuard, AccessRefused
+from bench.wire.problem import MAX_NAME_CHARS, Problem
 
 LOOPBACK = "127.0.0.1"
 LEAVE_AT_ONCE = 0.001
@@ -63,7 +63,7 @@ LEAVE_AT_ONCE = 0.001
 
 LONG_BODY = 2**17
 """A request with more bytes is read in a thread."""
-MOST_TOGETHER = MOST_CONNECTIONS
+MOST_TOGETHER = MAX_CONNECTIONS
 """The most calls made together: a trial waits until all of them have come."""
 UNAVAILABLE = 503
 SHOULD_RETRY = "x-should-retry"
@@ -97,8 +97,8 @@ def application(
 ) -> web.Application:
     """Return a web application behind an access guard. Only requests that the guard lets in reach the middlewares in
     `within`."""
-    middlewares = [in_openai_style(on_refusal), guard.let_in, *within]
-    app = web.Application(middlewares=middlewares, client_max_size=LARGEST_BODY)
+    middlewares = [in_openai_style(on_refusal), guard.check_access, *within]
+    app = web.Application(middlewares=middlewares, client_max_size=MAX_BODY_BYTES)
     app.add_routes(served)
     return app
 
@@ -115,7 +115,7 @@ async def serve_application(
         access_log=None,
         logger=logging.Logger("unheard", logging.CRITICAL),  # else Python prints a traceback for each malformed request
         auto_decompress=False,
-        keepalive_timeout=guard.kept,
+        keepalive_timeout=guard.keep_alive_s,
         lingering_time=1.0,  # seconds for the rest of a body that was refused
         handler_cancellation=True,
         shutdown_timeout=patience,
@@ -188,7 +188,7 @@ def in_openai_style(on_refusal: Callable[[Problem], object]) -> Middleware:
         """Answer a request, and turn any error into an error body."""
         try:
             return await handler(request)
-        except TurnedAway as stranger:
+        except AccessRefused as stranger:
             return _close_after(_refusal(stranger, **{SHOULD_RETRY: "false"}))
         except Problem as refused:
             problem = refused
@@ -210,8 +210,8 @@ def _together(request: web.Request) -> int | None:
     number = request.headers.get(PARALLEL)
     if number is None:
         return None
-    if not (number.isascii() and number.isdecimal()) or len(number) > LONGEST_NAME or not 1 <= int(number) <= MOST_TOGETHER:
-        problem = f"give the number of calls made together, 1 to {MOST_TOGETHER}, not '{number[:LONGEST_NAME]}'"
+    if not (number.isascii() and number.isdecimal()) or len(number) > MAX_NAME_CHARS or not 1 <= int(number) <= MOST_TOGETHER:
+        problem = f"give the number of calls made together, 1 to {MOST_TOGETHER}, not '{number[:MAX_NAME_CHARS]}'"
         raise Problem(400, f"{PARALLEL}: {problem}")
     return int(number)
 

@@ -25,7 +25,7 @@ from bench.probe.run.gateway.gate import DoorContext
 from bench.probe.run.gateway.held_answers import HeldAnswers
 from bench.probe.run.witness.postgres import PostgresStore
 from bench.probe.run.witness.store import DatabaseServer
-from bench.wire.access_guard import MOST_CONNECTIONS
+from bench.wire.access_guard import MAX_CONNECTIONS
 from bench.wire.postgres import MalformedMessage, StartPacket, encode_start
 
 LOOPBACK = "127.0.0.1"
@@ -152,7 +152,7 @@ class DatabaseDoor:
         """Serve a connection until it closes."""
         task = asyncio.current_task()
         assert task
-        if len(self._sessions) >= MOST_CONNECTIONS:
+        if len(self._sessions) >= MAX_CONNECTIONS:
             writer.close()
             return
         session = self._sessions[task] = DatabaseSession(self, reader, writer, counts=counts and self.counts)

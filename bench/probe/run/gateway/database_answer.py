@@ -20,9 +20,9 @@ from bench.wire.postgres import (
     cells_of,
     columns_of,
     error_of,
-    made,
+    first_texts,
+    make_message,
     make_row,
-    texts_of,
 )
 
 LARGEST = 2**20
@@ -67,7 +67,7 @@ class ServerAnswer:
             at -= 1
         forwarded = self.messages[:at]
         self._forwarded_reads.update(
-            _is_read(texts_of(message_sent, 1)[0]) for message_sent in forwarded if message_sent.kind == b"C"
+            _is_read(first_texts(message_sent, 1)[0]) for message_sent in forwarded if message_sent.kind == b"C"
         )
         del self.messages[:at]
         return b"".join(message_sent.raw for message_sent in forwarded)
@@ -87,7 +87,7 @@ class ServerAnswer:
     @property
     def reads(self) -> bool:
         """Whether the command tags say that no row was written."""
-        remaining = (_is_read(texts_of(message, 1)[0]) for message in self.messages if message.kind == b"C")
+        remaining = (_is_read(first_texts(message, 1)[0]) for message in self.messages if message.kind == b"C")
         return {*self._forwarded_reads, *remaining} == {True}
 
     @property
@@ -104,7 +104,7 @@ class ServerAnswer:
                 names = (*named, *map(str, range(len(named), MOST_COLUMNS)))
                 rows.append({whole_text(name): cell_text(cell) for name, cell in zip(names, cells_of(message), strict=False)})
             elif message.kind == b"C":
-                results.append({"tag": whole_text(texts_of(message, 1)[0]), **({"rows": rows} if rows else {})})
+                results.append({"tag": whole_text(first_texts(message, 1)[0]), **({"rows": rows} if rows else {})})
                 rows, named = [], columns.popleft() if columns else []
         return results
 
@@ -125,7 +125,7 @@ class ServerAnswer:
             elif message.kind == b"D" and action == "garbled":
                 changed.append(make_row([cell and garble(cell) for cell in cells_of(message)]))
             elif message.kind == b"C" and action == "empty":
-                changed.append(made(b"C", re.sub(rb"\d+\0$", b"0\0", message.body)))
+                changed.append(make_message(b"C", re.sub(rb"\d+\0$", b"0\0", message.body)))
             elif message.kind != b"D":
                 changed.append(message)
         return changed

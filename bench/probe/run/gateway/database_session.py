@@ -30,17 +30,17 @@ from bench.probe.run.gateway.held_answers import HeldAnswers
 from bench.probe.run.witness.postgres import PostgresStore
 from bench.probe.run.witness.store import DatabaseServer
 from bench.wire.postgres import (
-    CANCEL,
+    CANCEL_CODE,
     MalformedMessage,
     MessageReader,
     StartPacket,
     WireMessage,
+    acts_beyond_database,
     encode_start,
-    made,
+    first_texts,
     make_error,
+    make_message,
     make_query,
-    reaches_out,
-    texts_of,
 )
 
 SECONDS_TO_CLOSE = 1.0
@@ -139,7 +139,7 @@ class DatabaseSession:
         try:
             async with asyncio.timeout(SECONDS_TO_CONNECT):
                 packet = await start_packet(self._reader, self._writer, self._door.tls, self._notice)
-            if packet and packet.code == CANCEL:
+            if packet and packet.code == CANCEL_CODE:
                 await self._door.cancel(packet)
             elif packet and await self._connect(packet):
                 await self._relay()
@@ -231,15 +231,15 @@ class DatabaseSession:
         if message.kind not in b"QP":
             self._statements.note(message)
             return message
-        *names, sql = texts_of(message, 2 if message.kind == b"P" else 1)
-        if not reaches_out(sql):
+        *names, sql = first_texts(message, 2 if message.kind == b"P" else 1)
+        if not acts_beyond_database(sql):
             self._statements.note(message)
             return message
         self._notice(f"a statement of the agent was refused: {NOT_FOR_AGENTS}")
         for name in names:
             self._statements.note_refused(name)
         named = b"".join(name.encode("utf-8", "surrogateescape") + b"\0" for name in names)
-        return made(message.kind, named + self._refused_statement + b"\0" + (b"\0\0" if names else b""))
+        return make_message(message.kind, named + self._refused_statement + b"\0" + (b"\0\0" if names else b""))
 
     async def _read_server(self, reader: asyncio.StreamReader) -> None:
         """Read the server's messages until it disconnects. Messages that belong to no call are sent to the agent as they
@@ -262,7 +262,7 @@ class DatabaseSession:
         if kind == b"K":
             self.key = message.body
         elif kind == b"C":
-            self._has_written = self._has_written or is_write(texts_of(message, 1)[0])
+            self._has_written = self._has_written or is_write(first_texts(message, 1)[0])
         elif kind == COPIES_IN:
             self._copies_in.set()
             self._may_go_on.set()
@@ -426,7 +426,7 @@ class DatabaseSession:
         call.failed = True
         if self._status == b"T":
             await self._execute_silently([make_query("ROLLBACK" if call.kept["ends"] else "SELECT 1 / 0")])
-        self._writer.write(REFUSED.raw + made(b"Z", self._status).raw)
+        self._writer.write(REFUSED.raw + make_message(b"Z", self._status).raw)
         await self._writer.drain()
         await gate.note_given(call)
         return True
@@ -438,7 +438,7 @@ class DatabaseSession:
         if self._status == b"T":
             await self._execute_silently([make_query("ROLLBACK")])
         if prepares := [message for message in group if message.kind in b"PC"]:
-            await self._execute_silently([*prepares, made(_SYNC)])
+            await self._execute_silently([*prepares, make_message(_SYNC)])
         answer_kinds = [message.kind for message in MessageReader().messages(earlier_answer)]
         if any(
             answer_kinds.count(answer_kind) != sum(group_message.kind == request_kind for group_message in group)

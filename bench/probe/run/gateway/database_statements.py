@@ -13,7 +13,7 @@ from typing import Self
 from pydantic import JsonValue
 
 from bench.common.errors import whole_text
-from bench.wire.postgres import SqlStatement, WireMessage, columns_of, made, parse_bind, statements_of, texts_of
+from bench.wire.postgres import SqlStatement, WireMessage, columns_of, first_texts, make_message, parse_bind, statements_of
 
 MOST_KEPT, LARGEST_KEPT = 1_000, 2**20
 """Statements that are kept, and the characters and bytes of all of them with their values."""
@@ -82,7 +82,7 @@ class StatementRecord:
         if not (self.kept or self.further):
             self.begins = execution.statement.verb in BEGINS
         if acts and execution.statement.verb not in READS and not self.writes:
-            self.writes, shape = True, shape_of(execution.statement.bare)
+            self.writes, shape = True, shape_of(execution.statement.skeleton)
             self._first_write = ExecutedStatement(SqlStatement(shape, shape))
         self.acts = self.acts or acts
         self.ends = self.ends or is_end(execution.statement)
@@ -145,11 +145,11 @@ class SessionStatements:
         """Note the statements that a message of the agent prepares, binds or executes."""
         kind, of_portal = message.kind, message.body[:1] == b"P"
         if kind == b"Q":
-            self._execute(map(ExecutedStatement, statements_of(texts_of(message, 1)[0])))
+            self._execute(map(ExecutedStatement, statements_of(first_texts(message, 1)[0])))
         elif kind == b"F":
             self._execute([ExecutedStatement(UNKNOWN)])
         elif kind == b"P":
-            name, sql = texts_of(message, 2)
+            name, sql = first_texts(message, 2)
             self._prepare(name, PreparedStatements(statements_of(sql)))
         elif kind == b"B":
             bound = parse_bind(message)
@@ -159,9 +159,9 @@ class SessionStatements:
             ]
             self._portals[bound.portal] = bound_statements
         elif kind == b"E":
-            self._execute(self._portals.get(texts_of(message, 1)[0], ()))
+            self._execute(self._portals.get(first_texts(message, 1)[0], ()))
         elif kind in (b"D", b"C"):
-            name = texts_of(made(kind, message.body[1:]), 1)[0]
+            name = first_texts(make_message(kind, message.body[1:]), 1)[0]
             if kind == b"C":
                 self._portals.pop(name, None) if of_portal else self._forget(name)
             elif of_portal:
@@ -213,7 +213,7 @@ def record_of(execution: ExecutedStatement, hide: frozenset[str]) -> JsonValue:
     text = whole_text(statement.text)
     hidden = next((name for name in sorted(hide) if re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE)), "")
     if hidden:
-        return {"sql": whole_text(shape_of(statement.bare)), hidden: [text, *values]}
+        return {"sql": whole_text(shape_of(statement.skeleton)), hidden: [text, *values]}
     return {"sql": text, **({"values": values} if values else {})}
 
 

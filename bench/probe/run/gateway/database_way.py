@@ -13,17 +13,17 @@ from ssl import CERT_NONE, SSLContext, SSLError, create_default_context
 
 from bench.probe.run.witness.store import DatabaseServer
 from bench.wire.postgres import (
-    GSS,
-    TLS,
+    GSS_CODE,
+    TLS_CODE,
     MalformedMessage,
     MessageReader,
     StartPacket,
     WireMessage,
     encode_start,
-    made,
+    first_texts,
+    make_message,
     parse_start,
     start_size,
-    texts_of,
 )
 
 AHEAD = 2**20
@@ -59,7 +59,7 @@ async def connect(server: DatabaseServer) -> tuple[asyncio.StreamReader, asyncio
         reader, writer = await asyncio.open_connection(server.address or server.host, server.port)
         if not server.tries_tls:
             return reader, writer
-        writer.write(encode_start(StartPacket(TLS, {})))
+        writer.write(encode_start(StartPacket(TLS_CODE, {})))
         answer = await reader.read(2)  # bytes behind the answer came in the clear, and must not pass for encrypted ones
         if answer == b"N" and not server.demands_tls:
             return reader, writer
@@ -83,7 +83,7 @@ async def offers_tls(server: DatabaseServer) -> bool:
     async with asyncio.timeout(SECONDS_TO_CONNECT):
         reader, writer = await asyncio.open_connection(server.address or server.host, server.port)
         try:
-            writer.write(encode_start(StartPacket(TLS, {})))
+            writer.write(encode_start(StartPacket(TLS_CODE, {})))
             return await reader.read(1) == b"S"
         finally:
             writer.close()
@@ -119,11 +119,11 @@ async def start_packet(
         if head[:2] == b"\x16\3":
             raise MalformedMessage("it begins with TLS and does not ask before; let it take sslnegotiation=postgres")
         packet = parse_start(head + await reader.readexactly(start_size(head) - 4))
-        if packet.code not in (TLS, GSS):
+        if packet.code not in (TLS_CODE, GSS_CODE):
             return packet
-        tls = await context() if packet.code == TLS and not writer.get_extra_info("sslcontext") else None
+        tls = await context() if packet.code == TLS_CODE and not writer.get_extra_info("sslcontext") else None
         writer.write(b"S" if tls else b"N")
-        asked_in_vain = packet.code == TLS and not tls
+        asked_in_vain = packet.code == TLS_CODE and not tls
         if not tls:
             continue
         try:
@@ -196,7 +196,7 @@ class Login:
         allowed = [mechanism for mechanism in offer if not mechanism.endswith(b"-PLUS")]
         self.waits, self._binds = True, allowed != offer
         return (
-            made(b"R", message.body[:4] + b"".join(mechanism + b"\0" for mechanism in allowed) + b"\0")
+            make_message(b"R", message.body[:4] + b"".join(mechanism + b"\0" for mechanism in allowed) + b"\0")
             if self._binds
             else message
         )
@@ -207,5 +207,5 @@ class Login:
         is_first_answer, self.waits = self.waits, False
         if not (is_first_answer and self._binds):
             return False
-        mechanism = texts_of(message, 1)[0]
+        mechanism = first_texts(message, 1)[0]
         return message.body[len(mechanism) + 5 :][:1] == b"y"

@@ -28,7 +28,7 @@ from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import DoorContext, LiveCall
 from bench.probe.run.gateway.held_answers import HeldAnswers
 from bench.probe.run.gateway.mcp import REFUSED
-from bench.wire.access_guard import MOST_CONNECTIONS
+from bench.wire.access_guard import MAX_CONNECTIONS
 
 LOADER = Path(__file__).with_name("loader")
 VARIABLE = "BENCH_FUNCTION_DOOR"
@@ -113,7 +113,7 @@ class FunctionDoor:
         """Serve one process of the agent until it disconnects."""
         task = asyncio.current_task()
         assert task
-        if len(self._connections) >= MOST_CONNECTIONS:
+        if len(self._connections) >= MAX_CONNECTIONS:
             writer.close()
             return
         self._connections[task] = writer

@@ -25,7 +25,7 @@ from bench.probe.run.gateway.mcp_http import McpDoor
 from bench.probe.run.gateway.model import ModelDoor
 from bench.probe.run.gateway.outbox_doors import WebhookDoor
 from bench.probe.run.gateway.subject import McpServer, ModelSource, Service
-from bench.wire.access_guard import MOST_CONNECTIONS, SECONDS, stranger
+from bench.wire.access_guard import MAX_CONNECTIONS, REQUEST_TIMEOUT_S, access_problem
 
 LOOPBACK = "127.0.0.1"
 MODEL = "model"
@@ -147,7 +147,7 @@ class AgentListener:
     ) -> None:
         """Serve a connection, and close it with this listener. `doors`: the doors that replace a server there; None at the
         gateway's port."""
-        if len(self._connections) >= MOST_CONNECTIONS:
+        if len(self._connections) >= MAX_CONNECTIONS:
             writer.close()
             return
         task = asyncio.get_running_loop().create_task(self._serve(AgentWire(reader, writer), doors))
@@ -157,7 +157,7 @@ class AgentListener:
     async def _serve(self, client: AgentWire, doors: Sequence[HttpDoor] | None) -> None:
         """Answer the requests on a connection until it closes."""
         try:
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(REQUEST_TIMEOUT_S):
                 head = await client.head()
             while head and await (self._answer(client, head) if doors is None else _door_of(head, doors).serve(client, head)):
                 head = await client.head()
@@ -171,7 +171,7 @@ class AgentListener:
 
     async def _answer(self, client: AgentWire, head: Head) -> bool:
         """Answer a request at the gateway's own port. Return whether the connection remains open."""
-        if refused := stranger(head.mapping()):
+        if refused := access_problem(head.mapping()):
             return await self._reject(client, refused.status, refused.message)
         token, _, rest = head.target.decode("latin-1")[1:].partition("/")
         expected, door = self._doors.get(rest.partition("?")[0].partition("/")[0], ("", None))

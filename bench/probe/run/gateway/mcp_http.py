@@ -29,7 +29,7 @@ from bench.probe.run.gateway.http_exchange import (
 from bench.probe.run.gateway.http_wire import LAST_CHUNK, chunk, made_head
 from bench.probe.run.gateway.mcp import KnownServer, changed_answer, error_answer, join_messages, second_delivery
 from bench.probe.run.gateway.server_sent import EventSplitter, data_of, with_data
-from bench.wire.json_rpc import LONGEST, RpcMessage, is_batch, key_of, messages_of, text_of, waiting_key
+from bench.wire.json_rpc import MAX_MESSAGE_BYTES, RpcMessage, is_batch, key_of, messages_of, text_of, waiting_key
 
 EVENT_STREAM = "text/event-stream"
 MOST_OPEN = 1_000
@@ -60,7 +60,7 @@ class McpDoor(HttpDoor):
     """A proxy before one MCP server."""
 
     kind = "mcp_http"
-    longest = LONGEST
+    longest = MAX_MESSAGE_BYTES
 
     def __init__(self, name: str, url: str, context: DoorContext):
         super().__init__(name, url, context)
@@ -86,7 +86,7 @@ class McpDoor(HttpDoor):
                     forwarded.append(message)
         if own_answers and not forwarded:
             return await self._answer_all(exchange, own_answers, join_messages(list(own_answers.values()), is_batch(text)))
-        body = Body(LONGEST)
+        body = Body(MAX_MESSAGE_BYTES)
         if own_answers:
             exchange.request = _with_body(
                 request, join_messages([text_of(message.body) for message in forwarded], is_batch(text))
@@ -352,7 +352,7 @@ class McpDoor(HttpDoor):
 
 def _with_body(request: ServiceRequest, text: bytes) -> ServiceRequest:
     """Return a request with another body, which the caller closes."""
-    body = Body(LONGEST)
+    body = Body(MAX_MESSAGE_BYTES)
     body.add(text, text)
     head = request.head.without("content-encoding", "transfer-encoding", "content-length")
     return replace(request, head=head.with_fields({"content-length": str(len(text))}), body=body)

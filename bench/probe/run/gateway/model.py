@@ -23,7 +23,7 @@ from bench.probe.run.gateway.http_wire import made_head
 from bench.probe.run.gateway.replies import ModelApi, ModelReply, api_of, cut_stream, fields_in, texts_in
 from bench.probe.run.gateway.server_sent import events_of, with_data
 from bench.probe.run.gateway.subject import ModelSource
-from bench.wire.blotting import SHORTEST, blot
+from bench.wire.blotting import MIN_KEY_CHARS, blot
 
 LARGEST_REPLY = 16 * 2**20
 """Bytes of the longest request, and of the longest reply, that is read."""
@@ -75,7 +75,7 @@ class ModelDoor(HttpDoor):
         """Return the request with the owner's key if it has none. The owner's keys are not sent to an untrusted address."""
         sent = [word for name in ("authorization", *KEYS) for value in request.head.values(name) for word in value.split()]
         key = os.environ.get(f"{self._family}_API_KEY", "")
-        values = {value for value in os.environ.values() if len(value) >= SHORTEST}
+        values = {value for value in os.environ.values() if len(value) >= MIN_KEY_CHARS}
         if self._is_script or (sent and (self._trusted or values.isdisjoint(sent))) or not (sent or key):
             return request
         if not self._trusted:

@@ -24,7 +24,7 @@ from bench.probe.run.gateway.stdio import StdioRelay
 from bench.probe.run.gateway.subject import CommandWords, McpConfig, McpServer
 from bench.probe.run.gateway.tools_list import list_tools
 from bench.record.probe_events import GatewayCall
-from bench.wire.agent_process import CANNOT_START, AgentProcess
+from bench.wire.agent_process import EXIT_NOT_STARTED, AgentProcess
 from bench.wire.json_rpc import Pipe
 
 SHIM = Path(__file__).with_name("shim.py")
@@ -215,7 +215,7 @@ class StdioServers:
         self._context.gate().notice(known.door, line)
         with suppress(OSError):
             os.write(errors, f"bench probe: {line}\n".encode())
-        return CANNOT_START
+        return EXIT_NOT_STARTED
 
 
 async def _receive_header(connection: socket.socket, files: list[int]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 from bench.common.errors import ConfigError
-from bench.wire.program import why_not
+from bench.wire.program import start_problem
 
 OURS = (
     "OPENAI_BASE_URL",
@@ -113,7 +113,7 @@ def _program(word: str, files: Mapping[str, Path], home: Path, path: str, where:
     place = place or (str(home / word) if os.path.isdir(home / word) else None)  # noqa: PTH112  as above
     if place is None:
         raise ConfigError(f"{where}.command: there is no program '{word}'; install it, or give its path")
-    if why := why_not(place, path):
+    if why := start_problem(place, path):
         raise ConfigError(f"{where}.command: '{word}' {why}")
     return os.path.abspath(place)  # noqa: PTH100  as above
 

@@ -14,7 +14,7 @@ from bench.probe.run.gateway.database_statements import (
     record_of,
     shape_of,
 )
-from bench.wire.postgres import LONGEST_SPLIT, statements_of
+from bench.wire.postgres import MAX_SPLIT_CHARS, statements_of
 
 
 def executed(sql: str, *values: bytes) -> ExecutedStatement:
@@ -42,7 +42,7 @@ def test_a_record_whose_only_statement_is_beyond_the_bound_can_still_be_asked_ho
         assert (first.statement.name, first.statement.text) == ("INSERT payments", "INSERT INTO payments VALUES ('')")
 
 
-PADDING = "x" * (LONGEST_SPLIT + 1)
+PADDING = "x" * (MAX_SPLIT_CHARS + 1)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bench.probe.points import IS_ERROR, JSON_RPC, AnswerAction
 from bench.probe.run.gateway.gate import CallGate, DoorContext, LiveCall
 from bench.probe.run.gateway.mcp import LARGE, KnownServer, changed_answer, error_answer, second_delivery
-from bench.wire.json_rpc import LONGEST, LineSplitter, RpcMessage, key_of, messages_of, text_of
+from bench.wire.json_rpc import MAX_MESSAGE_BYTES, LineSplitter, RpcMessage, key_of, messages_of, text_of
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -90,7 +90,7 @@ def test_hostile_lines_are_left_in_little_time(text: bytes) -> None:
 
 
 def test_a_line_beyond_the_bound_is_not_read() -> None:
-    assert messages_of(text_of({"jsonrpc": "2.0", "method": "a", "params": {"text": "x" * LONGEST}})) == ()
+    assert messages_of(text_of({"jsonrpc": "2.0", "method": "a", "params": {"text": "x" * MAX_MESSAGE_BYTES}})) == ()
 
 
 def test_half_a_surrogate_pair_is_read_as_a_character_that_files_can_hold() -> None:

@@ -14,7 +14,7 @@ from stdio_agents import Client, client_of, gateway_of
 
 from bench.probe.points import JSON_RPC, AnswerAction, CallAction
 from bench.probe.run.gateway.gate import LiveCall
-from bench.wire.json_rpc import LONGEST
+from bench.wire.json_rpc import MAX_MESSAGE_BYTES
 
 CALL = b'{"method":"tools/call" , "params":{"name":"pay","arguments":{"amount":5}},"jsonrpc":"2.0","id":%s}\n'
 EVERY_KIND = [
@@ -38,7 +38,7 @@ EVERY_KIND = [
     b"\xff\xfe\x00 no text\n",
     b"{not json\r\n",
     b'{"text": "' + b"x" * (2 * 10**6) + b'"}\n',
-    b"y" * (LONGEST + 5) + b"\n",
+    b"y" * (MAX_MESSAGE_BYTES + 5) + b"\n",
     CALL % b"5",
     b"no end of line",
 ]
