@@ -29,7 +29,7 @@ from bench.probe.run.gateway.copied_paths import replacement
 from bench.probe.run.gateway.database import UNENTERED
 from bench.probe.run.gateway.fault_injector import CellFault, FaultInjector
 from bench.probe.run.gateway.functions import FUNCTION
-from bench.probe.run.gateway.gateway import NO_FILE, Gateway
+from bench.probe.run.gateway.gateway import NO_CONFIG_PATH, Gateway
 from bench.probe.run.gateway.journal import Journal
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.subject import CommandWords, OwnersCheck, Subject
@@ -108,7 +108,7 @@ class Worker:
         """Return an open box in which everything that this worker starts runs. Raises ConfigError."""
         subject, layers, gateway = self._subject, self._folder / "layers", self._folder / "gateway"
         layers.mkdir(mode=0o700)
-        configs = [config.path for config in subject.configs if config.path != NO_FILE]
+        configs = [config.path for config in subject.configs if config.path != NO_CONFIG_PATH]
         paths, places = zip(*self._stores.places, strict=True) if self._stores.places else ((), ())
         variables = {**self._environment, **subject.agent.environment}
         programs = [subject.agent.start, subject.agent.resume, *(service.command for service in subject.services)]

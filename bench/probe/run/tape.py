@@ -28,7 +28,7 @@ from bench.probe.run.cells import cells_of
 from bench.probe.run.clean import FEWEST, clean_of, objection
 from bench.probe.run.gateway.bodies import ContentDecoder
 from bench.probe.run.gateway.door_kinds import DOOR_KINDS
-from bench.probe.run.gateway.http_exchange import CONTENT
+from bench.probe.run.gateway.http_exchange import CONTENT_FIELDS
 from bench.probe.run.gateway.http_wire import framing_of, head_of
 from bench.probe.run.gateway.journal import RowPlace
 from bench.probe.run.gateway.subject import Subject
@@ -289,7 +289,7 @@ def _recorded_answer(call: GatewayCall, raw: bytes, hidden: Secrets) -> str:
         raise ConfigError(f"--test: the answer of {call.tool} is packed so that nobody can look for secrets in it")
     if (content := blot(plain)) == data:
         return (head.raw + raw[at:]).decode("latin-1")
-    return (head.without(*CONTENT).with_fields({"content-length": str(len(content))}).raw + content).decode("latin-1")
+    return (head.without(*CONTENT_FIELDS).with_fields({"content-length": str(len(content))}).raw + content).decode("latin-1")
 
 
 def _split_into_pieces(texts: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, tuple[int, ...]]]:

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from bench.common.errors import whole_text
 from bench.probe.points import AnswerAction
-from bench.probe.run.gateway.damaged import LARGE, garble
+from bench.probe.run.gateway.damaged import LARGE_ANSWER_BYTES, garble
 from bench.probe.run.gateway.database_statements import ExecutedStatement, cell_text
 from bench.probe.run.gateway.gate import LiveCall
 from bench.wire.postgres import (
@@ -121,7 +121,7 @@ class ServerAnswer:
         changed = list[WireMessage]()
         for message in self.messages:
             if message.kind == b"D" and action == "too_large":
-                changed += [message] * (1 + LARGE // rows)
+                changed += [message] * (1 + LARGE_ANSWER_BYTES // rows)
             elif message.kind == b"D" and action == "garbled":
                 changed.append(make_row([cell and garble(cell) for cell in cells_of(message)]))
             elif message.kind == b"C" and action == "empty":

@@ -274,7 +274,7 @@ class DatabaseSession:
         if self._drops_answers:
             return b""
         if self._answer:
-            return self._answer.add(message, keep=any(call.struck for call in self.calls))
+            return self._answer.add(message, keep=any(call.is_struck for call in self.calls))
         return message.raw
 
     def _message_for_agent(self, message: WireMessage) -> WireMessage:
@@ -370,8 +370,8 @@ class DatabaseSession:
             whole_text(name[:LONGEST_NAME]),
             [*(record_of(execution, self._door.hide) for execution in statements), *further],
             reads=None if record.writes or (executed.ends and self._status == b"T") else True,
-            wire=str(self._session),
-            kept={"ends": executed.ends},
+            wire_id=str(self._session),
+            door_state={"ends": executed.ends},
         )
 
     async def _run_call(self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage], executed: StatementRecord) -> bool:
@@ -407,7 +407,7 @@ class DatabaseSession:
             await self._writer.drain()
             return False
         if action in ("stale", "empty", "garbled", "too_large"):
-            if (changed := answer.damaged_messages(action, call.instead or b"")) is None:
+            if (changed := answer.damaged_messages(action, call.replacement or b"")) is None:
                 self._notice(f"call {call.number}: its answer has no row that {action} could strike")
             messages = changed or messages
         elif action not in ("give", "silence", "late"):
@@ -425,7 +425,7 @@ class DatabaseSession:
         """Refuse a call with a serialization error: its transaction is then rolled back, or has failed."""
         call.failed = True
         if self._status == b"T":
-            await self._execute_silently([make_query("ROLLBACK" if call.kept["ends"] else "SELECT 1 / 0")])
+            await self._execute_silently([make_query("ROLLBACK" if call.door_state["ends"] else "SELECT 1 / 0")])
         self._writer.write(REFUSED.raw + make_message(b"Z", self._status).raw)
         await self._writer.drain()
         await gate.note_given(call)
@@ -434,7 +434,7 @@ class DatabaseSession:
     async def _send_earlier_answer(self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage]) -> bool:
         """Send the response of an earlier call, and roll back this call's transaction. Statements that it prepares are
         prepared all the same."""
-        earlier_answer = call.instead or b""
+        earlier_answer = call.replacement or b""
         if self._status == b"T":
             await self._execute_silently([make_query("ROLLBACK")])
         if prepares := [message for message in group if message.kind in b"PC"]:
@@ -459,7 +459,7 @@ class DatabaseSession:
             answer = await self._exchange(group, executed)
             if not answer.is_complete:
                 raise Undelivered("the server ended the session")
-            if not call.over.is_set():
+            if not call.finished.is_set():
                 record_answer(call, answer)
             return answer.raw
 
@@ -470,7 +470,7 @@ class DatabaseSession:
                 await gate.note_passed_on(call)
                 return True
             with suppress(TimeoutError):
-                await asyncio.wait_for(call.over.wait(), 2 * gate.patience)
+                await asyncio.wait_for(call.finished.wait(), 2 * gate.patience)
             return False
         finally:
             self.is_held = False

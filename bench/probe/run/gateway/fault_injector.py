@@ -127,8 +127,8 @@ class FaultInjector(CallGate):
         if self._mends and await self._answer_by_mend(self._mends, entry):
             return "answer"
         if self._fault and self._is_struck(entry):
-            self.struck, call.struck = entry, True
-            entry.point, call.form = self._fault.point, self._fault.form
+            self.struck, call.is_struck = entry, True
+            entry.point, call.wire_form = self._fault.point, self._fault.form
         point = self._point if entry is self.struck else None
         is_held = bool(point and point.before == "hold")
         if call.kind != "model" and call.continues is None and not is_held:
@@ -173,8 +173,8 @@ class FaultInjector(CallGate):
         if self._mends and self._mends.refuses_stale_write and self.struck and entry.identity == self.struck.identity:
             return "error"
         if self._tape and action not in _NOT_PASSED_ON:
-            entry.call.taped = self._tape.answer_to(entry)
-            return action if entry.call.taped else "error"
+            entry.call.taped_answer = self._tape.answer_to(entry)
+            return action if entry.call.taped_answer else "error"
         return action
 
     @staticmethod
@@ -189,7 +189,7 @@ class FaultInjector(CallGate):
         if entry.passed_on is not None:
             self.journal.answer(entry)
             entry.raw = answer
-            call.over.set()
+            call.finished.set()
             if self._tape:
                 self._tape.apply_rows(entry)
             if entry is not self.struck:
@@ -228,7 +228,7 @@ class FaultInjector(CallGate):
         ago."""
         self._calls[call].given_otherwise = True
         if not (self._delivering and self.struck is self._calls[call]):
-            call.over.set()
+            call.finished.set()
             await self._leave_flight(call)
 
     def note_wait_end(self, call: LiveCall, how: WaitEnd) -> None:
@@ -252,7 +252,7 @@ class FaultInjector(CallGate):
         entry = self._calls[call]
         entry.passed_on = self.journal.now()
         if self._tape:
-            call.taped = self._tape.answer_to(entry)
+            call.taped_answer = self._tape.answer_to(entry)
 
     @property
     def holds(self) -> bool:
@@ -293,14 +293,14 @@ class FaultInjector(CallGate):
         if self._mends:
             await self._take_turn(entry)
         if call.deliver is None or (self._mends and self._mends.answer_to(entry, self.journal.calls)):
-            call.over.set()
+            call.finished.set()
             return
         await self._enter_flight(call)
         entry.passed_on = self.journal.now()
         if (answer := await self._deliver_late(call)) is not None:
             entry.raw = answer
             self.journal.answer(entry)
-        call.over.set()
+        call.finished.set()
         await self._leave_flight(call)
 
     @property
@@ -381,16 +381,16 @@ class FaultInjector(CallGate):
             await self._take_turn(entry)
         if call.continues is not None or not (answer := mends.answer_to(entry, self.journal.calls)):
             return False
-        call.instead, entry.given_otherwise = answer, call.kind != "model"
-        call.over.set()
+        call.replacement, entry.given_otherwise = answer, call.kind != "model"
+        call.finished.set()
         return True
 
     async def _take_turn(self, entry: JournaledCall) -> None:
         """Let equal calls pass one after the other, so that the second can get the first one's response."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self.patience):
-                while (previous := self._last_passed.get(entry.identity)) and not previous.over.is_set():
-                    await previous.over.wait()
+                while (previous := self._last_passed.get(entry.identity)) and not previous.finished.is_set():
+                    await previous.finished.wait()
         self._last_passed[entry.identity] = entry.call
 
     def end_meeting(self) -> None:
@@ -439,11 +439,11 @@ class FaultInjector(CallGate):
         if self._death == "done":
             await self._kill_agent()
             return "drop"
-        action = point.forms.get(call.form, point.after)
+        action = point.forms.get(call.wire_form, point.after)
         if call.kind == "function" and action in DAMAGES and (not entry.raw or damage(call.answer, action) == call.answer):
             return "give"  # an object that only its own process can make, or nothing in it can be damaged
         if action == "stale":
-            call.instead = self._earlier_answer
+            call.replacement = self._earlier_answer
             return "stale" if self._earlier_answer else "give"
         return action
 
@@ -455,7 +455,7 @@ class FaultInjector(CallGate):
         forwarded = {call for call in self._in_flight if self._calls[call].passed_on is not None} if self._mends else set()
         other_calls = forwarded - {self.struck.call if self.struck else None}
         with suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.gather(*(call.over.wait() for call in other_calls)), self.patience)
+            await asyncio.wait_for(asyncio.gather(*(call.finished.wait() for call in other_calls)), self.patience)
         await self._kill()
 
     @property

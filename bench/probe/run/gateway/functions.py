@@ -171,7 +171,7 @@ class AgentConnection:
         number = message["call"]
         if "arrived" in message:
             tool, arguments = str(message["arrived"]), message.get("arguments")
-            self._calls[number] = call = self._context.call(FUNCTION, "function", tool, arguments, wire=str(number))
+            self._calls[number] = call = self._context.call(FUNCTION, "function", tool, arguments, wire_id=str(number))
             self._start(self._arrive(call))
         elif number in self._calls:
             if "answered" in message:
@@ -189,7 +189,7 @@ class AgentConnection:
             self._held_answers.end(call, "disconnected")
         await asyncio.gather(*self._tasks)
         for call in self._calls.values():
-            if call.kept.get("passed"):
+            if call.door_state.get("passed"):
                 await self._context.gate().note_end(call)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -208,7 +208,7 @@ class AgentConnection:
     def _send(self, call: LiveCall, action: str, **fields: JsonValue) -> None:
         """Tell the process what to do with a call."""
         with suppress(OSError):
-            self._writer.write(json.dumps({"call": int(call.wire), "do": action, **fields}).encode() + b"\n")
+            self._writer.write(json.dumps({"call": int(call.wire_id), "do": action, **fields}).encode() + b"\n")
 
     async def _arrive(self, call: LiveCall) -> None:
         """Ask the gate about a call, and tell the process what to do."""
@@ -216,20 +216,20 @@ class AgentConnection:
         action = await self._context.gate().arrive(call)
         if action == "pass" and call in self._abandoned_calls:
             await self._context.gate().note_end(call)
-        elif action == "pass" and call.taped:
-            await self._answer(call, json.loads(call.taped))
+        elif action == "pass" and call.taped_answer:
+            await self._answer(call, json.loads(call.taped_answer))
         elif action == "pass":
-            call.kept["passed"] = True
+            call.door_state["passed"] = True
             self._send(call, "pass")
         elif action == "answer":
-            self._give(call, json.loads(call.instead or b"{}"))
+            self._give(call, json.loads(call.replacement or b"{}"))
         elif action != "drop":
             call.failed = True
             self._send(call, "raise", kind="ConnectionError", text=REFUSED)
 
     async def _answer(self, call: LiveCall, outcome: dict[str, Any]) -> None:
         """Show the gate a function's result, and tell the process what to return or raise."""
-        call.kept["passed"] = False
+        call.door_state["passed"] = False
         call.answer, call.failed = outcome.get("answered"), bool(outcome.get("failed"))
         recorded = {key: outcome.get(key) for key in ("answered", "failed")}
         raw = json.dumps(recorded).encode() if call.failed or outcome.get("whole", True) else b""
@@ -239,9 +239,9 @@ class AgentConnection:
         if action == "silence" and await self._held_answers.wait(call) != "waits_longer":
             return
         if action in ("give", "silence"):
-            self._give(call, outcome) if call.taped else self._send(call, "give")
+            self._give(call, outcome) if call.taped_answer else self._send(call, "give")
         elif action == "stale":
-            self._give(call, json.loads(call.instead or b"{}"))
+            self._give(call, json.loads(call.replacement or b"{}"))
         elif action in ("break", "error"):
             self._send(call, "raise", kind="TimeoutError" if action == "break" else "ConnectionError", text=LATE)
         else:

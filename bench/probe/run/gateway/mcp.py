@@ -60,9 +60,9 @@ class KnownServer:
             arguments,
             reads=reads,
             idempotent=message.method == "tools/call" and self._tools.get(tool, _NO_TOOL)[2],
-            wire=message.key,
+            wire_id=message.key,
             continues=continues,
-            kept={"request": message},
+            door_state={"request": message},
         )
 
     def with_claims(self, call: GatewayCall) -> GatewayCall:
@@ -78,7 +78,7 @@ class KnownServer:
         if isinstance(result.get("task"), dict):
             _remember(self._continued, _task_key(result["task"]), belongs)
         if result.get("resultType") == "input_required":
-            params: Object = call.kept["request"].params
+            params: Object = call.door_state["request"].params
             _remember(self._continued, _input_key({**params, "requestState": result.get("requestState")}), belongs)
 
     def learn(self, request: RpcMessage, message: RpcMessage) -> list[str]:
@@ -116,11 +116,12 @@ def is_call(message: RpcMessage) -> bool:
 
 
 def error_answer(call: LiveCall) -> bytes:
-    """Return the response to a call that is not forwarded: a prepared response, or an error in the wire form `call.form`."""
-    request: RpcMessage = call.kept["request"]
-    for earlier in messages_of(call.instead or b""):
+    """Return the response to a call that is not forwarded: a prepared response, or an error in the wire form
+    `call.wire_form`."""
+    request: RpcMessage = call.door_state["request"]
+    for earlier in messages_of(call.replacement or b""):
         return text_of({**earlier.body, "id": request.body["id"]})
-    if call.form == JSON_RPC:
+    if call.wire_form == JSON_RPC:
         outcome: Object = {"error": {"code": INTERNAL_ERROR, "message": REFUSED}}
     else:
         outcome = {"result": {"content": [{"type": "text", "text": REFUSED}], "isError": True}}
@@ -133,8 +134,8 @@ def changed_answer(call: LiveCall, message: RpcMessage, action: AnswerAction) ->
     """Return the response that replaces the server's: an `error`, or for a read `stale`, `empty`, `garbled` or `too_large`."""
     if action == "error":
         return error_answer(call)
-    if action == "stale" and call.instead is not None:
-        for earlier in messages_of(call.instead):
+    if action == "stale" and call.replacement is not None:
+        for earlier in messages_of(call.replacement):
             return text_of({**earlier.body, "id": message.body["id"]})
     new_change, result = _CHANGES.get(action), message.result
     if not new_change or not result:
@@ -149,7 +150,7 @@ def changed_answer(call: LiveCall, message: RpcMessage, action: AnswerAction) ->
 
 def second_delivery(call: LiveCall, key: str) -> bytes:
     """Return the request that delivers a call a second time, with another id and another progress token."""
-    body: Object = call.kept["request"].body
+    body: Object = call.door_state["request"].body
     params = as_object(body.get("params"))
     if "progressToken" in as_object(params.get("_meta")):
         params = {**params, "_meta": {**params["_meta"], "progressToken": key}}

@@ -18,7 +18,7 @@ from bench.probe.run.gateway.agent_config import SSE
 from bench.probe.run.gateway.bodies import Body, BodyTooLarge, ContentDecoder
 from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import CallGate, DoorContext, LiveCall, Undelivered
-from bench.probe.run.gateway.http import HttpDoor, note_unfinished
+from bench.probe.run.gateway.http import HttpDoor, note_unanswered
 from bench.probe.run.gateway.http_exchange import (
     ClientDisconnected,
     IncomingAnswer,
@@ -26,7 +26,7 @@ from bench.probe.run.gateway.http_exchange import (
     ServiceAnswer,
     ServiceRequest,
 )
-from bench.probe.run.gateway.http_wire import LAST_CHUNK, chunk, made_head
+from bench.probe.run.gateway.http_wire import LAST_CHUNK, chunk, make_head
 from bench.probe.run.gateway.mcp import KnownServer, changed_answer, error_answer, join_messages, second_delivery
 from bench.probe.run.gateway.server_sent import EventSplitter, data_of, with_data
 from bench.wire.json_rpc import MAX_MESSAGE_BYTES, RpcMessage, is_batch, key_of, messages_of, text_of, waiting_key
@@ -60,7 +60,7 @@ class McpDoor(HttpDoor):
     """A proxy before one MCP server."""
 
     kind = "mcp_http"
-    longest = MAX_MESSAGE_BYTES
+    max_parsed_bytes = MAX_MESSAGE_BYTES
 
     def __init__(self, name: str, url: str, context: DoorContext):
         super().__init__(name, url, context)
@@ -95,7 +95,7 @@ class McpDoor(HttpDoor):
             return await self._exchange_messages(exchange, body, own_answers)
         except (ClientDisconnected, ServerUnavailable, BodyTooLarge, OSError) as error:
             for call in exchange.calls.values():
-                await note_unfinished(exchange.gate, call, isinstance(error, ClientDisconnected))
+                await note_unanswered(exchange.gate, call, isinstance(error, ClientDisconnected))
             raise
         finally:
             body.close()
@@ -116,7 +116,7 @@ class McpDoor(HttpDoor):
         if action == "drop" or (action == "hold" and not await self._outlasts_hold(exchange, call)):
             return "drop"
         if action in ("pass", "twice", "again", "hold"):
-            call.kept["twice"] = action == "twice"
+            call.door_state["twice"] = action == "twice"
             self._expect_answer(exchange, call)
             return "pass"
         call.failed, own_answers[call] = action != "answer", error_answer(call)
@@ -124,11 +124,11 @@ class McpDoor(HttpDoor):
 
     async def _outlasts_hold(self, exchange: _ToolExchange, call: LiveCall) -> bool:
         """Keep a call from the server while its agent waits. Return whether the agent waits longer than `patience`."""
-        self._session_calls[exchange.session, call.wire] = call
+        self._session_calls[exchange.session, call.wire_id] = call
         try:
             return await self._hold(exchange.gate, call, exchange.request)
         except ClientDisconnected:
-            await note_unfinished(exchange.gate, call, has_disconnected=True)
+            await note_unanswered(exchange.gate, call, has_disconnected=True)
             raise
 
     def _text(self, request: ServiceRequest) -> bytes:
@@ -136,8 +136,8 @@ class McpDoor(HttpDoor):
 
     def _expect_answer(self, exchange: _ToolExchange, call: LiveCall) -> None:
         """Remember a call whose response is awaited; the oldest is forgotten beyond a bound."""
-        exchange.calls[call.wire] = call
-        self._session_calls[exchange.session, call.wire] = call
+        exchange.calls[call.wire_id] = call
+        self._session_calls[exchange.session, call.wire_id] = call
         if len(self._session_calls) > MOST_OPEN:
             del self._session_calls[next(iter(self._session_calls))]
 
@@ -153,7 +153,7 @@ class McpDoor(HttpDoor):
     async def _exchange_messages(self, exchange: _ToolExchange, body: Body, own_answers: Mapping[LiveCall, bytes]) -> bool:
         """Forward a request, and send its response to the agent. `own_answers` are answers that the gateway gives itself."""
         request = exchange.request
-        struck = any(call.struck for call in self._calls_awaited(exchange))
+        struck = any(call.is_struck for call in self._calls_awaited(exchange))
         async with self._forward_request(request, struck) as incoming:
             if incoming.head.status == UNAUTHORIZED:
                 self._report_login(incoming.head.get("www-authenticate"))
@@ -180,7 +180,7 @@ class McpDoor(HttpDoor):
         else:
             await self._send_answer(request, answer.head, answer.body)
         await self._note_given(exchange, *exchange.calls.values(), *own_answers)
-        return answer.stays
+        return answer.keeps_open
 
     def _report_login(self, challenge: str) -> None:
         """Record that the server requires a login, which an agent does only at the server's own address."""
@@ -225,7 +225,7 @@ class McpDoor(HttpDoor):
                 await self._note_given(exchange, *answered_calls)
         if rewrites:
             await client.send(chunk(events.rest()) + LAST_CHUNK)
-        return incoming.head.stays and (rewrites or not incoming.framing.ends_with_connection)
+        return incoming.head.keeps_open and (rewrites or not incoming.framing.ends_with_connection)
 
     async def _answered_event(
         self, exchange: _ToolExchange, event: bytes, rewrites: bool
@@ -242,7 +242,7 @@ class McpDoor(HttpDoor):
                 self._note_server_message(exchange, message)
                 continue
             answered_calls.append(call)
-            if "answered" in call.kept:  # it comes once more, on a stream that was resumed
+            if "answered" in call.door_state:  # it comes once more, on a stream that was resumed
                 continue
             decided = await self._decide(exchange, call, message, data, can_change=rewrites)
             if decided is None:
@@ -271,9 +271,9 @@ class McpDoor(HttpDoor):
         self, exchange: _ToolExchange, call: LiveCall, message: RpcMessage, raw: bytes, *, can_change: bool = True
     ) -> bytes | None:
         """Show a call's response to the gate. Return the message for the agent; None if the connection is closed."""
-        if call.kept.get("twice"):
+        if call.door_state.get("twice"):
             await self._deliver_again(exchange, call)
-        call.kept["answered"] = True
+        call.door_state["answered"] = True
         self._server.answer(call, message)
         action = await exchange.gate.answer(call, raw)
         if action in ANSWERS:
@@ -295,25 +295,25 @@ class McpDoor(HttpDoor):
     async def _handle_no_answer(self, exchange: _ToolExchange, call: LiveCall, answer: ServiceAnswer) -> bool:
         """Handle an HTTP response that holds no response to a call. Return whether it is sent to the agent."""
         call.answer, call.failed = {"status": answer.head.status, "body": answer.value}, True
-        call.kept["answered"] = True
+        call.door_state["answered"] = True
         return await self._apply_to_connection(exchange, call, await exchange.gate.answer(call, b""))
 
     async def _note_given(self, exchange: _ToolExchange, *calls: LiveCall) -> None:
         """Tell the gate that calls have their responses."""
         for call in calls:
-            call.kept["given"] = True
+            call.door_state["given"] = True
             await exchange.gate.note_given(call)
 
     async def _answer_all(self, exchange: _ToolExchange, own_answers: Mapping[LiveCall, bytes], text: bytes) -> bool:
         """Answer a request of which no call is forwarded."""
         fields = {"Content-Type": "application/json", "Content-Length": str(len(text))}
-        await exchange.request.client.send(made_head("HTTP/1.1 200 OK", fields).raw + text)
+        await exchange.request.client.send(make_head("HTTP/1.1 200 OK", fields).raw + text)
         await self._note_given(exchange, *own_answers)
         return True
 
     async def _deliver_again(self, exchange: _ToolExchange, call: LiveCall) -> None:
         """Deliver a call a second time, and drop the response."""
-        call.kept["twice"] = False
+        call.door_state["twice"] = False
         try:
             await asyncio.wait_for(self._delivery_under_new_id(exchange, call)(), exchange.gate.patience)
         except (Undelivered, TimeoutError):
@@ -331,9 +331,9 @@ class McpDoor(HttpDoor):
                         break
                 else:
                     raise Undelivered("its answer is none")
-            if not call.over.is_set():
+            if not call.finished.is_set():
                 self._server.answer(call, message)
-            return text_of({**message.body, "id": call.kept["request"].body["id"]})
+            return text_of({**message.body, "id": call.door_state["request"].body["id"]})
 
         return deliver
 

@@ -3,7 +3,7 @@
 It reads the APIs Chat Completions, Responses and Anthropic's Messages. A request keeps the API key that the agent sent. A
 request without a key gets the owner's from `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`. No value of the owner's environment is
 sent as a key to an address that only the probe's file names. The key is removed from everything that is recorded. Tokens are
-counted by `bench.common.tokens`: `LiveCall.kept` has `tokens_in` and `tokens_out`.
+counted by `bench.common.tokens`: `LiveCall.door_state` has `tokens_in` and `tokens_out`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from bench.probe.points import AnswerAction, CallAction
 from bench.probe.run.gateway.bodies import Body, json_of
 from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import CallGate, DoorContext, LiveCall
-from bench.probe.run.gateway.http import HttpDoor, as_json
+from bench.probe.run.gateway.http import HttpDoor, to_json_bytes
 from bench.probe.run.gateway.http_exchange import ServiceAnswer, ServiceRequest
-from bench.probe.run.gateway.http_wire import made_head
+from bench.probe.run.gateway.http_wire import make_head
 from bench.probe.run.gateway.replies import ModelApi, ModelReply, api_of, cut_stream, fields_in, texts_in
 from bench.probe.run.gateway.server_sent import events_of, with_data
 from bench.probe.run.gateway.subject import ModelSource
@@ -39,7 +39,7 @@ class ModelDoor(HttpDoor):
     no call."""
 
     kind = "model"
-    longest = LARGEST_REPLY
+    max_parsed_bytes = LARGEST_REPLY
 
     def __init__(self, name: str, source: ModelSource, context: DoorContext):
         if not source.url:
@@ -106,10 +106,10 @@ class ModelDoor(HttpDoor):
         reply = api.read(whole) if isinstance(whole, dict) and not call.failed else ModelReply()
         call.answer = {"status": answer.head.status, "body": json_of(text)} if call.failed else reply.value
         request_body = call.arguments if isinstance(call.arguments, dict) else {}
-        call.kept["tokens_in"] = sum(
+        call.door_state["tokens_in"] = sum(
             count_tokens(part) for name in api.prompt_fields for part in texts_in(request_body.get(name))
         )
-        call.kept["tokens_out"] = sum(map(count_tokens, reply.texts))
+        call.door_state["tokens_out"] = sum(map(count_tokens, reply.texts))
 
     def _error_answer(self, call: LiveCall, action: CallAction) -> bytes:
         api, fields = _api(call), {"Content-Type": "application/json"}
@@ -119,12 +119,12 @@ class ModelDoor(HttpDoor):
             if streams:
                 text, fields["Content-Type"] = b"data: " + text + b"\n\n", "text/event-stream"
         elif action == "rate_limit":
-            text, first = as_json(api.error("rate_limit_error", "Rate limit reached.")), "HTTP/1.1 429 Too Many Requests"
+            text, first = to_json_bytes(api.error("rate_limit_error", "Rate limit reached.")), "HTTP/1.1 429 Too Many Requests"
             fields["Retry-After"] = str(RETRY_AFTER)
         else:
-            text = as_json(api.error("api_error", "The service is not available."))
+            text = to_json_bytes(api.error("api_error", "The service is not available."))
             first = "HTTP/1.1 503 Service Unavailable"
-        return made_head(first, {**fields, "Content-Length": str(len(text))}).raw + text
+        return make_head(first, {**fields, "Content-Length": str(len(text))}).raw + text
 
     def _damaged_answer(
         self, action: AnswerAction, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer
@@ -134,10 +134,10 @@ class ModelDoor(HttpDoor):
         api = _api(call)
         if answer.is_stream:
             cut = cut_stream(api, events_of(plain))
-            content = b"".join(event if data is None else with_data(event, as_json(data)) for event, data in cut)
+            content = b"".join(event if data is None else with_data(event, to_json_bytes(data)) for event, data in cut)
             return answer.with_content(content.replace(b"event: response.completed\n", b"event: response.incomplete\n"))
         reply = json_of(plain)
-        return answer.with_content(as_json(api.cut(reply))) if isinstance(reply, dict) else None
+        return answer.with_content(to_json_bytes(api.cut(reply))) if isinstance(reply, dict) else None
 
 
 OPEN = CallGate()

@@ -15,13 +15,13 @@ from ssl import SSLContext
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from bench.common.digests import digest_of
-from bench.probe.run.gateway.bodies import LARGEST_PARSED, Body, BodyTooLarge, value_of
+from bench.probe.run.gateway.bodies import MAX_PARSED_BYTES, Body, BodyTooLarge, value_of
 from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import DoorContext, LiveCall
 from bench.probe.run.gateway.held_answers import HeldAnswers
 from bench.probe.run.gateway.http import HttpDoor
 from bench.probe.run.gateway.http_exchange import Origin, ServiceRequest
-from bench.probe.run.gateway.http_wire import BadMessage, Head, Wire, framing_of, made_head
+from bench.probe.run.gateway.http_wire import BadMessage, Head, Wire, framing_of, make_head
 from bench.probe.run.witness.outbox import OutboxMessage, OutboxStore, mail_of, message_of
 
 LARGEST_MAIL, LONGEST_LINE, MOST_RECIPIENTS = 2**24, 2**16, 1000
@@ -37,7 +37,7 @@ class WebhookDoor(HttpDoor):
         super().__init__(store.name, store.place.url, context)
         self._store = store
         self._tasks = set[asyncio.Task[None]]()
-        self.origin.connector = self._connect_to_store
+        self.origin.open_connection = self._connect_to_store
 
     def call_of(self, request: ServiceRequest) -> LiveCall:
         """Return the call for a message; its path and query are shown by digests."""
@@ -69,16 +69,16 @@ class WebhookDoor(HttpDoor):
             while head := await wire.head():
                 if self._store.add(await _message_in(wire, head, self.origin)):
                     fields = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": "2"}
-                    await wire.send(made_head("HTTP/1.1 200 OK", fields).raw + (b"ok" if head.method != "HEAD" else b""))
+                    await wire.send(make_head("HTTP/1.1 200 OK", fields).raw + (b"ok" if head.method != "HEAD" else b""))
                 else:
                     self._notice(NO_MORE)
-                    await wire.send(made_head("HTTP/1.1 507 Insufficient Storage", {"Content-Length": "0"}).raw)
+                    await wire.send(make_head("HTTP/1.1 507 Insufficient Storage", {"Content-Length": "0"}).raw)
         wire.close()
 
 
 async def _message_in(wire: Wire, head: Head, webhook: Origin) -> OutboxMessage:
     """Return a message to a webhook."""
-    body, framing = Body(LARGEST_PARSED), framing_of(head)
+    body, framing = Body(MAX_PARSED_BYTES), framing_of(head)
     try:
         while piece := await wire.piece(framing):
             body.add(*piece)
@@ -151,7 +151,7 @@ class MailDoor:
         action = await gate.arrive(call)
         if action == "drop":
             return False
-        answer = call.instead or call.taped or OK
+        answer = call.replacement or call.taped_answer or OK
         if action != "pass":
             call.failed = action != "answer"
             await wire.send(FAILED if call.failed else answer)
@@ -159,7 +159,7 @@ class MailDoor:
             return True
         if self.store.resets != resets:  # it is another run's by now
             return False
-        if not call.taped and not self.store.add(columns):
+        if not call.taped_answer and not self.store.add(columns):
             gate.notice(self.store.name, NO_MORE)
             answer, call.failed = FULL, True
         call.answer = {"code": int(answer[:3])}
@@ -168,7 +168,7 @@ class MailDoor:
                 return False
             case "error":
                 answer = FAILED
-            case "silence" if await self._held_answers.wait(call, wire.until_closed()) != "waits_longer":
+            case "silence" if await self._held_answers.wait(call, wire.wait_until_closed()) != "waits_longer":
                 return False
         await wire.send(answer)
         await gate.note_given(call)
@@ -253,7 +253,7 @@ class MailSession:
         self._writer.write(text)
         await self._writer.drain()
 
-    async def until_closed(self) -> None:
+    async def wait_until_closed(self) -> None:
         """Return once the client has closed the connection."""
         with suppress(OSError, ValueError):
             while await self._reader.read(LONGEST_LINE):

@@ -97,7 +97,7 @@ class StdioRelay:
     async def finish(self) -> None:
         """Wait until no call is held any more. The agent has disconnected."""
         self._disconnect()
-        await asyncio.gather(*(call.over.wait() for call in self._held_calls))
+        await asyncio.gather(*(call.finished.wait() for call in self._held_calls))
 
     def calls_unanswered(self, seconds: float = 0.0) -> list[LiveCall]:
         """Return the calls that the server has not answered for at least `longer` seconds."""
@@ -185,7 +185,7 @@ class StdioRelay:
             self._requests[message.key] = message
         if message.method == "notifications/cancelled":
             key = key_of(message.params.get("requestId"))
-            if held := next((call for call in self._held_answers if call.wire == key), None):
+            if held := next((call for call in self._held_answers if call.wire_id == key), None):
                 self._held_answers.end(held, "cancelled")
                 return
             if key in self._at_gate:
@@ -202,9 +202,9 @@ class StdioRelay:
                 self._note_agent_message(message)
                 remaining.append(message)
             elif await self._arrive(call):
-                if not call.taped:
+                if not call.taped_answer:
                     remaining.append(message)
-                for answer in messages_of(call.taped):
+                for answer in messages_of(call.taped_answer):
                     text = text_of({**answer.body, "id": message.body["id"]})
                     self._start(self._give_answers(text + b"\n", messages_of(text)))
         await _write_remaining(self._to_server, piece, messages, remaining)
@@ -212,16 +212,16 @@ class StdioRelay:
     async def _arrive(self, call: LiveCall) -> bool:
         """Ask the gate about a call. Return whether it is forwarded; otherwise answer it as the gate says."""
         self._held_answers.end_repeated(call)
-        self._at_gate[call.wire] = call
+        self._at_gate[call.wire_id] = call
         try:
             action = await self._gate().arrive(call)
         finally:
-            del self._at_gate[call.wire]
+            del self._at_gate[call.wire_id]
         if action == "hold" and not await self._outlasts_hold(call):
             return False
         if action in ("pass", "twice", "hold"):
-            call.kept["twice"] = action == "twice"
-            self._calls[call.wire], self._start_times[call.wire] = call, monotonic()
+            call.door_state["twice"] = action == "twice"
+            self._calls[call.wire_id], self._start_times[call.wire_id] = call, monotonic()
             return True
         if action != "drop":
             call.failed = action != "answer"
@@ -238,7 +238,7 @@ class StdioRelay:
             if await self._stay_silent(call) == "waits_longer":
                 await self._gate().note_passed_on(call)
                 return True
-            await call.over.wait()
+            await call.finished.wait()
             return False
         finally:
             self._held_calls.discard(call)
@@ -252,7 +252,7 @@ class StdioRelay:
         if message is None:
             raise Undelivered("the server has ended")
         self._known.answer(call, message)
-        return text_of({**message.body, "id": call.kept["request"].body["id"]})
+        return text_of({**message.body, "id": call.door_state["request"].body["id"]})
 
     async def _deliver(self, call: LiveCall) -> RpcMessage | None:
         """Deliver a call under another id. Return the response; None if the server ended without one. Raises PipeClosed."""
@@ -303,14 +303,14 @@ class StdioRelay:
 
     async def _answer(self, call: LiveCall, message: RpcMessage, raw: bytes) -> bytes | None:
         """Return the message that the agent gets now for a response; None if it gets none now."""
-        if call.kept["twice"]:
+        if call.door_state["twice"]:
             await self._deliver_again(call)
         self._known.answer(call, message)
-        self._at_gate[call.wire] = call
+        self._at_gate[call.wire_id] = call
         try:
             action = await self._gate().answer(call, raw)
         finally:
-            del self._at_gate[call.wire]
+            del self._at_gate[call.wire_id]
         match action:
             case "give":
                 return raw
@@ -338,8 +338,8 @@ class StdioRelay:
 
     async def _stay_silent(self, call: LiveCall) -> WaitEnd:
         """Send no response until the agent stops waiting, or `patience` ends."""
-        ended: WaitEnd | None = "disconnected" if self._has_ended else "cancelled" if call.wire in self._cancelled else None
-        return await self._held_answers.wait(call, ended=ended)
+        ended: WaitEnd | None = "disconnected" if self._has_ended else "cancelled" if call.wire_id in self._cancelled else None
+        return await self._held_answers.wait(call, known_end=ended)
 
     def _disconnect(self) -> None:
         """Note that the connection is closed, which ends all waits."""

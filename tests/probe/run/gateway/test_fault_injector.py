@@ -142,7 +142,7 @@ def test_a_stale_read_gets_the_answer_that_it_had_before() -> None:
 
     counter = Counter(None)
     counter.gate = FaultInjector(counter.journal, CellFault("shop.look{'who': 'ada'}", 2, "stale", ""), 5.0, counter.kill)
-    assert asyncio.run(calls()).instead == b"answer 1"
+    assert asyncio.run(calls()).replacement == b"answer 1"
 
 
 def test_a_change_is_the_doing_of_the_calls_in_flight_together() -> None:

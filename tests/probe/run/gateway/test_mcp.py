@@ -49,14 +49,14 @@ def test_an_id_of_any_type_finds_its_call(identifier: Any, arguments: Any) -> No
     known = KnownServer("shop", "mcp_stdio")
     call = call_of(known, request(identifier, arguments=arguments))
     answer = message_of(json.dumps({"jsonrpc": "2.0", "id": identifier, "result": {"content": []}}, indent=1).encode())
-    assert (answer.kind, answer.key) == ("answer", call.wire)
+    assert (answer.kind, answer.key) == ("answer", call.wire_id)
     assert json.loads(error_answer(call))["id"] == identifier or identifier != identifier
 
 
 @given(st.lists(VALUES, max_size=6), st.randoms())
 def test_answers_in_any_order_find_their_calls(arguments: list[Any], random: Any) -> None:
     known = KnownServer("shop", "mcp_stdio")
-    calls = {call.wire: call for call in (call_of(known, request(n, arguments=a)) for n, a in enumerate(arguments))}
+    calls = {call.wire_id: call for call in (call_of(known, request(n, arguments=a)) for n, a in enumerate(arguments))}
     answers = [message_of(text_of({"jsonrpc": "2.0", "id": n, "result": {"of": a}})) for n, a in enumerate(arguments)]
     random.shuffle(answers)
     for answer in answers:
@@ -150,7 +150,7 @@ def test_input_that_a_server_asked_for_continues_its_call(state: str | None) -> 
 @pytest.mark.parametrize("form", ["", IS_ERROR, JSON_RPC])
 def test_an_error_has_the_form_that_the_fault_names(form: str) -> None:
     call = call_of(KnownServer("shop", "mcp_stdio"), request("a"))
-    call.form = form
+    call.wire_form = form
     answer = json.loads(error_answer(call))
     assert answer["id"] == "a"
     assert ("error" in answer, answer.get("result", {}).get("isError", False)) == (form == JSON_RPC, form != JSON_RPC)
@@ -159,7 +159,7 @@ def test_an_error_has_the_form_that_the_fault_names(form: str) -> None:
 @pytest.mark.parametrize("after", ["stale", "empty", "garbled", "too_large"])
 def test_a_changed_answer_is_a_valid_answer_to_the_same_request(after: AnswerAction) -> None:
     call = call_of(KnownServer("shop", "mcp_stdio"), request(2, tool="look"))
-    call.instead = result_of(1, "old")
+    call.replacement = result_of(1, "old")
     answer = json.loads(changed_answer(call, message_of(result_of(2, "Jürgen has 5")), after))
     text = answer["result"]["content"][0]["text"] if answer["result"]["content"] else ""
     assert answer["id"] == 2

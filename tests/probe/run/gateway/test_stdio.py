@@ -77,7 +77,7 @@ def test_a_call_is_brought_before_the_gate_with_what_it_asks_and_what_was_answer
 
     run(work())
     (call,) = gate.calls
-    assert (call.door, call.kind, call.tool, call.arguments, call.wire) == ("shop", "mcp_stdio", "pay", {"amount": 5}, "1")
+    assert (call.door, call.kind, call.tool, call.arguments, call.wire_id) == ("shop", "mcp_stdio", "pay", {"amount": 5}, "1")
     assert not call.failed
     assert call.answer["structuredContent"] == {"times": 1, "who": ["a", "b"]}  # type: ignore[index,call-overload]
     assert gate.course == [("arrived", 1), ("answered", 1), ("given", 1)]
