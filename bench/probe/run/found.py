@@ -17,7 +17,7 @@ from bench.probe.run.addresses import host_of, is_this_machine
 from bench.probe.run.agent_code import CODE, code_files, code_text
 from bench.probe.run.box.refusals import advice
 from bench.probe.run.clean import ANSWERS, AT_END
-from bench.probe.run.gateway.functions import FUNCTION
+from bench.probe.run.gateway.functions import DOOR_NAME
 from bench.probe.run.gateway.replies import api_of
 from bench.probe.run.init import AgentDraft, FileLine, FileTable, store_placeholder, toml_of
 from bench.probe.run.watch import LAYER, WatchedFile, WatchedRun
@@ -76,7 +76,7 @@ def _top_lines(
     text = run.agent_run.texts.get(run.agent_run.printed or "", "")
     if AT_END.search(text):
         yield FileLine(f"# {ANSWERS.partition(' in ')[0]}", "it came to the end of its standard input, which is empty")
-    executed = Counter(call.tool for call in run.agent_run.calls if call.door == FUNCTION)
+    executed = Counter(call.tool for call in run.agent_run.calls if call.door == DOOR_NAME)
     servers = [server.name for server in draft.config.servers] if draft.config else []
     calls = Counter(call.door for call in run.agent_run.calls if call.door in servers)
     used = [name for name in servers if calls[name] or name in run.servers]
@@ -144,7 +144,7 @@ def _acting_functions_line(run: WatchedRun, stores: Sequence[_SeenStore]) -> Ite
 def _served_tools(run: WatchedRun) -> set[str]:
     """Return the names of the tools of servers and services, and of functions that called one."""
     served = [call for call in run.agent_run.calls if call.door_kind not in ("model", "function") and not api_of(call.tool)]
-    callers = [call for call in run.agent_run.calls if call.door == FUNCTION]
+    callers = [call for call in run.agent_run.calls if call.door == DOOR_NAME]
     calling_functions = {
         caller.tool for caller in callers if any(caller.arrived <= call.arrived <= (caller.answered or 0) for call in served)
     }
@@ -184,7 +184,7 @@ def _tools_that_acted(draft: AgentDraft, run: WatchedRun, stores: Sequence[_Seen
     changed_by_tool, served_tools = dict[str, bool | None](), _served_tools(run)
     for call, changed in run.tool_calls_with_changes(files):
         if not (call.door in draft.addresses and api_of(call.tool)) and not (
-            call.door == FUNCTION and call.tool in served_tools
+            call.door == DOOR_NAME and call.tool in served_tools
         ):
             tool = f"{_service_name(call.door) if call.door in draft.addresses else call.door}.{call.tool}"
             changed_before = changed_by_tool.get(tool)

@@ -28,7 +28,7 @@ from bench.probe.run.gateway.agent_config import expand
 from bench.probe.run.gateway.copied_paths import replacement
 from bench.probe.run.gateway.database import UNENTERED
 from bench.probe.run.gateway.fault_injector import CellFault, FaultInjector
-from bench.probe.run.gateway.functions import FUNCTION
+from bench.probe.run.gateway.functions import DOOR_NAME
 from bench.probe.run.gateway.gateway import NO_CONFIG_PATH, Gateway
 from bench.probe.run.gateway.journal import Journal
 from bench.probe.run.gateway.mends import Mends
@@ -325,12 +325,12 @@ class Worker:
     def _notice_unused_doors(self, journal: Journal) -> None:
         """Record that no call came through the door of functions or of a database. Raises ConfigError for a function that
         can't be wrapped."""
-        if self.gateway.functions.refused:
-            raise ConfigError(f"functions: {self.gateway.functions.refused[0]}")
+        if self.gateway.functions.unwrappable:
+            raise ConfigError(f"functions: {self.gateway.functions.unwrappable[0]}")
         if any(entry.call.kind != "model" for entry in journal.calls):
             return
         if self._subject.functions is not None:
-            journal.notice(FUNCTION, self.gateway.functions.why_no_call())
+            journal.notice(DOOR_NAME, self.gateway.functions.why_no_call())
         for store in (store for door in self.gateway.databases for store in door.stores if store.is_door):
             journal.notice(store.name, UNENTERED)
 

@@ -32,7 +32,7 @@ from bench.probe.run.gateway.http_exchange import CONTENT_FIELDS
 from bench.probe.run.gateway.http_wire import framing_of, head_of
 from bench.probe.run.gateway.journal import RowPlace
 from bench.probe.run.gateway.subject import Subject
-from bench.probe.run.gateway.tape import OTHER, PlayedTape, TapedCall, TapedStores
+from bench.probe.run.gateway.tape import OTHER_WRITER, PlayedTape, TapedCall, TapedStores
 from bench.probe.run.runner import Worker
 from bench.probe.run.running import work_folder
 from bench.probe.run.secrets import Secrets
@@ -238,7 +238,7 @@ def _taped_calls(agent_run: AgentRun, hidden: Secrets) -> list[TapedCall]:
         for number, part in zip(numbers[-len(parts) :], parts, strict=False):
             rows[number] = (*rows.get(number, ()), *part)
     step = tuple(row for reading in agent_run.readings if reading.other for row in reading.changed)
-    return [TapedCall(OTHER, 1, "", "", step)] * bool(step) + [
+    return [TapedCall(OTHER_WRITER, 1, "", "", step)] * bool(step) + [
         TapedCall(identity, nth, call.tool, _recorded_answer(call, raw[call.number], hidden), rows.get(call.number, ()))
         for call, identity, nth in agent_run.outer_calls()
         if raw[call.number]

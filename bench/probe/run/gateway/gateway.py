@@ -24,14 +24,14 @@ from bench.probe.run.box.loading import OFFLINE, loader_of
 from bench.probe.run.box.names import NameTable
 from bench.probe.run.box.refusals import advice
 from bench.probe.run.gateway.agent_config import expand, rewrite
-from bench.probe.run.gateway.copied_paths import NOT_HANDED, replacement, with_copy
+from bench.probe.run.gateway.copied_paths import NO_COPY_PATH_TEXT, replacement, with_copy
 from bench.probe.run.gateway.database import DatabaseDoor
-from bench.probe.run.gateway.functions import VARIABLE, FunctionDoor
+from bench.probe.run.gateway.functions import DOOR_VARIABLE, FunctionDoor
 from bench.probe.run.gateway.gate import CallGate, DoorContext
 from bench.probe.run.gateway.listener import AgentListener
-from bench.probe.run.gateway.model import OPEN
+from bench.probe.run.gateway.model import OPEN_GATE
 from bench.probe.run.gateway.outbox_doors import MailDoor, WebhookDoor
-from bench.probe.run.gateway.stdio_servers import GRACE, SHIM, ServerHeader, StdioServers, Streams
+from bench.probe.run.gateway.stdio_servers import EXIT_GRACE_S, SHIM, ServerHeader, StdioServers, Streams
 from bench.probe.run.gateway.subject import CommandWords, McpServer, Service, Subject
 from bench.probe.run.witness.outbox import OutboxStore
 from bench.probe.run.witness.postgres import PostgresStore
@@ -192,9 +192,9 @@ class Gateway:
                 place.host, place.ports[0], door.keep_messages, "webhook", tls=tls if door.origin.tls else None
             )
             return
-        for network, gate in ((agents, context), (servers, DoorContext(lambda: OPEN, lambda: 0, lambda: 1))):
+        for network, gate in ((agents, context), (servers, DoorContext(lambda: OPEN_GATE, lambda: 0, lambda: 1))):
             mails = MailDoor(outbox, gate, tls)
-            self._mails[mails] = GRACE if network is agents else 0.0
+            self._mails[mails] = EXIT_GRACE_S if network is agents else 0.0
             for port in place.ports:
                 ends = tls if port == MAIL_TLS_PORT else None
                 await network.serve_at(place.host, port, partial(mails.serve, has_tls=ends is not None), "mail", tls=ends)
@@ -257,7 +257,7 @@ class Gateway:
     def facts_seen(self) -> Sequence[tuple[str, str]]:
         """The kind and the text of each fact that the agent's Python processes reported, except facts about the gateway's
         shims."""
-        return [(kind, fact) for kind, fact in self.functions.seen if str(SHIM) not in fact]
+        return [(kind, fact) for kind, fact in self.functions.facts if str(SHIM) not in fact]
 
     def next_number(self) -> int:
         """Count a new call, and return its number."""
@@ -299,7 +299,7 @@ class Gateway:
             if config.variable:
                 variables[config.variable] = str(copy)
             elif with_config_copy == command and not self.box:
-                raise ConfigError(f"{config.path}: {NOT_HANDED}")
+                raise ConfigError(f"{config.path}: {NO_COPY_PATH_TEXT}")
             command = with_config_copy
         return tuple(command), variables
 
@@ -313,7 +313,7 @@ class Gateway:
         for door in self.databases:
             words = tuple(map(door.with_copy_addresses, words))
             environment = {name: door.with_copy_addresses(value) for name, value in environment.items()}
-        return words, {name: value for name, value in environment.items() if name != VARIABLE}
+        return words, {name: value for name, value in environment.items() if name != DOOR_VARIABLE}
 
     async def end_servers(self, *, busy: bool = True) -> None:
         """Kill all servers over stdio and close all connections, since the agent has ended; if `busy`, also those with a

@@ -25,13 +25,13 @@ from bench.probe.run.gateway.server_sent import events_of, with_data
 from bench.probe.run.gateway.subject import ModelSource
 from bench.wire.blotting import MIN_KEY_CHARS, blot
 
-LARGEST_REPLY = 16 * 2**20
-"""Bytes of the longest request, and of the longest reply, that is read."""
-RETRY_AFTER = 1
-"""Seconds after which the agent may ask again, as a rate limit says."""
-KEYS = ("x-api-key", "api-key")
-LONGEST_MARK = 64
-"""Bytes in which the mark of a stream's end lies."""
+MAX_REPLY_BYTES = 16 * 2**20
+"""The longest request and the longest reply that is parsed."""
+RETRY_AFTER_S = 1
+"""The value of `Retry-After` in the reply to a rate-limited request."""
+KEY_FIELDS = ("x-api-key", "api-key")
+MAX_END_MARK_BYTES = 64
+"""The longest text that marks the end of a stream."""
 
 
 class ModelDoor(HttpDoor):
@@ -39,7 +39,7 @@ class ModelDoor(HttpDoor):
     no call."""
 
     kind = "model"
-    max_parsed_bytes = LARGEST_REPLY
+    max_parsed_bytes = MAX_REPLY_BYTES
 
     def __init__(self, name: str, source: ModelSource, context: DoorContext):
         if not source.url:
@@ -61,49 +61,56 @@ class ModelDoor(HttpDoor):
         return super()._target_at_server(self._path + target[len(self._suffix) :])
 
     async def _serve(self, request: ServiceRequest) -> bool:
-        """Forward a request with its key; a request for a reply is a call."""
+        """Forward a request with its key. A request for a reply is a call, and any other request is not."""
         request = self._with_key(request)
         if request.head.method == "POST" and api_of(request.path):
             return await super()._serve(request)
         body, call = Body(), LiveCall(0, self.name, "model", request.path, None)
         try:
-            return await self._relay(OPEN, call, request, "pass", body)
+            return await self._relay(OPEN_GATE, call, request, "pass", body)
         finally:
             body.close()
 
     def _with_key(self, request: ServiceRequest) -> ServiceRequest:
-        """Return the request with the owner's key if it has none. The owner's keys are not sent to an untrusted address."""
-        sent = [word for name in ("authorization", *KEYS) for value in request.head.values(name) for word in value.split()]
+        """Return the request with the owner's key if it has none, and without a key of the owner's if the address is not
+        trusted."""
+        sent_words = [
+            word for name in ("authorization", *KEY_FIELDS) for value in request.head.values(name) for word in value.split()
+        ]
         key = os.environ.get(f"{self._family}_API_KEY", "")
-        values = {value for value in os.environ.values() if len(value) >= MIN_KEY_CHARS}
-        if self._is_script or (sent and (self._trusted or values.isdisjoint(sent))) or not (sent or key):
+        environment_values = {value for value in os.environ.values() if len(value) >= MIN_KEY_CHARS}
+        if (
+            self._is_script
+            or (sent_words and (self._trusted or environment_values.isdisjoint(sent_words)))
+            or not (sent_words or key)
+        ):
             return request
         if not self._trusted:
             self._notice(
                 f"no key of your environment goes to {self.origin.root}, which the probe's file names; "
                 f"if that address may have it, set {self._family}_BASE_URL to it in your shell"
             )
-            return replace(request, head=request.head.without("authorization", *KEYS))
+            return replace(request, head=request.head.without("authorization", *KEY_FIELDS))
         fields = {"x-api-key": key} if self._family == "ANTHROPIC" else {"authorization": f"Bearer {key}"}
         return replace(request, head=request.head.with_fields(fields))
 
     def call_of(self, request: ServiceRequest) -> LiveCall:
         text = request.body.plain(request.head.get("content-encoding"))
-        body = json_of(blot(text.decode(errors="replace"), _key(request))) if text else None
+        body = json_of(blot(text.decode(errors="replace"), _key_in(request))) if text else None
         arguments = request.body.digest if body is None else body
         return self._context.call(self.name, self.kind, request.path, arguments, reads=True)
 
     def _is_end_of_stream(self, call: LiveCall, body: Body, data: bytes) -> bool:
         api = api_of(call.tool)
-        return bool(api and api.end.search(body.last(len(data) + LONGEST_MARK)))
+        return bool(api and api.end.search(body.last(len(data) + MAX_END_MARK_BYTES)))
 
     def _record_answer(self, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer) -> None:
         super()._record_answer(call, request, answer)
         if not (api := api_of(call.tool)) or not answer.body.length or (plain := answer.plain) is None:
             return
-        text = blot(plain.decode(errors="replace"), _key(request)).encode()
-        whole = api.join(fields_in(events_of(text))) if answer.is_stream else json_of(text)
-        reply = api.read(whole) if isinstance(whole, dict) and not call.failed else ModelReply()
+        text = blot(plain.decode(errors="replace"), _key_in(request)).encode()
+        reply_body = api.join(fields_in(events_of(text))) if answer.is_stream else json_of(text)
+        reply = api.read(reply_body) if isinstance(reply_body, dict) and not call.failed else ModelReply()
         call.answer = {"status": answer.head.status, "body": json_of(text)} if call.failed else reply.value
         request_body = call.arguments if isinstance(call.arguments, dict) else {}
         call.door_state["tokens_in"] = sum(
@@ -115,16 +122,19 @@ class ModelDoor(HttpDoor):
         api, fields = _api(call), {"Content-Type": "application/json"}
         streams = isinstance(call.arguments, dict) and call.arguments.get("stream") is True
         if action == "malformed":
-            text, first = b'{"id": "reply-1", "object": "chat.completion", "choi', "HTTP/1.1 200 OK"
+            body, status_line = b'{"id": "reply-1", "object": "chat.completion", "choi', "HTTP/1.1 200 OK"
             if streams:
-                text, fields["Content-Type"] = b"data: " + text + b"\n\n", "text/event-stream"
+                body, fields["Content-Type"] = b"data: " + body + b"\n\n", "text/event-stream"
         elif action == "rate_limit":
-            text, first = to_json_bytes(api.error("rate_limit_error", "Rate limit reached.")), "HTTP/1.1 429 Too Many Requests"
-            fields["Retry-After"] = str(RETRY_AFTER)
+            body, status_line = (
+                to_json_bytes(api.error("rate_limit_error", "Rate limit reached.")),
+                "HTTP/1.1 429 Too Many Requests",
+            )
+            fields["Retry-After"] = str(RETRY_AFTER_S)
         else:
-            text = to_json_bytes(api.error("api_error", "The service is not available."))
-            first = "HTTP/1.1 503 Service Unavailable"
-        return make_head(first, {**fields, "Content-Length": str(len(text))}).raw + text
+            body = to_json_bytes(api.error("api_error", "The service is not available."))
+            status_line = "HTTP/1.1 503 Service Unavailable"
+        return make_head(status_line, {**fields, "Content-Length": str(len(body))}).raw + body
 
     def _damaged_answer(
         self, action: AnswerAction, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer
@@ -133,15 +143,15 @@ class ModelDoor(HttpDoor):
             return super()._damaged_answer(action, call, request, answer)
         api = _api(call)
         if answer.is_stream:
-            cut = cut_stream(api, events_of(plain))
-            content = b"".join(event if data is None else with_data(event, to_json_bytes(data)) for event, data in cut)
+            events = cut_stream(api, events_of(plain))
+            content = b"".join(event if data is None else with_data(event, to_json_bytes(data)) for event, data in events)
             return answer.with_content(content.replace(b"event: response.completed\n", b"event: response.incomplete\n"))
         reply = json_of(plain)
         return answer.with_content(to_json_bytes(api.cut(reply))) if isinstance(reply, dict) else None
 
 
-OPEN = CallGate()
-"""Serves requests that are no calls."""
+OPEN_GATE = CallGate()
+"""The gate of requests that are no calls: it forwards each."""
 
 
 def _api(call: LiveCall) -> ModelApi:
@@ -151,10 +161,14 @@ def _api(call: LiveCall) -> ModelApi:
     return api
 
 
-def _key(request: ServiceRequest) -> str:
+def _key_in(request: ServiceRequest) -> str:
     """Return the API key in a request; "" if there is none."""
     scheme, _, token = request.head.get("authorization").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else next((key for name in KEYS if (key := request.head.get(name))), "")
+    return (
+        token.strip()
+        if scheme.lower() == "bearer"
+        else next((key for name in KEY_FIELDS if (key := request.head.get(name))), "")
+    )
 
 
 KIND = DoorKind("model")

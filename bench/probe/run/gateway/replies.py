@@ -15,20 +15,20 @@ from bench.probe.run.gateway.bodies import json_of
 from bench.probe.run.gateway.server_sent import data_of
 
 Fields = dict[str, Any]
-STRUCTURE = frozenset(
+STRUCTURE_FIELDS = frozenset(
     (
         *("role", "type", "id", "call_id", "tool_call_id", "tool_use_id", "status", "signature", "encrypted_content", "phase"),
         *("data", "url", "image_url", "source", "media_type", "detail", "cache_control"),
     )
 )
-"""Fields of a message that are no text of it."""
-TEXTS = frozenset(("content", "text", "delta", "arguments", "partial_json"))
+"""Fields of a message whose values are not counted as text."""
+TEXT_FIELDS = frozenset(("content", "text", "delta", "arguments", "partial_json"))
 """Fields of a piece that hold its text."""
 
 
 @dataclass
 class ModelReply:
-    """A model's reply: its text, its tool calls with their arguments, and why it ended."""
+    """A model's reply: its text, its tool calls as (name, arguments as JSON), and the reason why it ended."""
 
     text: str = ""
     calls: tuple[tuple[str, str], ...] = ()
@@ -37,7 +37,7 @@ class ModelReply:
     @property
     def value(self) -> JsonValue:
         """The reply as it is recorded."""
-        calls: list[JsonValue] = [{"name": name, "arguments": _read(arguments)} for name, arguments in self.calls]
+        calls: list[JsonValue] = [{"name": name, "arguments": _parse_arguments(arguments)} for name, arguments in self.calls]
         return {"text": self.text, "calls": calls, "finish": self.finish}
 
     @property
@@ -52,15 +52,15 @@ class ModelReply:
 class ModelApi:
     """An API of models.
 
-    path      the end of its path
+    path           the end of the path of its requests
     prompt_fields  the fields of a request that hold messages
-    read      parses a reply
-    join      joins the data of a stream's events to the reply that they form
-    end       matches a stream at the end of its reply; text of the model cannot match, since it holds no end of a line
-    is_piece  whether an event holds a piece of a reply
-    cut       truncates a reply: half of its text, and the reason that its length reached the limit
-    cut_event   (event, earlier events) -> the event as sent after the truncation; None if it is not sent
-    error     (kind, text) -> the body of an error
+    read           parses a reply
+    join           joins the data of a stream's events to the reply that they form
+    end            matches the end of a stream; the model's text cannot match, since in JSON it has no line end
+    is_piece       whether an event holds a piece of a reply
+    cut            truncates a reply: half of its text, and as the reason that the length reached the limit
+    cut_event      (event, earlier events) -> the event to send after the truncation; None if it is not sent
+    error          (kind, text) -> the body of an error
     """
 
     path: str
@@ -75,7 +75,7 @@ class ModelApi:
 
 
 def api_of(path: str) -> ModelApi | None:
-    """Return the API whose replies are requested at this path; None if the path requests something else."""
+    """Return the API in which a request to this path asks for a reply; None if the path is for something else."""
     return next((api for api in APIS if path.endswith(api.path)), None)
 
 
@@ -88,7 +88,7 @@ def texts_in(value: Any) -> Iterator[str]:
             yield from texts_in(item)
     elif isinstance(value, dict):
         for name, item in value.items():
-            if name not in STRUCTURE:
+            if name not in STRUCTURE_FIELDS:
                 yield from texts_in(item)
 
 
@@ -98,19 +98,20 @@ def fields_in(events: Iterable[bytes]) -> list[Fields]:
 
 
 def cut_stream(api: ModelApi, events: Sequence[bytes]) -> list[tuple[bytes, Fields | None]]:
-    """Return the events of a stream that is truncated after half of its pieces, each with its new data if the data differs."""
-    contents = [value if isinstance(value := json_of(data_of(event)), dict) else None for event in events]
-    pieces = [at for at, data in enumerate(contents) if data is not None and api.is_piece(data)]
-    middle, later_pieces = (pieces[len(pieces) // 2], set(pieces)) if pieces else (0, set[int]())
-    cut, before = list[tuple[bytes, Fields | None]](), list[Fields]()
-    for at, (event, data) in enumerate(zip(events, contents, strict=True)):
-        if data is None or at < middle:
+    """Return the events of a stream that is truncated after half of its pieces. Each event comes with its new data, or with
+    None if its data stays the same."""
+    data_of_events = [value if isinstance(value := json_of(data_of(event)), dict) else None for event in events]
+    pieces = [index for index, data in enumerate(data_of_events) if data is not None and api.is_piece(data)]
+    cut_index, later_pieces = (pieces[len(pieces) // 2], set(pieces)) if pieces else (0, set[int]())
+    cut, earlier_data = list[tuple[bytes, Fields | None]](), list[Fields]()
+    for index, (event, data) in enumerate(zip(events, data_of_events, strict=True)):
+        if data is None or index < cut_index:
             cut.append((event, None))
-            before += [data] if data else []
-        elif at == middle and pieces:
+            earlier_data += [data] if data else []
+        elif index == cut_index and pieces:
             cut.append((event, _halve(data)))
-        elif at not in later_pieces and (changed := api.cut_event(data, before)) is not None:
-            cut.append((event, changed))
+        elif index not in later_pieces and (new_data := api.cut_event(data, earlier_data)) is not None:
+            cut.append((event, new_data))
     return cut
 
 
@@ -120,11 +121,11 @@ def _halve(value: Any) -> Any:
         return [_halve(item) for item in value]
     if not isinstance(value, dict):
         return value
-    is_text = {name: name in TEXTS and isinstance(item, str) for name, item in value.items()}
+    is_text = {name: name in TEXT_FIELDS and isinstance(item, str) for name, item in value.items()}
     return {name: item[: len(item) // 2] if is_text[name] else _halve(item) for name, item in value.items()}
 
 
-def _read(arguments: str) -> JsonValue:
+def _parse_arguments(arguments: str) -> JsonValue:
     """Return the parsed arguments of a tool call; the text itself if it is no JSON."""
     value = json_of(arguments)
     return arguments if value is None else value
@@ -165,12 +166,12 @@ def _join_chat(events: Iterable[Fields]) -> Fields:
     choices = dict[Any, Fields]()
     for event in events:
         for choice in _list(event.get("choices")):
-            whole = choices.setdefault(str(choice.get("index")), {"texts": [], "calls": {}, "finish": None})
+            joined = choices.setdefault(str(choice.get("index")), {"texts": [], "calls": {}, "finish": None})
             delta = _object(choice.get("delta"))
-            whole["texts"].append(_text(delta.get("content")))
-            whole["finish"] = choice.get("finish_reason") or whole["finish"]
+            joined["texts"].append(_text(delta.get("content")))
+            joined["finish"] = choice.get("finish_reason") or joined["finish"]
             for call in _list(delta.get("tool_calls")):
-                name, arguments = whole["calls"].setdefault(str(call.get("index")), ([], []))
+                name, arguments = joined["calls"].setdefault(str(call.get("index")), ([], []))
                 name.append(_text(_object(call.get("function")).get("name")))
                 arguments.append(_text(_object(call.get("function")).get("arguments")))
     return {"choices": [_join_choice(choice) for choice in choices.values()]}
@@ -217,12 +218,12 @@ def _join_response(events: Iterable[Fields]) -> Fields:
     for event in events:
         if event.get("type") == "response.output_text.delta":
             pieces.append(_text(event.get("delta")))
-        if event.get("type") in ENDS_OF_RESPONSE:
+        if event.get("type") in RESPONSE_END_EVENTS:
             last = _object(event.get("response"))
     return last or {"output": [{"content": [{"type": "output_text", "text": "".join(pieces)}]}]}
 
 
-ENDS_OF_RESPONSE = ("response.completed", "response.incomplete", "response.failed")
+RESPONSE_END_EVENTS = ("response.completed", "response.incomplete", "response.failed")
 
 
 def _cut_response(reply: Fields) -> Fields:
@@ -232,7 +233,7 @@ def _cut_response(reply: Fields) -> Fields:
 
 
 def _cut_response_event(event: Fields, _: Sequence[Fields]) -> Fields | None:
-    if event.get("type") in ENDS_OF_RESPONSE:
+    if event.get("type") in RESPONSE_END_EVENTS:
         return {**event, "type": "response.incomplete", "response": _cut_response(_object(event.get("response")))}
     return None
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bench.probe.points import IS_ERROR, JSON_RPC, AnswerAction
 from bench.probe.run.gateway.gate import CallGate, DoorContext, LiveCall
-from bench.probe.run.gateway.mcp import LARGE, KnownServer, changed_answer, error_answer, second_delivery
+from bench.probe.run.gateway.mcp import LARGE_TEXT_BYTES, KnownServer, changed_answer, error_answer, second_delivery
 from bench.wire.json_rpc import MAX_MESSAGE_BYTES, LineSplitter, RpcMessage, key_of, messages_of, text_of
 
 VALUES = st.recursive(
@@ -169,7 +169,7 @@ def test_a_changed_answer_is_a_valid_answer_to_the_same_request(after: AnswerAct
         "garbled": text.startswith("Jürgen")
         and "has 5" not in text
         and answer["result"]["structuredContent"]["of"] != {"name": "b"},
-        "too_large": LARGE < len(text.encode()) < 2 * LARGE,
+        "too_large": LARGE_TEXT_BYTES < len(text.encode()) < 2 * LARGE_TEXT_BYTES,
     }[after]
 
 
@@ -177,7 +177,7 @@ def test_an_answer_of_many_texts_gets_too_large_but_once() -> None:
     call = call_of(KnownServer("shop", "mcp_stdio"), request(2, tool="look"))
     many = {"content": [{"type": "text", "text": "x"}] * 1000, "structuredContent": ["y"] * 1000}
     answer = changed_answer(call, message_of(text_of({"id": 2, "result": many})), "too_large")
-    assert LARGE < len(answer) < 3 * LARGE
+    assert LARGE_TEXT_BYTES < len(answer) < 3 * LARGE_TEXT_BYTES
 
 
 def test_a_second_delivery_has_an_id_and_a_progress_token_of_its_own() -> None:
