@@ -26,7 +26,7 @@ from bench.probe.run.box.loading import load_server, loader_of
 from bench.probe.run.box.refusals import NETWORK
 from bench.probe.run.gateway.agent_config import expand
 from bench.probe.run.gateway.copied_paths import replacement
-from bench.probe.run.gateway.database import UNENTERED
+from bench.probe.run.gateway.database import NO_CALL_TEXT
 from bench.probe.run.gateway.fault_injector import CellFault, FaultInjector
 from bench.probe.run.gateway.functions import DOOR_NAME
 from bench.probe.run.gateway.gateway import NO_CONFIG_PATH, Gateway
@@ -210,7 +210,7 @@ class Worker:
             try:
                 recorded = await self._run_agent(current, half_way)
             finally:
-                injector.dead = True
+                injector.is_dead = True
                 await self.gateway.end_servers()
                 await journal.stop_watching(until_settled=False)
             checks = () if tape else self._subject.checks  # a tape has no stores to query
@@ -235,7 +235,7 @@ class Worker:
         """Run the agent to its end. Start it again after a kill, and if it gave up half-way."""
         injector, processes = current.injector, current.processes
         await self._run_processes(self._subject.agent.start, current)
-        if injector.dead and processes.in_time:
+        if injector.is_dead and processes.in_time:
             twice = point_of(current.fault.point).processes if current.fault else 1
             await self._start_again(current, current.mends.together if current.mends else twice)
         await injector.end_delivery()
@@ -266,7 +266,7 @@ class Worker:
         self._stores.recheck()
         await journal.read()
         done, said_done = await self._is_done_and_said(current)
-        struck, refused = injector.struck, list(self.gateway.refusals())
+        struck, refused = injector.struck_call, list(self.gateway.refusals())
         notices = [GatewayNoticed(NETWORK, self._form.text(line), max(0.0, at - journal.start)) for _, line, at in refused]
         return AgentRun(
             calls=tuple(self._form.call(entry, texts) for entry in journal.calls),
@@ -275,7 +275,7 @@ class Worker:
             lives=(*processes.records, *journal.notices, *notices),
             refused=tuple(dict.fromkeys(self._form.text(place) for place, _, _ in refused)),
             texts=texts,
-            struck=struck.call.number if struck and injector.delivered else None,
+            struck=struck.call.number if struck and injector.is_delivered else None,
             done=done,
             said_done=said_done,
             printed=digest_of(processes.text),
@@ -332,7 +332,7 @@ class Worker:
         if self._subject.functions is not None:
             journal.notice(DOOR_NAME, self.gateway.functions.why_no_call())
         for store in (store for door in self.gateway.databases for store in door.stores if store.is_door):
-            journal.notice(store.name, UNENTERED)
+            journal.notice(store.name, NO_CALL_TEXT)
 
     def _start(
         self, words: CommandWords, folder: Path, environment: Mapping[str, str], name: str, reads: int | None = None

@@ -25,15 +25,15 @@ from bench.wire.postgres import (
     make_row,
 )
 
-LARGEST = 2**20
-"""Bytes of an answer that is kept whole."""
-LARGEST_STRUCK = 2**26
-"""Bytes of an answer that is kept whole because it is struck."""
-MOST_COLUMNS = 2**11
-WRITES = frozenset(("INSERT", "UPDATE", "DELETE", "MERGE"))
+MAX_ANSWER_BYTES = 2**20
+"""A longer response is forwarded in parts as it arrives."""
+MAX_STRUCK_ANSWER_BYTES = 2**26
+"""The same bound for a response that will be changed."""
+MAX_COLUMNS = 2**11
+WRITE_COMMANDS = frozenset(("INSERT", "UPDATE", "DELETE", "MERGE"))
 COPIES_IN = b"G"
-_AFTER_LAST = b"ZSNA"
-"""What a server may say behind the end of the last statement: notices, settings, and that it is ready."""
+_TRAILING_KINDS = b"ZSNA"
+"""Kinds of messages that may follow the end of the last statement: ReadyForQuery, ParameterStatus, notices, notifications."""
 
 
 @dataclass
@@ -45,32 +45,34 @@ class ServerAnswer:
     is_whole: bool = True
     _size: int = 0
     _forwarded_reads: set[bool] = field(default_factory=set)
-    """Whether the statements read whose ends were passed back already."""
+    """For each statement whose end was forwarded already: whether it only read."""
 
-    def add(self, message: WireMessage, *, keep: bool) -> bytes:
+    def add(self, message: WireMessage, *, is_struck: bool) -> bytes:
         """Add a message. Return the bytes that are sent to the agent at once: the beginning of a response that is too long to
         keep, and everything before the agent copies data in.
 
         Args:
             message: A message of the server.
-            keep: Whether the response will be changed, so that a longer one is kept.
+            is_struck: Whether the response will be changed.
         """
         self.messages.append(message)
         self._size += len(message.raw)
-        if message.kind != COPIES_IN and self.is_whole and self._size <= (LARGEST_STRUCK if keep else LARGEST):
+        if (
+            message.kind != COPIES_IN
+            and self.is_whole
+            and self._size <= (MAX_STRUCK_ANSWER_BYTES if is_struck else MAX_ANSWER_BYTES)
+        ):
             return b""
         self.is_whole = False
-        at = len(self.messages)
-        while at and self.messages[at - 1].kind in _AFTER_LAST:
-            at -= 1
-        if at and self.messages[at - 1].kind in b"CE":
-            at -= 1
-        forwarded = self.messages[:at]
-        self._forwarded_reads.update(
-            _is_read(first_texts(message_sent, 1)[0]) for message_sent in forwarded if message_sent.kind == b"C"
-        )
-        del self.messages[:at]
-        return b"".join(message_sent.raw for message_sent in forwarded)
+        split = len(self.messages)
+        while split and self.messages[split - 1].kind in _TRAILING_KINDS:
+            split -= 1
+        if split and self.messages[split - 1].kind in b"CE":
+            split -= 1
+        forwarded = self.messages[:split]
+        self._forwarded_reads.update(_is_read(first_texts(sent, 1)[0]) for sent in forwarded if sent.kind == b"C")
+        del self.messages[:split]
+        return b"".join(sent.raw for sent in forwarded)
 
     @property
     def is_complete(self) -> bool:
@@ -86,7 +88,7 @@ class ServerAnswer:
 
     @property
     def reads(self) -> bool:
-        """Whether the command tags say that no row was written."""
+        """Whether all command tags say that no row was written, and there is one."""
         remaining = (_is_read(first_texts(message, 1)[0]) for message in self.messages if message.kind == b"C")
         return {*self._forwarded_reads, *remaining} == {True}
 
@@ -95,33 +97,43 @@ class ServerAnswer:
         """The response as it is recorded."""
         if error := self.error:
             return {"error": {"code": whole_text(error.get("C", "")), "text": whole_text(error.get("M", ""))}}
-        results, rows, columns = list[JsonValue](), list[JsonValue](), deque(execution.columns for execution in self.executed)
-        named = columns.popleft() if columns else []
+        results, rows, column_lists = (
+            list[JsonValue](),
+            list[JsonValue](),
+            deque(execution.columns for execution in self.executed),
+        )
+        column_names = column_lists.popleft() if column_lists else []
         for message in self.messages:
             if message.kind == b"T":
-                named = columns_of(message)
+                column_names = columns_of(message)
             elif message.kind == b"D":
-                names = (*named, *map(str, range(len(named), MOST_COLUMNS)))
+                names = (*column_names, *map(str, range(len(column_names), MAX_COLUMNS)))
                 rows.append({whole_text(name): cell_text(cell) for name, cell in zip(names, cells_of(message), strict=False)})
             elif message.kind == b"C":
                 results.append({"tag": whole_text(first_texts(message, 1)[0]), **({"rows": rows} if rows else {})})
-                rows, named = [], columns.popleft() if columns else []
+                rows, column_names = [], column_lists.popleft() if column_lists else []
         return results
 
     def damaged_messages(self, action: AnswerAction, earlier_answer: bytes) -> list[WireMessage] | None:
-        """Return the messages of a damaged response, or with the rows of an earlier response; None if there is no row to
-        damage."""
-        rows = sum(len(message.raw) for message in self.messages if message.kind == b"D")
+        """Return the messages of a damaged response; for `stale`, of the response with the rows of an earlier response. None if
+        there is no row to damage."""
+        row_bytes = sum(len(message.raw) for message in self.messages if message.kind == b"D")
         if action == "stale":
             earlier_rows = [message for message in MessageReader().messages(earlier_answer) if message.kind in b"DC"]
-            at = next((at for at, message in enumerate(self.messages) if message.kind in b"DC"), len(self.messages))
-            return [*self.messages[:at], *earlier_rows, *(rest for rest in self.messages[at:] if rest.kind not in b"DC")]
-        if not rows:
+            first_row = next(
+                (first_row for first_row, message in enumerate(self.messages) if message.kind in b"DC"), len(self.messages)
+            )
+            return [
+                *self.messages[:first_row],
+                *earlier_rows,
+                *(rest for rest in self.messages[first_row:] if rest.kind not in b"DC"),
+            ]
+        if not row_bytes:
             return None
         changed = list[WireMessage]()
         for message in self.messages:
             if message.kind == b"D" and action == "too_large":
-                changed += [message] * (1 + LARGE_ANSWER_BYTES // rows)
+                changed += [message] * (1 + LARGE_ANSWER_BYTES // row_bytes)
             elif message.kind == b"D" and action == "garbled":
                 changed.append(make_row([cell and garble(cell) for cell in cells_of(message)]))
             elif message.kind == b"C" and action == "empty":
@@ -141,7 +153,7 @@ def record_answer(call: LiveCall, answer: ServerAnswer) -> None:
 def is_write(tag: str) -> bool:
     """Return whether a command tag says that a row was written."""
     words = tag.split()
-    return bool(words) and words[0] in WRITES and words[-1] != "0"
+    return bool(words) and words[0] in WRITE_COMMANDS and words[-1] != "0"
 
 
 def _is_read(tag: str) -> bool:

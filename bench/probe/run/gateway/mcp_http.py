@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import Literal
 
-from bench.probe.run.gateway.agent_config import SSE
+from bench.probe.run.gateway.agent_config import SSE_ADVICE
 from bench.probe.run.gateway.bodies import Body, BodyTooLarge, ContentDecoder
 from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import CallGate, DoorContext, LiveCall, Undelivered
@@ -239,7 +239,7 @@ class McpDoor(HttpDoor):
         event answers. A changed event counts only if the stream `rewrites` its events."""
         data, answered_calls = data_of(event), list[LiveCall]()
         if exchange.request.head.method == "GET" and event.startswith((b"event: endpoint", b"event:endpoint")):
-            self._notice(SSE)
+            self._notice(SSE_ADVICE)
         data_for_agent = data
         for message in messages_of(data):
             call = self._call_answered(exchange, message)

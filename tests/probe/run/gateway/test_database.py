@@ -603,7 +603,7 @@ def test_of_a_long_transaction_a_bound_is_kept_and_a_digest_of_the_rest() -> Non
         [{"further": 1001, "sha256": ""}],
     )
     assert record("a").summary()[1] == more != others
-    assert len(record("a", 2**12).kept) <= 2**20 // 2**12
+    assert len(record("a", 2**12).statements) <= 2**20 // 2**12
     assert record("a").writes
 
 
@@ -666,7 +666,7 @@ def test_what_acts_on_the_whole_server_is_refused_and_noticed(shop: Shop, tmp_pa
 def test_a_prepared_statement_that_is_known_no_more_is_a_call_that_can_write(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database_statements, "MOST_KEPT", 2)
+    monkeypatch.setattr(database_statements, "MAX_STATEMENTS", 2)
     gate = ScriptedGate()
 
     def act(address: str) -> None:
@@ -839,7 +839,7 @@ async def peer_of(server: DatabaseServer) -> Any:
 
 def answers_of(messages: Sequence[WireMessage], *, keeps: bool = False) -> tuple[ServerAnswer, bytes]:
     answer = ServerAnswer([])
-    return answer, b"".join(answer.add(message, keep=keeps) for message in messages)
+    return answer, b"".join(answer.add(message, is_struck=keeps) for message in messages)
 
 
 @pytest.mark.parametrize("tag", ["SELECT 200", "INSERT 0 1"])

@@ -17,7 +17,7 @@ from bench.common.errors import ConfigError
 from bench.probe.points import CallAction
 from bench.probe.run.gateway.gate import DoorContext, LiveCall
 from bench.probe.run.gateway.listener import AgentListener
-from bench.probe.run.gateway.outbox_doors import FULL, NO_MORE, MailDoor, WebhookDoor
+from bench.probe.run.gateway.outbox_doors import MAIL_STORE_FULL, STORE_FULL_TEXT, MailDoor, WebhookDoor
 from bench.probe.run.gateway.subject import ProbedAgent, Service, Subject
 from bench.probe.run.probe import Probe, ProbeRequest
 from bench.probe.run.runner import Worker
@@ -234,7 +234,7 @@ def test_a_webhook_refuses_what_its_store_has_no_room_for(monkeypatch: pytest.Mo
     gate, path = ScriptedGate(), "/services/T0/secret-of-the-hook"
     store, answers = asyncio.run(posted_to(HOOK, gate, path, path))
     assert [answer[9:12] for answer in answers] == [b"200", b"507"]
-    assert gate.notes == [("hook", NO_MORE)] and len(messages_in(store)) == 1
+    assert gate.notes == [("hook", STORE_FULL_TEXT)] and len(messages_in(store)) == 1
 
 
 MESSAGE = b"MAIL FROM:<a@x>\r\nRCPT TO:<b@x>\r\nDATA\r\nSubject: hi\r\n\r\n30\r\n.\r\n"
@@ -280,9 +280,9 @@ def test_a_mail_server_refuses_what_its_store_has_no_room_for(monkeypatch: pytes
             writer.write(MESSAGE * 2)
             return [await last_line(reader), await last_line(reader)]
 
-    assert asyncio.run(sent())[1] == FULL
+    assert asyncio.run(sent())[1] == MAIL_STORE_FULL
     assert [call.failed for call in gate.calls] == [False, True]
-    assert gate.notes == [("mail", NO_MORE)] and len(messages_in(store)) == 1
+    assert gate.notes == [("mail", STORE_FULL_TEXT)] and len(messages_in(store)) == 1
 
 
 def test_a_session_that_lasts_is_cut_off_and_sends_nothing_later() -> None:
