@@ -38,7 +38,7 @@ from bench.probe.run.recorded_form import RecordedForm
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.services import services_of, until_ready, with_ports
 from bench.probe.run.volatile import Masks
-from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.place import PrivateFolder
 from bench.probe.run.witness.stores import Stores
 from bench.record.probe_events import GatewayNoticed
 from bench.record.probe_rows import StoreReading
@@ -72,7 +72,7 @@ class Worker:
         self,
         subject: Subject,
         stores: Stores,
-        place: Place,
+        place: PrivateFolder,
         secrets: Secrets,
         environment: Mapping[str, str] = os.environ,
         key: bytes = b"",

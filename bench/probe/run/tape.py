@@ -40,7 +40,7 @@ from bench.probe.run.settings import ProbeSettings
 from bench.probe.run.verdict import is_half_way, judge
 from bench.probe.run.volatile import Masks, place_of
 from bench.probe.run.witness.kinds import STORE_KINDS
-from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.place import PrivateFolder
 from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun, run_of, without_secrets
 from bench.record.probe_events import GatewayCall, plan_of
@@ -106,7 +106,7 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
     if sent := [store.name for store in settings.stores if STORE_KINDS[store.kind].needs_box]:
         raise ConfigError(f"--test: no tape stands for {sent[0]}, where mail or a webhook's messages are caught")
     stores = Stores.of(settings.stores, work_folder(), subject.settle, subject.hide, b"", boxed=settings.is_boxed)
-    async with Worker(subject, stores, Place(work_folder(), "tape"), hidden) as worker:
+    async with Worker(subject, stores, PrivateFolder(work_folder(), "tape"), hidden) as worker:
         agent_runs = [await worker.run(Masks(), one_by_one=number == FEWEST - 1) for number in range(FEWEST)]
         for number, each in enumerate(agent_runs, 1):
             if why := objection(each, number, subject.agent.done is not None):
@@ -201,7 +201,7 @@ async def play_tape(settings: ProbeSettings, tape: CellTape) -> CellRun:
     if settings.subject.functions is not None:  # they are not run, and their process may look for what they use
         stores.absent = settings.paths_of_absent_stores
     hidden = Secrets.of(settings.subject, os.environ)  # a text that the tape has blotted is blotted here too
-    async with Worker(_offline(settings.subject, tape), stores, Place(work_folder(), "tape"), hidden) as worker:
+    async with Worker(_offline(settings.subject, tape), stores, PrivateFolder(work_folder(), "tape"), hidden) as worker:
         half_way = partial(is_half_way, clean)
         agent_run = name_calls(await worker.run(clean.masks, cell.fault, tape=playing, half_way=half_way), clean.calls)
     judged = judge(clean, agent_run, cell.call, cell.point, cell.form)

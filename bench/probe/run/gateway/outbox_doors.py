@@ -146,7 +146,7 @@ class MailDoor:
 
     async def deliver(self, session: MailSession, raw: bytes) -> bool:
         """Show a mail to the gate, keep it, and answer. Return whether the session continues."""
-        gate, resets, columns = self._context.gate(), self.store.resets, mail_of(session.sender, session.recipients, raw)
+        gate, resets, columns = self._context.gate(), self.store.reset_count, mail_of(session.sender, session.recipients, raw)
         call = self._context.call(self.store.name, self.kind, "send", dict(columns))
         action = await gate.arrive(call)
         if action == "drop":
@@ -157,7 +157,7 @@ class MailDoor:
             await session.send(MAIL_FAILED if call.failed else answer)
             await gate.note_given(call)
             return True
-        if self.store.resets != resets:  # the run that made the call has ended
+        if self.store.reset_count != resets:  # the run that made the call has ended
             return False
         if not call.taped_answer and not self.store.add(columns):
             gate.notice(self.store.name, STORE_FULL_TEXT)

@@ -19,12 +19,12 @@ from bench.common.digests import digest_of
 from bench.common.errors import ConfigError
 from bench.common.paths import expanded_path
 from bench.common.values import dataclass
-from bench.probe.run.witness.documents import LARGEST, SUFFIXES, Objects, objects_in, without
+from bench.probe.run.witness.documents import MAX_FILE_BYTES, SUFFIXES, Objects, objects_in, unignored_objects
 from bench.probe.run.witness.folder_watch import FolderWatch
 from bench.probe.run.witness.ignored import NOTHING, Ignored
 from bench.probe.run.witness.kinds import StoreKind, StoreSettings
 from bench.probe.run.witness.path_store import PathStore
-from bench.probe.run.witness.place import PREFIX, remove_tree
+from bench.probe.run.witness.place import NAME_PREFIX, remove_tree
 from bench.probe.run.witness.rows import LONGEST, Encoding, printable
 from bench.record.probe_rows import IN_LIST, Cell, RowDifference, StoreReading
 
@@ -225,14 +225,14 @@ class FolderStore(PathStore):
     def _content_of_objects(self, path: Path, file: int, size: int) -> tuple[int, str] | None:
         """Return the digest of a JSON file's objects, and keep the objects; None for another file, which is then at its
         beginning."""
-        if not path.name.endswith(SUFFIXES) or size > LARGEST:
+        if not path.name.endswith(SUFFIXES) or size > MAX_FILE_BYTES:
             return None
-        content = os.read(file, LARGEST + 1)
+        content = os.read(file, MAX_FILE_BYTES + 1)
         objects = objects_in(path.name, content)
         if objects is None:
             os.lseek(file, 0, os.SEEK_SET)
             return None
-        read = without(objects, lambda place: self._ignores(f"{path.name}{place}"))
+        read = unignored_objects(objects, lambda place: self._ignores(f"{path.name}{place}"))
         digest = self._encoding.digest(repr(sorted(read.items())).encode("utf-8", "surrogatepass"))
         self._objects[digest] = read
         if len(read) < len(objects):
@@ -386,7 +386,7 @@ def _comparable_target(leads: str, path: str, root: Path) -> str:
 
 def _write(source: Path, target: Path, item: os.stat_result) -> None:
     """Write a copy of a file in one step."""
-    half = target.with_name(f"{PREFIX}{digest_of(target.name)}.half")
+    half = target.with_name(f"{NAME_PREFIX}{digest_of(target.name)}.half")
     shutil.copyfile(source, half)
     os.utime(half, ns=(item.st_atime_ns, item.st_mtime_ns))
     half.chmod(stat.S_IMODE(item.st_mode))

@@ -19,7 +19,7 @@ from urllib.parse import quote, urlsplit
 from bench.common.errors import ConfigError, one_line
 from bench.probe.run.witness.ignored import NOTHING, Ignored
 from bench.probe.run.witness.kinds import Leftovers, StoreKind, StoreSettings
-from bench.probe.run.witness.place import PlaceNote, is_running, maker_of, new_name, remove_note, save_note
+from bench.probe.run.witness.place import CopyNote, is_running, maker_process, new_name, remove_note, save_note
 from bench.probe.run.witness.postgres_tables import DatabaseState, compare, state_of
 from bench.probe.run.witness.rows import Encoding, sql_name
 from bench.probe.run.witness.store import DatabaseServer, StoreCopy
@@ -145,7 +145,7 @@ class PostgresStore(StoreCopy):
             if self.is_door and self._session.info.get_parameters().get("channel_binding") == "require":
                 raise ConfigError(f"store {self.name!r}: channel_binding=require ends no way but at the server; leave it out")
             self._copy = copy
-            save_note(PlaceNote("postgres", place=copy))
+            save_note(CopyNote("postgres", place=copy))
             try:
                 if self._session.info.server_version < _OLDEST:
                     raise ConfigError(f"store {self.name!r}: its server is older than PostgreSQL 13")
@@ -350,7 +350,7 @@ def _single_value(session: Session, query: str) -> Any:
 
 def drop(server: Session, database: str) -> None:
     """Drop a database that a probe made, and close its sessions."""
-    if maker_of(database.removesuffix(_FIRST)) is None:
+    if maker_process(database.removesuffix(_FIRST)) is None:
         raise RuntimeError(f"{database} was not made by a probe")
     server.execute(f"DROP DATABASE IF EXISTS {sql_name(database)} WITH (FORCE)".encode())
 
@@ -372,7 +372,7 @@ def drop_leftover(dsn: str, database: str) -> None:
 
 def _is_leftover(server: Session, copy: str) -> bool:
     """Return whether a database was made by a probe that no longer runs."""
-    process = maker_of(copy)
+    process = maker_process(copy)
     if process is None or is_running(process):
         return False
     is_locked = server.execute("SELECT NOT pg_try_advisory_lock(hashtextextended(%s, 0))", (copy,)).fetchone()

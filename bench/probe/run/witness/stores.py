@@ -21,7 +21,7 @@ from bench.probe.run.witness.memory import MemoryStore, copy_with_journals, rest
 from bench.probe.run.witness.originals import content_of
 from bench.probe.run.witness.outbox import OutboxStore
 from bench.probe.run.witness.path_store import PathStore, StoresBox
-from bench.probe.run.witness.place import PlaceNote, is_orphan, notes, remove_note, remove_noted
+from bench.probe.run.witness.place import CopyNote, is_orphan, notes, remove_note, remove_noted
 from bench.probe.run.witness.postgres import PostgresStore
 from bench.probe.run.witness.rows import Encoding, printable
 from bench.probe.run.witness.store import DatabaseServer, StoreCopy, TakesQueries
@@ -320,7 +320,7 @@ class Orphan:
     restores   whether the owner's store is restored from it first, since the store has changed since it was copied
     """
 
-    note: PlaceNote
+    note: CopyNote
     restores: bool = False
     address: str = field(default="", repr=False)
 
@@ -359,7 +359,7 @@ def orphans(settings: Iterable[StoreSettings]) -> Iterator[Orphan]:
                 yield Orphan(replace(databases[kind, copy], place=name), address=address)
 
 
-def _has_other_content(note: PlaceNote) -> bool:
+def _has_other_content(note: CopyNote) -> bool:
     """Return whether a store has changed since the copy was made."""
     try:
         return content_of(note.kind, Path(note.store)) != note.content

@@ -25,7 +25,7 @@ from bench.probe.run.secrets import Secrets
 from bench.probe.run.witness import outbox
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
 from bench.probe.run.witness.outbox import OutboxStore
-from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.place import PrivateFolder
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun
@@ -86,7 +86,7 @@ def runs(folder: Path, subject: Subject, store: StoreSettings, *only: str, most:
     def worker(number: int) -> Worker:
         private = folder / f"worker{number}"
         stores = Stores.of([store], private, subject.settle, subject.hide, b"", boxed=True)
-        return Worker(subject, stores, Place(private, "agent"), Secrets([HOOK.where]))
+        return Worker(subject, stores, PrivateFolder(private, "agent"), Secrets([HOOK.where]))
 
     async def made() -> list[CellRun]:
         cells = list[CellRun]()
@@ -230,7 +230,7 @@ def test_two_paths_at_the_host_of_a_webhook_are_two_tools() -> None:
 
 
 def test_a_webhook_refuses_what_its_store_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "MOST_KEPT", 1)
+    monkeypatch.setattr(outbox, "MAX_MESSAGES", 1)
     gate, path = ScriptedGate(), "/services/T0/secret-of-the-hook"
     store, answers = asyncio.run(posted_to(HOOK, gate, path, path))
     assert [answer[9:12] for answer in answers] == [b"200", b"507"]
@@ -272,7 +272,7 @@ def test_a_mail_that_nobody_can_read_is_kept_and_the_session_goes_on() -> None:
 
 
 def test_a_mail_server_refuses_what_its_store_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "MOST_KEPT", 1)
+    monkeypatch.setattr(outbox, "MAX_MESSAGES", 1)
     gate, store = ScriptedGate(), store_of(MAIL)
 
     async def sent() -> list[bytes]:
