@@ -11,7 +11,7 @@ from bench.probe.run.witness.kinds import StoreKind, StoreSettings
 from bench.probe.run.witness.path_store import PathStore
 from bench.probe.run.witness.place import remove_tree
 from bench.probe.run.witness.rows import Encoding
-from bench.probe.run.witness.sqlite import JOURNALS
+from bench.probe.run.witness.sqlite import JOURNAL_SUFFIXES
 from bench.record.probe_rows import StoreReading
 
 
@@ -49,7 +49,7 @@ class MemoryStore(PathStore):
 def copy_with_journals(path: Path, folder: Path) -> None:
     """Copy a file and its database journals, or a folder, into `folder`, which is made if it is missing."""
     folder.mkdir(exist_ok=True)
-    for source in (path.with_name(path.name + suffix) for suffix in ("", *JOURNALS)):
+    for source in (path.with_name(path.name + suffix) for suffix in ("", *JOURNAL_SUFFIXES)):
         if source.is_dir():
             restore(source, folder / source.name, source, source)
         elif source.exists():
@@ -58,7 +58,7 @@ def copy_with_journals(path: Path, folder: Path) -> None:
 
 def restore_with_journals(first: Path, path: Path) -> None:
     """Restore a file and its journals, or a folder, from the copy that `copy_with_journals` has made in `first`."""
-    for suffix in ("", *JOURNALS):
+    for suffix in ("", *JOURNAL_SUFFIXES):
         source, target = first / f"{path.name}{suffix}", path.with_name(f"{path.name}{suffix}")
         if source.is_dir():
             restore(source, target, target, target)
