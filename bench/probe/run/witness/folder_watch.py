@@ -76,11 +76,11 @@ class FolderWatch:
             path = os.fsencode(self._root / parent)
             try:
                 number = self._check(self._libc.inotify_add_watch(self._file, path, _CHANGE_EVENTS | _WATCH_OPTIONS))
+                self._folders[number] = parent
                 with os.scandir(self._root / parent) as items:
                     parents += [f"{parent}{item.name}/" for item in items if item.is_dir(follow_symlinks=False)]
             except FileNotFoundError:
                 continue
-            self._folders[number] = parent
 
     @staticmethod
     def _check(number: int) -> int:

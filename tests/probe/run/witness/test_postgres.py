@@ -212,7 +212,7 @@ def test_the_owners_sessions_are_left_alone_and_named_in_one_line(server: str, m
             if session.execute(others).fetchone() == (0,):
                 break
             time.sleep(0.01)
-        patched.setattr(postgres, "PATIENCE", 0.0)
+        patched.setattr(postgres, "LOCK_TIMEOUT_S", 0.0)
         message = (
             rf"^store 'shop': database '{fixture.database}' has 1 open sessions \(of cash desk\); "
             "PostgreSQL copies a database only while nobody is connected: close them and come again$"
