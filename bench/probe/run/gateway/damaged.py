@@ -51,7 +51,9 @@ def damage(value: Any, action: AnswerAction) -> Any:
     that holds no list is not changed."""
     if isinstance(value, dict) and TAG in value:
         return {**value, "value": damage(value.get("value"), action)} if value[TAG] in LIST_TAGS else value
-    return empty_of(value) if action == "empty" else enlarge(value) if action == "too_large" else with_garbage(value)
+    if action == "empty":
+        return empty_of(value)
+    return enlarge(value) if action == "too_large" else with_garbage(value)
 
 
 def with_garbage(value: Any) -> Any:

@@ -121,6 +121,7 @@ class DatabaseSession:
             self._server.transport.abort()
 
     async def _close(self) -> None:
+        """Close both connections, and abort those that do not close in time."""
         ends = [self._writer]
         if hasattr(self, "_answering"):
             self._inbox.reading.cancel()
@@ -448,10 +449,8 @@ class DatabaseSession:
         if prepares := [message for message in group if message.kind in b"PC"]:
             await self._execute_silently([*prepares, make_message(_SYNC)])
         answer_kinds = [message.kind for message in MessageReader().messages(earlier_answer)]
-        if any(
-            answer_kinds.count(answer_kind) != sum(group_message.kind == request_kind for group_message in group)
-            for request_kind, answer_kind in _ANSWER_KINDS.items()
-        ):
+        group_kinds = [message.kind for message in group]
+        if any(answer_kinds.count(answer) != group_kinds.count(request) for request, answer in _ANSWER_KINDS.items()):
             self._notice(f"call {call.number}: its messages are others than those of the call whose answer it would get")
             return False
         self._writer.write(earlier_answer)
@@ -464,6 +463,7 @@ class DatabaseSession:
         Return whether the agent waits longer than `patience`."""
 
         async def deliver() -> bytes:
+            """Forward the held call without its client, and return the response."""
             answer = await self._exchange(group, executed)
             if not answer.is_complete:
                 raise Undelivered("the server ended the session")

@@ -184,6 +184,7 @@ class SessionStatements:
                 self._portals.clear()
 
     def _execute(self, statements: Iterable[ExecutedStatement]) -> None:
+        """Add statements to those executed since the last Sync."""
         for execution in statements:
             self.executed.add(execution)
 
@@ -197,6 +198,7 @@ class SessionStatements:
             self._forget(next(iter(self._prepared)))
 
     def _forget(self, name: str) -> None:
+        """Forget the prepared statement of this name, if there is one."""
         if prepared := self._prepared.pop(name, None):
             self._size -= prepared.size
 

@@ -268,7 +268,8 @@ class FaultInjector(CallGate):
         return self._delivery is not None
 
     async def end_delivery(self) -> None:
-        """Wait until a held call is delivered whose delivery has begun, since the agent can end in the meantime."""
+        """Wait until the held call is delivered, if the agent has made another call since. The agent can end before the
+        delivery does."""
         if self._delivery and self._agent_has_looked.is_set():
             await self._delivery
 

@@ -153,6 +153,7 @@ class HttpDoor:
         pieces = list(request.body.pieces())  # the body is closed when the agent leaves
 
         async def deliver() -> bytes:
+            """Forward a copy of the request, record the response unless the call has one, and return the response's bytes."""
             copied_body = Body(self.max_parsed_bytes)
             for piece in pieces:
                 copied_body.add(piece, b"")

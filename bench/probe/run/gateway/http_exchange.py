@@ -113,6 +113,7 @@ class AgentWire(Wire):
             self._disconnection = None
 
     def close(self) -> None:
+        """Close the connection from the agent, and the connections to servers."""
         for wire in self.upstream.values():
             wire.close()
         super().close()

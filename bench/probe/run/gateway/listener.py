@@ -126,6 +126,7 @@ class AgentListener:
 
     @property
     def port(self) -> int:
+        """The gateway's port on loopback."""
         assert self._server
         port: int = self._server.sockets[0].getsockname()[1]
         return port
@@ -195,6 +196,7 @@ def _door_of(head: Head, doors: Sequence[HttpDoor]) -> HttpDoor:
     path = head.target.partition(b"?")[0].decode("latin-1")
 
     def matching_chars(door: HttpDoor) -> int:
+        """Return the number of characters of a door's path if it begins the request's path; otherwise -1."""
         prefix = door.origin.path.rstrip("/")
         return len(prefix) if path == prefix or path.startswith(f"{prefix}/") else -1
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from bench.probe.points import JSON_RPC, AnswerAction
 from bench.probe.run.gateway.damaged import GARBAGE
@@ -24,8 +24,17 @@ INTERNAL_ERROR = -32603
 """A code of JSON-RPC."""
 _META_VERSION = "io.modelcontextprotocol/protocolVersion"
 
-_NO_TOOL = "", None, False
-"""A tool that a server did not list: no definition, unknown whether it only reads, not idempotent."""
+
+class ListedTool(NamedTuple):
+    """A tool as its server lists it: its definition as JSON, whether it says that it only reads (None if it says nothing), and
+    whether it says that it is idempotent."""
+
+    definition: str = ""
+    reads: bool | None = None
+    is_idempotent: bool = False
+
+
+_UNLISTED = ListedTool()
 
 
 class KnownServer:
@@ -34,7 +43,7 @@ class KnownServer:
 
     def __init__(self, door: str, kind: str):
         self.door, self.kind, self.was_asked = door, kind, False
-        self._tools: dict[str, tuple[str, bool | None, bool]] = {}
+        self._tools: dict[str, ListedTool] = {}
         self.handshake: dict[str, Any] = {}
         """Method that is no call -> its last response, for a tape."""
         self._continued_calls: dict[str, int] = {}
@@ -48,7 +57,7 @@ class KnownServer:
         if message.method == "tools/call":
             tool, arguments = params.get("name"), params.get("arguments", {})
             tool = tool if isinstance(tool, str) else ""
-            reads = self._tools.get(tool, _NO_TOOL)[1]
+            reads = self._tools.get(tool, _UNLISTED).reads
             sends_input = "inputResponses" in params or "requestState" in params
             continues = self._continued_calls.get(_input_key(params)) if sends_input else None
         else:
@@ -60,7 +69,7 @@ class KnownServer:
             tool,
             arguments,
             reads=reads,
-            idempotent=message.method == "tools/call" and self._tools.get(tool, _NO_TOOL)[2],
+            idempotent=message.method == "tools/call" and self._tools.get(tool, _UNLISTED).is_idempotent,
             wire_id=message.key,
             continues=continues,
             door_state={"request": message},
@@ -68,8 +77,8 @@ class KnownServer:
 
     def with_claims(self, call: GatewayCall) -> GatewayCall:
         """Return a recorded call with the claims of its tool: whether the tool only reads, and whether it is idempotent."""
-        _, reads, idempotent = self._tools.get(call.tool, _NO_TOOL)
-        return replace(call, reads=reads, idempotent=idempotent)
+        tool = self._tools.get(call.tool, _UNLISTED)
+        return replace(call, reads=tool.reads, idempotent=tool.is_idempotent)
 
     def answer(self, call: LiveCall, message: RpcMessage) -> None:
         """Record the server's response with the call, and which later requests will continue the call."""
@@ -89,16 +98,12 @@ class KnownServer:
         if request.method != "tools/list":
             return []
         self.was_asked = True
-        tools = message.result.get("tools")
-        listed_tools = {
-            str(tool.get("name")): (
-                json.dumps(tool, sort_keys=True),
-                _claim(tool, "readOnlyHint"),
-                _claim(tool, "idempotentHint") is True,
-            )
-            for tool in (tools if isinstance(tools, list) else ())
-            if isinstance(tool, dict)
-        }
+        listed_tools = dict[str, ListedTool]()
+        for tool in _list(message.result.get("tools")):
+            if not isinstance(tool, dict):
+                continue
+            reads, is_idempotent = _claim(tool, "readOnlyHint"), _claim(tool, "idempotentHint") is True
+            listed_tools[str(tool.get("name"))] = ListedTool(json.dumps(tool, sort_keys=True), reads, is_idempotent)
         known_tools, is_whole = self._tools, "cursor" not in request.params and not message.result.get("nextCursor")
         differences = [
             f"its tool {name!r} has changed"

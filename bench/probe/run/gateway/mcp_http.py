@@ -328,6 +328,8 @@ class McpDoor(HttpDoor):
         """Return a function that delivers a call under another id, without its client, and returns the response."""
 
         async def deliver() -> bytes:
+            """Forward the call under a new id, record the response unless the call has one, and return it under the first
+            id."""
             token = f"again-{token_hex(8)}"
             request = _with_body(exchange.request, second_delivery(call, token))
             async with self._deliver_without_client(request) as (incoming, body):

@@ -52,10 +52,12 @@ class ModelDoor(HttpDoor):
         self._trusted, self._is_script = source.trusted, bool(source.script)
 
     def set_address(self, root: str, prefix: str) -> str:
+        """Store the gateway's address, and return the address for the agent, which ends with the source's suffix."""
         super().set_address(root, prefix)
         return f"{root}{prefix}{self._suffix.decode()}"
 
     def _target_at_server(self, target: bytes) -> bytes:
+        """Return the request target for the provider: the provider's path replaces the suffix."""
         if not self.prefix or (self._suffix and not target.startswith(self._suffix)):
             return super()._target_at_server(target)
         return super()._target_at_server(self._path + target[len(self._suffix) :])
@@ -74,9 +76,9 @@ class ModelDoor(HttpDoor):
     def _with_key(self, request: ServiceRequest) -> ServiceRequest:
         """Return the request with the owner's key if it has none, and without a key of the owner's if the address is not
         trusted."""
-        sent_words = [
-            word for name in ("authorization", *KEY_FIELDS) for value in request.head.values(name) for word in value.split()
-        ]
+        sent_words = list[str]()
+        for name in ("authorization", *KEY_FIELDS):
+            sent_words += " ".join(request.head.values(name)).split()
         key = os.environ.get(f"{self._family}_API_KEY", "")
         environment_values = {value for value in os.environ.values() if len(value) >= MIN_KEY_CHARS}
         if (
@@ -95,16 +97,20 @@ class ModelDoor(HttpDoor):
         return replace(request, head=request.head.with_fields(fields))
 
     def call_of(self, request: ServiceRequest) -> LiveCall:
+        """Return the call for a request to the model, without its API key."""
         text = request.body.plain(request.head.get("content-encoding"))
         body = json_of(blot(text.decode(errors="replace"), _key_in(request))) if text else None
         arguments = request.body.digest if body is None else body
         return self._context.call(self.name, self.kind, request.path, arguments, reads=True)
 
     def _is_end_of_stream(self, call: LiveCall, body: Body, data: bytes) -> bool:
+        """Return whether the last bytes of a stream have the mark that ends a reply."""
         api = api_of(call.tool)
         return bool(api and api.end.search(body.last(len(data) + MAX_END_MARK_BYTES)))
 
     def _record_answer(self, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer) -> None:
+        """Record the model's reply with the call, without the API key, and count the tokens of the request and of the
+        reply."""
         super()._record_answer(call, request, answer)
         if not (api := api_of(call.tool)) or not answer.body.length or (plain := answer.plain) is None:
             return
@@ -119,6 +125,7 @@ class ModelDoor(HttpDoor):
         call.door_state["tokens_out"] = sum(map(count_tokens, reply.texts))
 
     def _error_answer(self, call: LiveCall, action: CallAction) -> bytes:
+        """Return the reply that the gateway gives for `malformed`, `rate_limit` or `error`, in the form of the call's API."""
         api, fields = _api(call), {"Content-Type": "application/json"}
         streams = isinstance(call.arguments, dict) and call.arguments.get("stream") is True
         if action == "malformed":
@@ -139,6 +146,7 @@ class ModelDoor(HttpDoor):
     def _damaged_answer(
         self, action: AnswerAction, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer
     ) -> bytes | None:
+        """Return the bytes that replace a reply; for `cut_off` a reply that ends in the middle."""
         if action != "cut_off" or answer.head.status != 200 or (plain := answer.plain) is None:
             return super()._damaged_answer(action, call, request, answer)
         api = _api(call)

@@ -344,10 +344,8 @@ class StdioRelay:
 
     async def _stay_silent(self, call: LiveCall) -> WaitEnd:
         """Send no response until the agent stops waiting, or `patience` ends. Return how the wait ended."""
-        ended: WaitEnd | None = (
-            "disconnected" if self._is_disconnected else "cancelled" if call.wire_id in self._cancelled else None
-        )
-        return await self._held_answers.wait(call, known_end=ended)
+        known_end: WaitEnd | None = "cancelled" if call.wire_id in self._cancelled else None
+        return await self._held_answers.wait(call, known_end="disconnected" if self._is_disconnected else known_end)
 
     def _disconnect(self) -> None:
         """Note that the connection is closed, which ends all waits."""

@@ -80,6 +80,8 @@ class FolderStore(PathStore):
         """The paths that changed since the last reading, and how many calls of `stamp` saw a change."""
 
     def _check(self, path: Path) -> None:
+        """Raise ConfigError if the folder cannot be copied: it is missing, contains its own copies, or has a link out of
+        it."""
         if not path.is_dir() and not path.is_file():
             raise ConfigError(f"store {self.name!r}: {self._path} is no folder")
         if self._parent.resolve().is_relative_to(path):
@@ -89,6 +91,7 @@ class FolderStore(PathStore):
         check_links(self.name, path)
 
     def _copy_first_state(self, path: Path) -> None:
+        """Save the first state and its entries, and make the copy."""
         if path.is_file():
             self._first.mkdir()
             shutil.copy2(path, self._first)
@@ -111,9 +114,9 @@ class FolderStore(PathStore):
         """Return the digest of the content, and the paths that differ from the first state, at most `most`."""
         with self._errors_in_one_line("cannot be read"):
             current, paths = self._current_entries(), sorted(self._differing_paths)
-            differences = [
-                row for path in paths for row in self._differences(path, self._first_entries.get(path), current.get(path))
-            ]
+            differences = list[RowDifference]()
+            for path in paths:
+                differences += self._differences(path, self._first_entries.get(path), current.get(path))
             differing = repr([(path, current.get(path)) for path in paths]).encode("utf-8", "surrogatepass")
             return StoreReading(self._encoding.digest(differing), tuple(differences[:most]), max(0, len(differences) - most))
 
@@ -135,6 +138,7 @@ class FolderStore(PathStore):
         super().remove()
 
     def _end_watch(self) -> None:
+        """Stop watching the copy; the next reading walks through all of it."""
         if self._watch:
             self._watch.close()
             self._watch = None
@@ -151,13 +155,11 @@ class FolderStore(PathStore):
                     self._watch = FolderWatch(self._root)
             self._present_entries = self._entries(self._root, self._root, self._single_name or None)
             self._differing_paths, checked = set[str](), {*self._first_entries, *self._present_entries}
-            used_contents = {
-                entry.content for entries in (self._first_entries, self._present_entries) for entry in entries.values()
-            }
+            used_contents = {entry.content for entry in (*self._first_entries.values(), *self._present_entries.values())}
             self._objects = {content: objects for content, objects in self._objects.items() if content in used_contents}
-            self._contents_by_stamp = {
-                stamp: content for stamp, content in self._contents_by_stamp.items() if content[1] in used_contents
-            }
+            for stamp, (_, content) in list(self._contents_by_stamp.items()):
+                if content not in used_contents:
+                    del self._contents_by_stamp[stamp]
         else:
             checked = set(self._touched_paths)
             for path in self._touched_paths:

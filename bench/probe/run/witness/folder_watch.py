@@ -11,8 +11,9 @@ from pathlib import Path
 
 _CHANGE_EVENTS = 0x2 | 0x4 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
 """A file is written, made, removed or moved, its mode is changed, or the folder itself is removed or moved."""
-_FOLDER_FLAG, _CREATED, _ROOT_GONE, _OVERFLOW = 0x40000000, 0x100, 0x400 | 0x800, 0x4000
-"""Flags of an event: its subject is a folder; it was made; the watched folder itself is gone; events were lost."""
+_FOLDER_FLAG, _CREATED, _MODE_CHANGED, _ROOT_GONE, _OVERFLOW = 0x40000000, 0x100, 0x4, 0x400 | 0x800, 0x4000
+"""Flags of an event: its subject is a folder; it was made; its mode was changed; the watched folder itself is gone; events were
+lost."""
 _WATCH_OPTIONS = 0x02000000 | 0x01000000
 _EVENT_FORMAT = struct.Struct("iIII")
 _READ_BYTES = 2**20
@@ -38,14 +39,16 @@ class FolderWatch:
             raise
 
     def changed_paths(self) -> set[str] | None:
-        """Return the relative paths that changed since the last call; None if they are not known, and the watch has ended."""
+        """Return the relative paths that changed since the last call; None if the kernel cannot tell, as after a folder was
+        removed. The watch must then be closed."""
         paths = set[str]()
         while events := self._read():
             while events:
                 folder, kind, _, length = _EVENT_FORMAT.unpack_from(events)
                 name = os.fsdecode(events[_EVENT_FORMAT.size : _EVENT_FORMAT.size + length].rstrip(b"\0"))
                 events = events[_EVENT_FORMAT.size + length :]
-                if kind & (_ROOT_GONE | _OVERFLOW) or (kind & _FOLDER_FLAG and name and not kind & (_CREATED | 0x4)):
+                is_folder_gone = kind & _FOLDER_FLAG and name and not kind & (_CREATED | _MODE_CHANGED)
+                if is_folder_gone or kind & (_ROOT_GONE | _OVERFLOW):
                     return None
                 path = self._folders[folder] + name
                 if name:

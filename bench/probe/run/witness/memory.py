@@ -24,6 +24,7 @@ class MemoryStore(PathStore):
         check_links(self.name, path)
 
     def _copy_first_state(self, path: Path) -> None:
+        """Save the first state with its journals, and make the copy."""
         copy_with_journals(path, self._first)
         if not self._box:
             self.reset()

@@ -81,6 +81,7 @@ class PathStore(StoreCopy):
 
     @property
     def replaces(self) -> Mapping[str, str]:
+        """The owner's path as written, absolute and resolved -> the path of the copy; {} in a box."""
         if self._box:
             return {}
         return {str(path): str(self._copy) for path in (self._path, self._path.absolute(), self._path.resolve())}
@@ -157,6 +158,7 @@ class PathStore(StoreCopy):
 
     @property
     def _private_folder(self) -> PrivateFolder:
+        """The folder with the copy and the first state. Raises RuntimeError before `make`."""
         if self._place is None:
             raise RuntimeError("the store has no copy: make() comes first")
         return self._place

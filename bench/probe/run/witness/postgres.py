@@ -86,6 +86,7 @@ class PostgresStore(StoreCopy):
 
     @property
     def environment(self) -> Mapping[str, str]:
+        """The variables that name the copy."""
         dsn, database = self.address, _database_of(self.address)
         return {name: text.replace("{store}", dsn).replace("{database}", database) for name, text in self._variables.items()}
 

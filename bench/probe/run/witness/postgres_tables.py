@@ -116,12 +116,12 @@ class DatabaseState:
     @property
     def content(self) -> object:
         """A value that is equal for equal databases, and has a `repr`."""
-        sums = [
-            (name, *map(sum, zip((0, 0), *buckets.values(), strict=True))) for name, buckets in sorted(self.buckets.items())
-        ]
-        return sums, {
-            name: sorted((key, sorted(row.items())) for key, row in entries.items()) for name, entries in self.catalogue.items()
-        }
+        sums, catalogue = list[tuple[object, ...]](), dict[str, object]()
+        for name, buckets in sorted(self.buckets.items()):
+            sums.append((name, *map(sum, zip((0, 0), *buckets.values(), strict=True))))
+        for label, rows in self.catalogue.items():
+            catalogue[label] = sorted((key, sorted(row.items())) for key, row in rows.items())
+        return sums, catalogue
 
 
 def state_of(session: Session, ignores: Callable[[str], bool]) -> DatabaseState:

@@ -52,12 +52,14 @@ class SqliteStore(PathStore):
         self._pages: dict[int, str] = {}
 
     def _check(self, path: Path) -> None:
+        """Raise ConfigError if this Python's SQLite is too old, or there is no file."""
         if sqlite3.sqlite_version_info < _MIN_VERSION:
             raise ConfigError(f"this Python has SQLite {sqlite3.sqlite_version}; a probe of SQLite needs 3.37 or later")
         if not path.is_file():
             raise ConfigError(f"store {self.name!r}: {self._path} is no file")
 
     def _copy_first_state(self, path: Path) -> None:
+        """Save the first state, the digest of each table and the table of each page, and make the copy."""
         with closing(opened_database(path, "ro")) as source, closing(opened_database(self._first, "rwc")) as first:
             _back_up(source, first)
         shutil.copymode(path, self._first)
@@ -240,6 +242,7 @@ def _back_up(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
     deadline = time.monotonic() + LOCK_TIMEOUT_S
 
     def wait(status: int, _remaining: int, _pages: int) -> None:
+        """Raise an error if the database stays locked; called by SQLite between two attempts."""
         if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) and time.monotonic() > deadline:
             raise sqlite3.OperationalError(f"another process has kept it locked for {LOCK_TIMEOUT_S:g} seconds")
 

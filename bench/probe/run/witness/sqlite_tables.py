@@ -170,6 +170,7 @@ class SqliteComparison:
         return [f"{alias}.{sql_name(column)}" if column in table.columns else "NULL" for column in self.columns]
 
     def _count(self, source: str) -> int:
+        """Return the number of rows of a table's source."""
         count: int = self._database.execute(f"SELECT count(*) FROM {source}").fetchone()[0]
         return count
 

@@ -33,6 +33,7 @@ def wrap_function(door: Door, function: AnyCallable, describe: Describe) -> AnyC
     """
 
     def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> FunctionCall | None:
+        """Return the call for these arguments; None if it is part of another call, or no call of a tool."""
         if _is_within_call.get():
             return None
         try:

@@ -68,6 +68,8 @@ def _wrap_before(
     """Wrap the function that is an attribute of a tool, right before one of these methods executes the tool."""
 
     def executing(execute: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a method that wraps the tool's function, unless it is wrapped, and then executes the tool."""
+
         @functools.wraps(execute)
         def wrap_and_execute(self: Any, *args: Any, **kwargs: Any) -> Any:
             tool = tool_of(self)
@@ -143,12 +145,15 @@ def _parse_arguments(arguments: str) -> Any:
 
 
 def _pydantic_ai(module: ModuleType, wrap: Wrap) -> None:
+    """Wrap the tools of Pydantic AI."""
     _wrap_methods(
         module.FunctionSchema, ["call"], wrap, lambda self, args, ctx: (ctx.tool_name or self.function.__name__, args)
     )
 
 
 def _autogen(module: ModuleType, wrap: Wrap) -> None:
+    """Wrap the tools of AutoGen."""
+
     def tool_call(self: Any, args: Any, *_: Any, **__: Any) -> tuple[str, Any]:
         return self.name, dict(args)
 
@@ -157,6 +162,8 @@ def _autogen(module: ModuleType, wrap: Wrap) -> None:
 
 
 def _crewai(module: ModuleType, wrap: Wrap) -> None:
+    """Wrap CrewAI's tools that are classes."""
+
     def tool_call(self: Any, *args: Any, **kwargs: Any) -> tuple[str, Any]:
         return self.name, {**dict(zip(self.args_schema.model_fields, args)), **kwargs}  # noqa: B905  Python 3.10
 
@@ -165,6 +172,8 @@ def _crewai(module: ModuleType, wrap: Wrap) -> None:
 
 
 def _crewai_structured(module: ModuleType, wrap: Wrap) -> None:
+    """Wrap CrewAI's tools that are made from functions."""
+
     def tool_call(self: Any, input: Any, *_: Any, **__: Any) -> tuple[str, Any]:  # noqa: A002  as it is called
         return self.name, _parse_arguments(input) if isinstance(input, str) else input
 
@@ -172,6 +181,8 @@ def _crewai_structured(module: ModuleType, wrap: Wrap) -> None:
 
 
 def _smolagents(module: ModuleType, wrap: Wrap) -> None:
+    """Wrap the tools of smolagents."""
+
     def tool_call(self: Any, arguments: dict[str, Any]) -> tuple[str, Any]:
         return self.name, arguments
 
@@ -179,6 +190,8 @@ def _smolagents(module: ModuleType, wrap: Wrap) -> None:
 
 
 def _llama_index(module: ModuleType, wrap: Wrap) -> None:
+    """Wrap LlamaIndex's tools that are made from functions."""
+
     def tool_call(self: Any, arguments: dict[str, Any]) -> tuple[str, Any]:
         values = arguments.pop("kwargs", {}) | arguments
         return self.metadata.name, {name: value for name, value in values.items() if name != self.ctx_param_name}
@@ -187,6 +200,8 @@ def _llama_index(module: ModuleType, wrap: Wrap) -> None:
 
 
 def _google_adk(module: ModuleType, wrap: Wrap) -> None:
+    """Wrap the tools of Google's Agent Development Kit that are made from functions."""
+
     def tool_call(self: Any, target: Any, args_to_call: dict[str, Any]) -> tuple[str, Any] | None:
         arguments = {name: value for name, value in args_to_call.items() if name not in ("tool_context", "input_stream")}
         return (self.name, arguments) if target is self.func else None  # else it asks whether the call is confirmed
@@ -195,21 +210,25 @@ def _google_adk(module: ModuleType, wrap: Wrap) -> None:
 
 
 def _strands(module: ModuleType, wrap: Wrap) -> None:
+    """Wrap the tools of Strands."""
     tool_call = _describe_by_schema(lambda tool: tool.tool_spec["inputSchema"]["json"]["properties"], "tool_name")
     _wrap_attributes(module.DecoratedFunctionTool, "__init__", ["_tool_func"], wrap, tool_call)
 
 
 def _agno(module: ModuleType, wrap: Wrap) -> None:
+    """Wrap the tools of Agno."""
     tool_call = _describe_by_schema(lambda tool: tool.parameters["properties"])
     _wrap_before(module.FunctionCall, ["execute", "aexecute"], lambda self: self.function, "entrypoint", wrap, tool_call)
 
 
 def _haystack(module: ModuleType, wrap: Wrap) -> None:
+    """Wrap the tools of Haystack."""
     tool_call = _describe_by_schema(lambda tool: tool.parameters["properties"])
     _wrap_attributes(module.Tool, "__post_init__", ["function", "async_function"], wrap, tool_call)
 
 
 def _agent_framework(module: ModuleType, wrap: Wrap) -> None:
+    """Wrap the tools of Microsoft's Agent Framework."""
     tool_call = _describe_by_schema(lambda tool: tool.parameters()["properties"])
     _wrap_attributes(module.FunctionTool, "__init__", ["func"], wrap, tool_call)
 

@@ -56,7 +56,8 @@ class ImportHook:
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Return the spec of a module with functions to wrap; None for other modules, which the other finders find."""
         for finder in sys.meta_path if self._has_functions(name) else ():
-            if finder is not self and (find := getattr(finder, "find_spec", None)) and (spec := find(name, path, target)):
+            find = getattr(finder, "find_spec", None)
+            if finder is not self and find and (spec := find(name, path, target)):
                 return self._wrapping_spec(spec)
         return None
 
@@ -188,10 +189,10 @@ def _definitions_at(body: Sequence[ast.stmt], path: Sequence[str]) -> list[ast.F
             elif node.name == path[0] and not isinstance(node, ast.ClassDef):
                 nodes.append(node)
         else:  # such as `if` and `try`
-            inner_body = [part for field in ("body", "orelse", "finalbody") for part in getattr(node, field, ())]
-            nodes += _definitions_at(
-                [*inner_body, *(part for handler in getattr(node, "handlers", ()) for part in handler.body)], path
-            )
+            for block in ("body", "orelse", "finalbody"):
+                nodes += _definitions_at(getattr(node, block, ()), path)
+            for handler in getattr(node, "handlers", ()):
+                nodes += _definitions_at(handler.body, path)
     return nodes
 
 
