@@ -41,31 +41,31 @@ class AccessRefused(Problem):
 class AccessGuard:
     """The middleware before the handlers of an endpoint, which rejects requests without access.
 
-    keep_alive_s     the time in seconds within which a connection's next request must begin
-    token            the API key that a client must send; "" if the endpoint requires none
-    rejected_count   the number of rejected requests; `last_reason` is the reason of the last rejection
+    keep_alive   the time in seconds within which a connection's next request must begin
+    token        the API key that a client must send; "" if the endpoint requires none
+    refusals     the number of refused requests; `reason` is the reason of the last refusal
     """
 
     def __init__(
         self,
         token: str = "",
-        timeout_s: float = REQUEST_TIMEOUT_S,
-        max_connections: int = MAX_CONNECTIONS,
-        keep_alive_s: float = KEEP_ALIVE_S,
+        timeout: float = REQUEST_TIMEOUT_S,
+        limit: int = MAX_CONNECTIONS,
+        keep_alive: float = KEEP_ALIVE_S,
     ):
-        self.keep_alive_s = keep_alive_s
-        self._token, self._timeout_s, self._max_connections = token, timeout_s, max_connections
+        self.keep_alive = keep_alive
+        self._token, self._timeout, self._limit = token, timeout, limit
         self._without_request = set[asyncio.Protocol]()
         self._uncounted = 0
-        self.rejected_count, self.last_reason = 0, ""
+        self.refusals, self.reason = 0, ""
 
     @web.middleware
     async def check_access(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Forward an allowed request to its handler, as an aiohttp middleware. Raises AccessRefused for a client without
         access, or Problem for a malformed request."""
         if problem := access_problem(request.headers, self._token):
-            self.rejected_count += 1
-            self.last_reason = f"{problem.status}: {problem.message}"
+            self.refusals += 1
+            self.reason = f"{problem.status}: {problem.message}"
             raise problem
         self._without_request.discard(request.protocol)
         await self._read_body(request)
@@ -73,13 +73,13 @@ class AccessGuard:
 
     def connection(self, server: web.Server) -> asyncio.Protocol:
         """Return the protocol that serves a new connection, or one that closes it if too many connections are open."""
-        if len(server.connections) + self._uncounted >= self._max_connections:
+        if len(server.connections) + self._uncounted >= self._limit:
             return _RejectedConnection()
         protocol, loop = server(), asyncio.get_running_loop()
         self._without_request.add(protocol)
         self._uncounted += 1
         loop.call_soon(self._note_counted)  # runs just before `server.connections` counts the connection
-        loop.call_later(self._timeout_s, self._close_if_silent, protocol)
+        loop.call_later(self._timeout, self._close_if_silent, protocol)
         return protocol
 
     def _note_counted(self) -> None:
@@ -96,10 +96,10 @@ class AccessGuard:
         """Read the whole body of a request, which aiohttp stores with the request: no handler then waits for a slow client.
         Raises Problem if the body is late, compressed or no JSON."""
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(self._timeout):
                 body = await request.read()
         except TimeoutError:
-            raise AccessRefused(408, f"the body was not there in {self._timeout_s:g} s; send it whole") from None
+            raise AccessRefused(408, f"the body was not there in {self._timeout:g} s; send it whole") from None
         if "Content-Encoding" in request.headers:
             raise Problem(415, "Content-Encoding: a packed body is not taken; send it as it is")
         if body and request.content_type != "application/json":

@@ -143,7 +143,7 @@ def make_query(sql: str) -> WireMessage:
 
 def make_row(cells: list[bytes | None]) -> WireMessage:
     """Return a row of a result."""
-    encoded_cells = (b"\xff\xff\xff\xff" if cell is None else _with_length(cell) for cell in cells)
+    encoded_cells = (b"\xff\xff\xff\xff" if cell is None else struct.pack("!i", len(cell)) + cell for cell in cells)
     return make_message(b"D", len(cells).to_bytes(2) + b"".join(encoded_cells))
 
 
@@ -317,8 +317,3 @@ def _decode(data: bytes) -> str:
 def _with_size(body: bytes) -> bytes:
     """Return a message's body after its size, which counts itself (4 bytes)."""
     return (len(body) + 4).to_bytes(4) + body
-
-
-def _with_length(cell: bytes) -> bytes:
-    """Return a row's cell after its length (4 bytes)."""
-    return struct.pack("!i", len(cell)) + cell

@@ -72,7 +72,7 @@ def test_a_page_and_a_stranger_are_turned_away_and_reach_no_trial(headers: dict[
 
     door = AccessGuard(TOKEN)
     reached, statuses = behind(door, client)
-    assert (len(reached), statuses, door.rejected_count) == ((1, [], 0) if status == 200 else (0, [], 1))
+    assert (len(reached), statuses, door.refusals) == ((1, [], 0) if status == 200 else (0, [], 1))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_connection_that_stays_half_open_is_closed_and_those_too_many_at_once(
             writer.close()
             await writer.wait_closed()
 
-    reached, _ = behind(AccessGuard(TOKEN, timeout_s=0.1, max_connections=2), client)
+    reached, _ = behind(AccessGuard(TOKEN, timeout=0.1, limit=2), client)
     assert reached == []
 
 
@@ -134,7 +134,7 @@ def test_a_half_sent_second_request_on_a_kept_connection_is_closed_in_time(furth
         writer.close()
         await writer.wait_closed()
 
-    reached, _ = behind(AccessGuard(TOKEN, timeout_s=0.1, keep_alive_s=0.1), client)
+    reached, _ = behind(AccessGuard(TOKEN, timeout=0.1, keep_alive=0.1), client)
     assert reached == ["/"]
 
 

@@ -115,7 +115,7 @@ async def serve_application(
         access_log=None,
         logger=logging.Logger("unheard", logging.CRITICAL),  # else Python prints a traceback for each malformed request
         auto_decompress=False,
-        keepalive_timeout=guard.keep_alive_s,
+        keepalive_timeout=guard.keep_alive,
         lingering_time=1.0,  # seconds for the rest of a body that was refused
         handler_cancellation=True,
         shutdown_timeout=patience,

@@ -162,11 +162,7 @@ async def serve(
         if watching:
             watching.cancel()
     return Served(
-        trial_server.received,
-        tuple(trial_server.refusals),
-        (guard.rejected_count, guard.last_reason),
-        stop.by,
-        trial_server.deserted,
+        trial_server.received, tuple(trial_server.refusals), (guard.refusals, guard.reason), stop.by, trial_server.deserted
     )
 
 

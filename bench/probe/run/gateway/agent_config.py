@@ -28,11 +28,8 @@ SERVER_TABLES = (
 )  # fmt: skip
 """The keys that lead to the table of servers: for most agents, in VS Code's `mcp.json`, in Zed's settings, in VS Code's and
 fast-agent's settings, in Codex's `config.toml`, in goose's `config.yaml`, in OpenCode's `opencode.json`."""
-URL_KEYS, COMMAND_KEYS, ENVIRONMENT_KEYS = (
-    ("url", "serverUrl", "httpUrl", "uri"),
-    ("command", "cmd"),
-    ("env", "environment", "envs"),
-)
+URL_KEYS = ("url", "serverUrl", "httpUrl", "uri")
+COMMAND_KEYS, ENVIRONMENT_KEYS = ("command", "cmd"), ("env", "environment", "envs")
 MAX_YAML_CHARS = 2**16
 """A lower bound than for other configs, since YAML takes long to parse."""
 SSE_ADVICE = (
@@ -181,9 +178,8 @@ class _ConfigDocument:
         table = values.get(key) or {}
         if not isinstance(table, dict) or any(isinstance(value, dict | list) or "=" in name for name, value in table.items()):
             raise self.refusal(f"the '{key}' of the server '{server}' is no table of texts; correct it there")
-        return {
-            name: value if isinstance(value, str) else json.dumps(value) for name, value in table.items() if value is not None
-        }
+        set_values = {name: value for name, value in table.items() if value is not None}
+        return {name: value if isinstance(value, str) else json.dumps(value) for name, value in set_values.items()}
 
     def value_spans(self, span: TextSpan) -> dict[str, TextSpan]:
         """Return the positions of a server's values by their most usual names. In Zed's config the command is an object with

@@ -6,6 +6,7 @@ import re
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from pydantic import JsonValue
 
@@ -14,16 +15,7 @@ from bench.probe.points import AnswerAction
 from bench.probe.run.gateway.damaged import LARGE_ANSWER_BYTES, garble
 from bench.probe.run.gateway.database_statements import ExecutedStatement, cell_text
 from bench.probe.run.gateway.gate import LiveCall
-from bench.wire.postgres import (
-    MessageReader,
-    WireMessage,
-    cells_of,
-    columns_of,
-    error_of,
-    first_texts,
-    make_message,
-    make_row,
-)
+from bench.wire.postgres import MessageReader, WireMessage, cells_of, columns_of, error_of, first_texts, make_message, make_row
 
 MAX_ANSWER_BYTES = 2**20
 """A longer response is forwarded in parts as it arrives."""
@@ -57,11 +49,8 @@ class ServerAnswer:
         """
         self.messages.append(message)
         self._size += len(message.raw)
-        if (
-            message.kind != COPIES_IN
-            and self.is_whole
-            and self._size <= (MAX_STRUCK_ANSWER_BYTES if is_struck else MAX_ANSWER_BYTES)
-        ):
+        max_bytes = MAX_STRUCK_ANSWER_BYTES if is_struck else MAX_ANSWER_BYTES
+        if message.kind != COPIES_IN and self.is_whole and self._size <= max_bytes:
             return b""
         self.is_whole = False
         split = len(self.messages)
@@ -97,11 +86,8 @@ class ServerAnswer:
         """The response as it is recorded."""
         if error := self.error:
             return {"error": {"code": whole_text(error.get("C", "")), "text": whole_text(error.get("M", ""))}}
-        results, rows, column_lists = (
-            list[JsonValue](),
-            list[JsonValue](),
-            deque(execution.columns for execution in self.executed),
-        )
+        results, rows = list[JsonValue](), list[JsonValue]()
+        column_lists = deque(execution.columns for execution in self.executed)
         column_names = column_lists.popleft() if column_lists else []
         for message in self.messages:
             if message.kind == b"T":
@@ -120,14 +106,9 @@ class ServerAnswer:
         row_bytes = sum(len(message.raw) for message in self.messages if message.kind == b"D")
         if action == "stale":
             earlier_rows = [message for message in MessageReader().messages(earlier_answer) if message.kind in b"DC"]
-            first_row = next(
-                (first_row for first_row, message in enumerate(self.messages) if message.kind in b"DC"), len(self.messages)
-            )
-            return [
-                *self.messages[:first_row],
-                *earlier_rows,
-                *(rest for rest in self.messages[first_row:] if rest.kind not in b"DC"),
-            ]
+            before_rows = list(takewhile(lambda message: message.kind not in b"DC", self.messages))
+            after_rows = [message for message in self.messages[len(before_rows) :] if message.kind not in b"DC"]
+            return [*before_rows, *earlier_rows, *after_rows]
         if not row_bytes:
             return None
         changed = list[WireMessage]()

@@ -399,10 +399,8 @@ class DatabaseSession:
             self._writer.write(answer.raw)
             return False
         record_answer(call, answer)
-        raw = answer.raw if answer.is_whole else b""
-        return await self._send_answer(
-            gate, call, answer, await gate.answer(call, raw if len(raw) <= MAX_ANSWER_BYTES else b"")
-        )
+        raw = answer.raw if answer.is_whole and len(answer.raw) <= MAX_ANSWER_BYTES else b""
+        return await self._send_answer(gate, call, answer, await gate.answer(call, raw))
 
     async def _send_answer(self, gate: CallGate, call: LiveCall, answer: ServerAnswer, action: AnswerAction) -> bool:
         """Send a response, or what replaces it, to the agent. Return whether the connection remains open."""

@@ -24,10 +24,8 @@ _VALUE_START = re.compile(r"''|('|\$\w*\$|--|/\*)")
 _NUMBER = re.compile(r"(?<![\w$.])\d[\w.]*")
 BEGIN_VERBS, END_VERBS = frozenset(("BEGIN", "START")), frozenset(("COMMIT", "END"))
 READ_VERBS = frozenset(("SELECT", "VALUES", "TABLE", "FETCH", "EXPLAIN"))
-SESSION_VERBS = BEGIN_VERBS | frozenset(
-    ("ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE", "SET", "RESET", "SHOW", "DISCARD", "DEALLOCATE")
-)
-SESSION_VERBS |= frozenset(("LISTEN", "UNLISTEN", "CLOSE", "DECLARE", "LOAD", "LOCK"))
+SESSION_VERBS = BEGIN_VERBS | frozenset(("ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE", "SET", "RESET", "SHOW", "DISCARD"))
+SESSION_VERBS |= frozenset(("LISTEN", "UNLISTEN", "CLOSE", "DECLARE", "DEALLOCATE", "LOAD", "LOCK"))
 """The first words of statements that change nothing that another session could see."""
 UNKNOWN_STATEMENT = SqlStatement("", "CALL")
 """Replaces a statement that is not known, which may write."""
@@ -114,12 +112,10 @@ class StatementRecord:
         statements beyond the bound, if any."""
         acting = [execution for execution in self.statements if is_acting(execution.statement)]
         writing = [execution for execution in acting if execution.statement.verb not in READ_VERBS]
-        beyond_bound: list[JsonValue] = (
-            [{"further": self.unkept_count, "sha256": self._digest.hex()}] if self.unkept_count else []
-        )
+        rest: list[JsonValue] = [{"further": self.unkept_count, "sha256": self._digest.hex()}] if self.unkept_count else []
         if self._first_write and not writing:
-            return [self._first_write], beyond_bound
-        return writing or acting, beyond_bound
+            return [self._first_write], rest
+        return writing or acting, rest
 
 
 class SessionStatements:

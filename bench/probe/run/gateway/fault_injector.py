@@ -321,13 +321,8 @@ class FaultInjector(CallGate):
         """Return whether this call had an effect and came after the struck call, which is now delivered again."""
         struck_entry = self.struck_call if self._delivers_again else None
         is_acting = self._fault is not None and entry.identity in self._fault.acting
-        return (
-            is_acting
-            and struck_entry is not None
-            and struck_entry.given is not None
-            and entry is not struck_entry
-            and entry.is_done
-        )
+        is_later = struck_entry is not None and struck_entry.given is not None and entry is not struck_entry
+        return is_acting and is_later and entry.is_done
 
     async def _redeliver(self) -> None:
         """Deliver the struck call again, and drop the response."""
@@ -436,9 +431,8 @@ class FaultInjector(CallGate):
         if fault is None or self.struck_call:
             return False
         outer_entry = next((candidate for candidate in self.journal.calls if candidate.call.number == call.continues), None)
-        if (
-            self._holds_call and outer_entry and outer_entry.call.kind == "function"
-        ):  # a function's request to a service is held in its place
+        # in place of a function's call, its request to a service is held
+        if self._holds_call and outer_entry and outer_entry.call.kind == "function":
             if call.reads:
                 return False
             entry = outer_entry
@@ -501,9 +495,8 @@ class FaultInjector(CallGate):
             self._has_last_call_read = bool(call.reads)
             if not self._in_flight and self._reads_stores and not self.is_dead:
                 is_exact = self._one_by_one and self.journal.settle <= MIN_HOLD_S
-                if is_exact or (
-                    self.struck_call and call is self.struck_call.call
-                ):  # later writes are not attributed to the call
+                is_struck = self.struck_call is not None and call is self.struck_call.call
+                if is_exact or is_struck:  # later writes are not attributed to the call
                     await self.journal.read()
                 else:
                     await self.journal.note_landed()

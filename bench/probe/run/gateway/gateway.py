@@ -187,7 +187,7 @@ class Gateway:
         tls = self._authority.context(place.host) if self._authority else None
         if outbox.kind == "webhook":
             door = WebhookDoor(outbox, context)
-            self._listener.add_webhook(door)
+            self._listener.add(door)
             await servers.serve_at(
                 place.host, place.ports[0], door.keep_messages, "webhook", tls=tls if door.origin.tls else None
             )

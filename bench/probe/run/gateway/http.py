@@ -370,9 +370,8 @@ class HttpDoor:
             case "empty":
                 return answer.with_content(b"" if value is None else to_json_bytes(empty_of(value)))
             case "too_large":
-                return answer.with_content(
-                    content * (1 + 2**21 // len(content)) if value is None else to_json_bytes(enlarge(value))
-                )
+                repeated = content * (1 + 2**21 // len(content))
+                return answer.with_content(repeated if value is None else to_json_bytes(enlarge(value)))
             case _:
                 return answer.with_content(garble(content))
 

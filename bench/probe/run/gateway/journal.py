@@ -89,10 +89,7 @@ class Journal:
     """
 
     def __init__(
-        self,
-        redact: Callable[[JsonValue], JsonValue],
-        identify: Callable[[str, str, JsonValue], str],
-        stores: ReadableStores,
+        self, redact: Callable[[JsonValue], JsonValue], identify: Callable[[str, str, JsonValue], str], stores: ReadableStores
     ):
         self.calls: list[JournaledCall] = []
         self.readings: list[StoresRead] = []

@@ -23,7 +23,6 @@ from bench.probe.run.gateway.http_exchange import AgentWire
 from bench.probe.run.gateway.http_wire import BadMessage, Head, make_head
 from bench.probe.run.gateway.mcp_http import McpDoor
 from bench.probe.run.gateway.model import ModelDoor
-from bench.probe.run.gateway.outbox_doors import WebhookDoor
 from bench.probe.run.gateway.subject import McpServer, ModelSource, Service
 from bench.wire.access_guard import MAX_CONNECTIONS, REQUEST_TIMEOUT_S, access_problem
 
@@ -70,21 +69,17 @@ class AgentListener:
         assert opens
         door = opens(service.name, service.url, self._context)
         door.kind = service.door
-        return self._add(door, bool(service.command))
+        return self.add(door, bool(service.command))
 
     def add_mcp(self, server: McpServer) -> str:
         """Add the door of an MCP server with a URL, and return the address at which the agent reaches it. Raises
         ConfigError."""
-        return self._add(McpDoor(server.name, server.url, self._context))
+        return self.add(McpDoor(server.name, server.url, self._context))
 
     def add_model(self, source: ModelSource) -> str:
         """Add the door of the model, and return the address at which the agent reaches it, with the source's suffix. Raises
         ConfigError."""
-        return self._add(ModelDoor(MODEL, source, self._context), bool(source.script))
-
-    def add_webhook(self, door: WebhookDoor) -> None:
-        """Add the door of a webhook, which an agent in a box reaches at the webhook's own address. Raises ConfigError."""
-        self._add(door)
+        return self.add(ModelDoor(MODEL, source, self._context), bool(source.script))
 
     async def serve_in_box(
         self, agents: ClosedNetwork, servers: ClosedNetwork, authority: Authority | None
@@ -131,8 +126,9 @@ class AgentListener:
         port: int = self._server.sockets[0].getsockname()[1]
         return port
 
-    def _add(self, door: HttpDoor, is_started: bool = False) -> str:
-        """Give a door an address at the gateway's port, and return it. Raises ConfigError if another door has this name."""
+    def add(self, door: HttpDoor, is_started: bool = False) -> str:
+        """Add a door, and return its address at the gateway's port. `is_started`: whether the probe starts the server behind
+        the door. Raises ConfigError if another door has this name."""
         name = quote(door.name, safe="")
         if not self.address or name in self._doors:
             raise ConfigError(f"{door.name}: two doors have this name; give each server, service and model its own")

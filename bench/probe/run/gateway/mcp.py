@@ -98,24 +98,16 @@ class KnownServer:
         if request.method != "tools/list":
             return []
         self.was_asked = True
-        listed_tools = dict[str, ListedTool]()
-        for tool in _list(message.result.get("tools")):
-            if not isinstance(tool, dict):
-                continue
-            reads, is_idempotent = _claim(tool, "readOnlyHint"), _claim(tool, "idempotentHint") is True
-            listed_tools[str(tool.get("name"))] = ListedTool(json.dumps(tool, sort_keys=True), reads, is_idempotent)
-        known_tools, is_whole = self._tools, "cursor" not in request.params and not message.result.get("nextCursor")
-        differences = [
-            f"its tool {name!r} has changed"
-            for name in listed_tools
-            if name in known_tools and known_tools[name] != listed_tools[name]
-        ]
-        if known_tools and is_whole and listed_tools:
-            differences += [f"its tool {name!r} is new" for name in listed_tools.keys() - known_tools.keys()]
-            differences += [f"its tool {name!r} is gone" for name in known_tools.keys() - listed_tools.keys()]
-            known_tools.clear()
-        for name, definition in listed_tools.items():
-            _remember(known_tools, name, definition)
+        tools = [tool for tool in _list(message.result.get("tools")) if isinstance(tool, dict)]
+        listed = {str(tool.get("name")): _listed_tool(tool) for tool in tools}
+        known, is_whole = self._tools, "cursor" not in request.params and not message.result.get("nextCursor")
+        differences = [f"its tool {name!r} has changed" for name in listed if name in known and known[name] != listed[name]]
+        if known and is_whole and listed:
+            differences += [f"its tool {name!r} is new" for name in listed.keys() - known.keys()]
+            differences += [f"its tool {name!r} is gone" for name in known.keys() - listed.keys()]
+            known.clear()
+        for name, definition in listed.items():
+            _remember(known, name, definition)
         return sorted(differences)
 
 
@@ -174,6 +166,12 @@ def join_messages(bodies: Sequence[bytes], batch: bool) -> bytes:
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+def _listed_tool(tool: Object) -> ListedTool:
+    """Return a tool as its server lists it."""
+    claims = _claim(tool, "readOnlyHint"), _claim(tool, "idempotentHint") is True
+    return ListedTool(json.dumps(tool, sort_keys=True), *claims)
 
 
 def _claim(tool: Object, hint: str) -> bool | None:

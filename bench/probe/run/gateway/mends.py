@@ -56,10 +56,8 @@ class Mends:
             entry: A call that has just arrived.
             calls: All earlier calls of the run.
         """
-        is_first_request = entry.call.continues is None
-        equal_calls = [
-            call for call in calls if call.identity == entry.identity and (call.call.continues is None) == is_first_request
-        ]
+        is_first = entry.call.continues is None
+        equal_calls = [call for call in calls if call.identity == entry.identity and (call.call.continues is None) == is_first]
         done_calls = [call for call in equal_calls if call.is_done]
         if "memory" in self._parts:
             earlier_process_calls = [call for call in done_calls if call.call.life < entry.call.life]

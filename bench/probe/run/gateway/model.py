@@ -81,11 +81,8 @@ class ModelDoor(HttpDoor):
             sent_words += " ".join(request.head.values(name)).split()
         key = os.environ.get(f"{self._family}_API_KEY", "")
         environment_values = {value for value in os.environ.values() if len(value) >= MIN_KEY_CHARS}
-        if (
-            self._is_script
-            or (sent_words and (self._trusted or environment_values.isdisjoint(sent_words)))
-            or not (sent_words or key)
-        ):
+        has_own_key = sent_words and (self._trusted or environment_values.isdisjoint(sent_words))
+        if self._is_script or has_own_key or not (sent_words or key):
             return request
         if not self._trusted:
             self._notice(
@@ -119,9 +116,8 @@ class ModelDoor(HttpDoor):
         reply = api.read(reply_body) if isinstance(reply_body, dict) and not call.failed else ModelReply()
         call.answer = {"status": answer.head.status, "body": json_of(text)} if call.failed else reply.value
         request_body = call.arguments if isinstance(call.arguments, dict) else {}
-        call.door_state["tokens_in"] = sum(
-            count_tokens(part) for name in api.prompt_fields for part in texts_in(request_body.get(name))
-        )
+        prompt_texts = (text for name in api.prompt_fields for text in texts_in(request_body.get(name)))
+        call.door_state["tokens_in"] = sum(map(count_tokens, prompt_texts))
         call.door_state["tokens_out"] = sum(map(count_tokens, reply.texts))
 
     def _error_answer(self, call: LiveCall, action: CallAction) -> bytes:
@@ -129,19 +125,15 @@ class ModelDoor(HttpDoor):
         api, fields = _api(call), {"Content-Type": "application/json"}
         streams = isinstance(call.arguments, dict) and call.arguments.get("stream") is True
         if action == "malformed":
-            body, status_line = b'{"id": "reply-1", "object": "chat.completion", "choi', "HTTP/1.1 200 OK"
+            body, status = b'{"id": "reply-1", "object": "chat.completion", "choi', "200 OK"
             if streams:
                 body, fields["Content-Type"] = b"data: " + body + b"\n\n", "text/event-stream"
         elif action == "rate_limit":
-            body, status_line = (
-                to_json_bytes(api.error("rate_limit_error", "Rate limit reached.")),
-                "HTTP/1.1 429 Too Many Requests",
-            )
+            body, status = to_json_bytes(api.error("rate_limit_error", "Rate limit reached.")), "429 Too Many Requests"
             fields["Retry-After"] = str(RETRY_AFTER_S)
         else:
-            body = to_json_bytes(api.error("api_error", "The service is not available."))
-            status_line = "HTTP/1.1 503 Service Unavailable"
-        return make_head(status_line, {**fields, "Content-Length": str(len(body))}).raw + body
+            body, status = to_json_bytes(api.error("api_error", "The service is not available.")), "503 Service Unavailable"
+        return make_head(f"HTTP/1.1 {status}", {**fields, "Content-Length": str(len(body))}).raw + body
 
     def _damaged_answer(
         self, action: AnswerAction, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer
@@ -172,11 +164,8 @@ def _api(call: LiveCall) -> ModelApi:
 def _key_in(request: ServiceRequest) -> str:
     """Return the API key in a request; "" if there is none."""
     scheme, _, token = request.head.get("authorization").partition(" ")
-    return (
-        token.strip()
-        if scheme.lower() == "bearer"
-        else next((key for name in KEY_FIELDS if (key := request.head.get(name))), "")
-    )
+    keys = (request.head.get(name) for name in KEY_FIELDS)
+    return token.strip() if scheme.lower() == "bearer" else next(filter(None, keys), "")
 
 
 KIND = DoorKind("model")

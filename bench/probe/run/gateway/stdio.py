@@ -21,7 +21,9 @@ from bench.probe.run.gateway.held_answers import HeldAnswers
 from bench.probe.run.gateway.mcp import KnownServer, changed_answer, error_answer, is_call, join_messages, second_delivery
 from bench.wire.json_rpc import Pipe, PipeClosed, RpcMessage, is_batch, key_of, messages_of, text_of, waiting_key
 
-LANGUAGE_SERVER_FRAME = b"content-length:"
+FRAME_HEADER = b"content-length:"
+"""The beginning of a message in the format of language servers, in lower case."""
+FRAME_TEXT = "the frame of a language server, which MCP has not: let it write each message in a line"
 UNKNOWN_LINE_TEXT = "a line that is no message of MCP, or is beyond the bounds; it is passed on as it came"
 ORDER_TIMEOUT_S = 0.05
 """How long later messages wait behind a call at the gate. Then they overtake it, since the gate may wait for one of them."""
@@ -148,12 +150,8 @@ class StdioRelay:
         """Return the messages in a line; () for a piece of a long line. Record a line that has none."""
         messages = messages_of(piece) if is_whole else ()
         if not messages and piece.strip():
-            has_frame = piece[: len(LANGUAGE_SERVER_FRAME)].lower() == LANGUAGE_SERVER_FRAME
-            problem = (
-                "the frame of a language server, which MCP has not: let it write each message in a line"
-                if has_frame
-                else UNKNOWN_LINE_TEXT
-            )
+            is_frame = piece[: len(FRAME_HEADER)].lower() == FRAME_HEADER
+            problem = FRAME_TEXT if is_frame else UNKNOWN_LINE_TEXT
             self._notice(f"{sender} wrote {problem}")
         return messages
 

@@ -58,7 +58,7 @@ class StdioServers:
         start: Callable[[ServerHeader, Streams], AgentProcess],
     ) -> None:
         self._folder, self._context, self._start = folder, context, start
-        self._known_servers = [
+        self._servers = [
             {server.name: KnownServer(server.name, "mcp_stdio") for server in config.servers} for config in configs
         ]
         self._tasks: set[asyncio.Task[None]] = set()
@@ -80,7 +80,7 @@ class StdioServers:
     @property
     def handshakes(self) -> Mapping[str, dict[str, Any]]:
         """The responses of each server to messages that are no calls, by server and method."""
-        return {name: server.handshake for servers in self._known_servers for name, server in servers.items()}
+        return {name: server.handshake for servers in self._servers for name, server in servers.items()}
 
     async def record_claims(self, calls: Sequence[GatewayCall]) -> tuple[GatewayCall, ...]:
         """Return calls with what their tools say of themselves: whether they only read, and are idempotent. A server that got
@@ -142,7 +142,7 @@ class StdioServers:
                 async with asyncio.timeout(HEADER_TIMEOUT_S):
                     header = await _receive_header(connection, files)
                 index, _, name = header["server"].partition("/")
-                known = self._known_servers[int(index)][name]
+                known = self._servers[int(index)][name]
                 code = await self._relay(connection, files, header, known)
                 await asyncio.get_running_loop().sock_sendall(connection, str(code).encode())
             except (TimeoutError, ValueError, LookupError):

@@ -16,6 +16,7 @@ from bench.probe.run.witness.stores import Stores
 from bench.record.probe_rows import SEQUENCES, Cell, RowDifference, StoreReading
 
 Columns = dict[str, Cell] | None
+Number = int | float
 OTHER_WRITER = "another writer"
 """The identity under which a tape has the rows that another writer changed."""
 
@@ -76,11 +77,7 @@ class PlayedTape:
 
     def reading(self) -> StoreReading:
         """Return the rows that differ from the state at the reset."""
-        rows = [
-            RowDifference(*place, first_columns, current_columns)
-            for place, (first_columns, current_columns) in self._rows.items()
-            if first_columns != current_columns
-        ]
+        rows = [RowDifference(*place, first, current) for place, (first, current) in self._rows.items() if first != current]
         return StoreReading(digest_of(text_of([[row.store, row.table, row.key, row.after] for row in rows])), tuple(rows))
 
     def _changed_row(self, current: Columns, row: RowDifference) -> Columns:
@@ -99,11 +96,7 @@ class PlayedTape:
                 continue
             if current_value == old_value:
                 changed[name] = new_value
-            elif (
-                isinstance(current_value, int | float)
-                and isinstance(old_value, int | float)
-                and isinstance(new_value, int | float)
-            ):
+            elif isinstance(current_value, Number) and isinstance(old_value, Number) and isinstance(new_value, Number):
                 changed[name] = current_value + new_value - old_value
             else:
                 self._leave(f"{name} of a row of {row.store} {row.table} has another value than when the tape was recorded")

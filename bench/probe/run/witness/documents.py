@@ -40,11 +40,8 @@ def objects_in(name: str, content: bytes) -> Objects | None:
         return None
     try:
         text = content.decode()
-        value = (
-            [json.loads(line) for line in text.splitlines() if line.strip()]
-            if name.endswith(LINE_SUFFIXES)
-            else json.loads(text)
-        )
+        has_lines = name.endswith(LINE_SUFFIXES)
+        value = [json.loads(line) for line in text.splitlines() if line.strip()] if has_lines else json.loads(text)
     except (ValueError, RecursionError):
         return None
     return None if is_too_deep(value) else dict(_walk_objects(value))

@@ -56,13 +56,7 @@ class FolderStore(PathStore):
     """
 
     def __init__(
-        self,
-        name: str,
-        path: Path,
-        folder: Path,
-        encoding: Encoding,
-        variables: Mapping[str, str],
-        ignores: Ignored = NOTHING,
+        self, name: str, path: Path, folder: Path, encoding: Encoding, variables: Mapping[str, str], ignores: Ignored = NOTHING
     ) -> None:
         super().__init__(name, path, folder, variables)
         self._encoding, self._ignores = encoding, ignores
@@ -114,9 +108,8 @@ class FolderStore(PathStore):
         """Return the digest of the content, and the paths that differ from the first state, at most `most`."""
         with self._errors_in_one_line("cannot be read"):
             current, paths = self._current_entries(), sorted(self._differing_paths)
-            differences = list[RowDifference]()
-            for path in paths:
-                differences += self._differences(path, self._first_entries.get(path), current.get(path))
+            pairs = [(path, self._first_entries.get(path), current.get(path)) for path in paths]
+            differences = [row for pair in pairs for row in self._differences(*pair)]
             differing = repr([(path, current.get(path)) for path in paths]).encode("utf-8", "surrogatepass")
             return StoreReading(self._encoding.digest(differing), tuple(differences[:most]), max(0, len(differences) - most))
 
@@ -157,9 +150,9 @@ class FolderStore(PathStore):
             self._differing_paths, checked = set[str](), {*self._first_entries, *self._present_entries}
             used_contents = {entry.content for entry in (*self._first_entries.values(), *self._present_entries.values())}
             self._objects = {content: objects for content, objects in self._objects.items() if content in used_contents}
-            for stamp, (_, content) in list(self._contents_by_stamp.items()):
-                if content not in used_contents:
-                    del self._contents_by_stamp[stamp]
+            unused_stamps = [stamp for stamp, (_, content) in self._contents_by_stamp.items() if content not in used_contents]
+            for stamp in unused_stamps:
+                del self._contents_by_stamp[stamp]
         else:
             checked = set(self._touched_paths)
             for path in self._touched_paths:
@@ -241,23 +234,19 @@ class FolderStore(PathStore):
             self._partial_digests.add(digest)
         return _OBJECTS_SIZE, digest
 
-    def _differences(self, path: str, old_entry: _PathEntry | None, new_entry: _PathEntry | None) -> Iterator[RowDifference]:
+    def _differences(self, path: str, old: _PathEntry | None, new: _PathEntry | None) -> Iterator[RowDifference]:
         """Yield the differing rows at a path."""
-        before, after = (self._objects.get(entry.content) if entry else None for entry in (old_entry, new_entry))
-        if (
-            old_entry is None and new_entry and new_entry.content not in self._partial_digests
-        ):  # its name can differ between runs
+        before, after = (self._objects.get(entry.content) if entry else None for entry in (old, new))
+        if old is None and new and new.content not in self._partial_digests:  # its name can differ between runs
             after = None
-        if (before is None and after is None) or (before is None and old_entry) or (after is None and new_entry):
-            yield self._difference(path, old_entry, new_entry)
+        if (before is None and after is None) or (before is None and old) or (after is None and new):
+            yield self._difference(path, old, new)
             return
         before, after = before or {}, after or {}
         if before == after:  # only its mode differs
-            yield self._difference(path, old_entry, new_entry)
-        for position in sorted(position for position in {*before, *after} if before.get(position) != after.get(position)):
-            rows = [
-                None if (members := objects.get(position)) is None else self._row_of(members) for objects in (before, after)
-            ]
+            yield self._difference(path, old, new)
+        for position in sorted(key for key in {*before, *after} if before.get(key) != after.get(key)):
+            rows = [self._row_of(objects[position]) if position in objects else None for objects in (before, after)]
             list_match = IN_LIST.fullmatch(position)
             table = f"{path}{list_match[1].rstrip('/')}" if list_match else path
             yield RowDifference(self.name, printable(table), printable(position), *rows)
@@ -265,19 +254,12 @@ class FolderStore(PathStore):
     def _row_of(self, members: Mapping[str, object]) -> dict[str, Cell]:
         return self._encoding.row(list(members), list(members.values()))
 
-    def _difference(self, path: str, old_entry: _PathEntry | None, new_entry: _PathEntry | None) -> RowDifference:
+    def _difference(self, path: str, old: _PathEntry | None, new: _PathEntry | None) -> RowDifference:
         """Return the difference of the file, link or folder at a path, as a row."""
-        before = self._row(self._first / path, old_entry)
-        after = self._row(self._root / path, new_entry)
-        if (
-            old_entry
-            and new_entry
-            and before
-            and after
-            and old_entry.kind == new_entry.kind == "file"
-            and new_entry.size > old_entry.size >= 0
-        ):
-            after |= self._appended_cell(self._root / path, old_entry)
+        before = self._row(self._first / path, old)
+        after = self._row(self._root / path, new)
+        if old and new and before and after and old.kind == new.kind == "file" and new.size > old.size >= 0:
+            after |= self._appended_cell(self._root / path, old)
         return RowDifference(self.name, "", printable(path), before, after)
 
     def _row(self, path: Path, entry: _PathEntry | None) -> dict[str, Cell] | None:

@@ -107,19 +107,15 @@ def mail_of(sender: str, recipients: list[str], raw: bytes) -> OutboxMessage:
     or has headers longer than `LONGEST_HEADER`, is one text."""
     columns: dict[str, JsonValue] = {"sender": sender, "recipients": _as_json(sorted(recipients))}
     lengths = (len(header[0]) for header in HEADER.finditer(raw))
-    if (
-        sum(length**2 for length in lengths) > MAX_HEADER_BYTES**2
-    ):  # the time to parse a header grows with the square of its length
+    if sum(length**2 for length in lengths) > MAX_HEADER_BYTES**2:  # a parser takes a time that grows with the square
         return columns | {"text": raw.decode("utf-8", "replace")}
     try:
         message = message_from_bytes(raw, policy=default)
         columns |= {name.lower(): str(value) for name, value in message.items() if name.lower() not in IGNORED_HEADERS}
         body = message.get_body(("plain", "html"))
         columns["text"] = body.get_content().replace("\r\n", "\n").strip() if body else ""
-        if attachments := [
-            f"{part.get_filename()} {digest_of(str(part.get_payload()))}" for part in message.iter_attachments()
-        ]:
-            columns["attached"] = _as_json(attachments)
+        attachments = [f"{part.get_filename()} {digest_of(str(part.get_payload()))}" for part in message.iter_attachments()]
+        columns |= {"attached": _as_json(attachments)} if attachments else {}
     except Exception:  # the library's parser can raise nearly any exception, also RecursionError
         columns["text"] = raw.decode("utf-8", "replace")
     return columns

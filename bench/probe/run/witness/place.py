@@ -78,9 +78,8 @@ def new_name(store: str) -> str:
 
     The name is short, since PostgreSQL truncates names after 63 bytes.
     """
-    return (
-        f"{NAME_PREFIX}{re.sub(r'[^a-zA-Z0-9_]+', '-', store)[:10].strip('-') or 'store'}-{os.getpid()}-{secrets.token_hex(6)}"
-    )
+    label = re.sub(r"[^a-zA-Z0-9_]+", "-", store)[:10].strip("-") or "store"
+    return f"{NAME_PREFIX}{label}-{os.getpid()}-{secrets.token_hex(6)}"
 
 
 def maker_process(name: str) -> int | None:

@@ -31,12 +31,13 @@ if TYPE_CHECKING:
 LOCK_TIMEOUT_S = 10.0
 """How long sessions and locks of other programs are waited for."""
 _TEMPLATE_SUFFIX = "-first"
+"""The end of the name of the template, which is the copy's first state."""
 _SETTINGS = """
 SET TimeZone = 'UTC'; SET DateStyle = 'ISO, MDY'; SET IntervalStyle = 'postgres'; SET bytea_output = 'hex';
 SET extra_float_digits = 1; SET search_path = pg_catalog; SET row_security = off; SET statement_timeout = 0;
 SET lock_timeout = '10s'
 """
-_OWNER_SETTINGS = f"{_SETTINGS}; RESET search_path; RESET row_security"
+_OWNERS = f"{_SETTINGS}; RESET search_path; RESET row_security"
 """Settings of a session that executes the owner's SQL, with the owner's own search path."""
 _SESSIONS_QUERY = """
 SELECT count(*), string_agg(DISTINCT nullif(application_name, ''), ', ') FROM pg_stat_activity
@@ -95,6 +96,11 @@ class PostgresStore(StoreCopy):
         """The DSN at which the agent finds the copy; in a box it is the owner's DSN, and a relay there leads to the copy."""
         return self._dsn if self._is_boxed else dsn_of(self._dsn, self._copy)
 
+    @property
+    def _template(self) -> str:
+        """The name of the template, a database with the first state."""
+        return self._copy + _TEMPLATE_SUFFIX
+
     def server_and_names(self) -> tuple[DatabaseServer, tuple[str, str]]:
         """Return the server, and the names of the owner's database and of the copy there. Call this after `make`. Raises
         ConfigError if the gateway cannot verify the server as libpq would."""
@@ -151,12 +157,12 @@ class PostgresStore(StoreCopy):
                 if self._session.info.server_version < _MIN_SERVER_VERSION:
                     raise ConfigError(f"store {self.name!r}: its server is older than PostgreSQL 13")
                 self._session.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (copy,))
-                self._create(copy + _TEMPLATE_SUFFIX, source)
-                self._copy_settings(source, copy + _TEMPLATE_SUFFIX)
-                self._create(copy, copy + _TEMPLATE_SUFFIX)
-                with _connect(self._dsn, copy + _TEMPLATE_SUFFIX) as first:
+                self._create(self._template, source)
+                self._copy_settings(source, self._template)
+                self._create(copy, self._template)
+                with _connect(self._dsn, self._template) as first:
                     self._state = state_of(first, self._ignores)
-                self._copy_settings(copy + _TEMPLATE_SUFFIX, copy)
+                self._copy_settings(self._template, copy)
             except BaseException:
                 self.remove()
                 raise
@@ -166,14 +172,14 @@ class PostgresStore(StoreCopy):
         with self._errors_in_one_line("cannot be reset"):
             assert self._session
             drop(self._session, self._copy)
-            self._create(self._copy, self._copy + _TEMPLATE_SUFFIX)
-            self._copy_settings(self._copy + _TEMPLATE_SUFFIX, self._copy)
+            self._create(self._copy, self._template)
+            self._copy_settings(self._template, self._copy)
 
     def read(self, most: int) -> StoreReading:
         """Return the digest of the content, and the rows that differ from the first state, at most `most`."""
         with self._errors_in_one_line("cannot be read"), _connect(self._dsn, self._copy) as current:
             current.execute(_BEGIN)
-            with _connect(self._dsn, self._copy + _TEMPLATE_SUFFIX) as first:
+            with _connect(self._dsn, self._template) as first:
                 first.execute(_BEGIN)
                 return self._reading(first, current, most)
 
@@ -188,17 +194,14 @@ class PostgresStore(StoreCopy):
         """Return the rows of an owner's query on the copy, which it cannot change."""
         with (
             self._errors_in_one_line("did not answer the query of a check"),
-            _connect(self._dsn, self._copy, _OWNER_SETTINGS) as session,
+            _connect(self._dsn, self._copy, _OWNERS) as session,
         ):
             session.execute("SET default_transaction_read_only = on")
             return session.execute(sql.encode(), prepare=True).fetchall()  # a prepared statement is a single one
 
     def change(self, sql: str) -> None:
         """Execute another writer's statement on the copy."""
-        with (
-            self._errors_in_one_line("could not be changed meanwhile"),
-            _connect(self._dsn, self._copy, _OWNER_SETTINGS) as session,
-        ):
+        with self._errors_in_one_line("could not be changed meanwhile"), _connect(self._dsn, self._copy, _OWNERS) as session:
             session.execute(sql.encode(), prepare=True)
 
     def has_changed(self, *, surely: bool = False) -> bool:
@@ -214,10 +217,7 @@ class PostgresStore(StoreCopy):
             rows = self._session.execute(_WRITES_QUERY, (_database_of(self._dsn),)).fetchall()
             if rows == self._write_counts and not surely:
                 return False
-            with (
-                _connect(self._dsn, _database_of(self._dsn)) as owner,
-                _connect(self._dsn, self._copy + _TEMPLATE_SUFFIX) as first,
-            ):
+            with _connect(self._dsn, _database_of(self._dsn)) as owner, _connect(self._dsn, self._template) as first:
                 for session in (owner, first):
                     session.execute(_BEGIN)
                 if state_of(owner, NOTHING).content != state_of(first, NOTHING).content:
@@ -230,10 +230,10 @@ class PostgresStore(StoreCopy):
     def keep_backup(self) -> str:
         """Keep the template on the server when the copy is dropped. Return its name, and how to restore it."""
         self._keeps_backup = True
-        template, owner_name = self._copy + _TEMPLATE_SUFFIX, sql_name(_database_of(self._dsn))
+        restoring = f"pg_dump --clean --if-exists {self._template} | psql {sql_name(_database_of(self._dsn))}"
         return (
-            f"the database {template} on its server; pg_dump --clean --if-exists {template} | psql {owner_name}, both with "
-            f"your server's options, restores it, and bench probe --clean drops the backup after a question"
+            f"the database {self._template} on its server; {restoring}, both with your server's options, restores it, "
+            "and bench probe --clean drops the backup after a question"
         )
 
     def remove(self) -> None:
@@ -242,7 +242,7 @@ class PostgresStore(StoreCopy):
             return
         with self._errors_in_one_line(f"has a copy that cannot be removed, {self._copy!r}"):
             try:
-                for database in (self._copy, *(() if self._keeps_backup else (self._copy + _TEMPLATE_SUFFIX,))):
+                for database in (self._copy, *(() if self._keeps_backup else (self._template,))):
                     drop(self._session, database)
                 if not self._keeps_backup:
                     remove_note(self._copy)
@@ -299,12 +299,10 @@ class PostgresStore(StoreCopy):
         """Yield the differing rows."""
         for label, rows in state.catalogue.items():
             for key in sorted({*before.catalogue[label], *rows}):
-                old_row, new_row = before.catalogue[label].get(key), rows.get(key)
-                if old_row != new_row:
-                    shown_rows = (
-                        None if row is None else self._encoding.row(list(row), list(row.values())) for row in (old_row, new_row)
-                    )
-                    yield RowDifference(self.name, label, self._encoding.key([""] * len(key), key), *shown_rows)
+                old, new = before.catalogue[label].get(key), rows.get(key)
+                if old != new:
+                    shown = (None if row is None else self._encoding.row(list(row), list(row.values())) for row in (old, new))
+                    yield RowDifference(self.name, label, self._encoding.key([""] * len(key), key), *shown)
         for name in sorted({*before.tables, *state.tables}):
             buckets = before.buckets.get(name, {}), state.buckets.get(name, {})
             if before.tables.get(name) != state.tables.get(name) or buckets[0] != buckets[1]:

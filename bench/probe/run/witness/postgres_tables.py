@@ -98,7 +98,7 @@ class PostgresTable:
         return f"{'ONLY ' if self.only else ''}{sql_name(self.schema)}.{sql_name(self.name)}"
 
 
-_SortedRow = tuple[tuple[int, str], str, StoredRow]
+_Sorted = tuple[tuple[int, str], str, StoredRow]
 """((bucket, identity), whole row as one text, values) of a row."""
 Buckets = Mapping[int, tuple[int, int]]
 """Number of a bucket -> (number of its rows, sum of their hashes)."""
@@ -170,16 +170,12 @@ class ComparedTable:
     columns: tuple[str, ...]
     key: tuple[str, ...]
 
-    def pairs(
-        self, first_session: Session, current_session: Session, old_buckets: Buckets, new_buckets: Buckets
-    ) -> Iterator[RowPair]:
-        """Yield the rows that differ. `old_buckets` and `new_buckets` are the buckets of both states."""
+    def pairs(self, first: Session, current: Session, old: Buckets, new: Buckets) -> Iterator[RowPair]:
+        """Yield the rows that differ, from a session in each state and the buckets of both states."""
         buckets = None
         if self.before == self.current:
-            buckets = sorted(
-                bucket for bucket in {*old_buckets, *new_buckets} if old_buckets.get(bucket) != new_buckets.get(bucket)
-            )
-        rows = (self._rows(first_session, self.before, buckets), self._rows(current_session, self.current, buckets))
+            buckets = sorted(bucket for bucket in {*old, *new} if old.get(bucket) != new.get(bucket))
+        rows = (self._rows(first, self.before, buckets), self._rows(current, self.current, buckets))
         for removed, added in _differing_rows(*rows):
             if self.key and removed and added:
                 yield removed[0], added[0]
@@ -187,17 +183,15 @@ class ComparedTable:
                 yield from ((row, None) for row in removed)
                 yield from ((None, row) for row in added)
 
-    def _rows(self, session: Session, table: PostgresTable | None, buckets: Sequence[int] | None) -> Iterator[_SortedRow]:
+    def _rows(self, session: Session, table: PostgresTable | None, buckets: Sequence[int] | None) -> Iterator[_Sorted]:
         """Yield rows ordered by bucket and identity: the key, or the whole row if it has none."""
         if table is None:
             return
         bucket = _bucket(table, self.columns, self.key)
-        shown_columns = "".join(f", {table.expression(column)}" for column in self.columns)
+        columns = "".join(f", {table.expression(column)}" for column in self.columns)
         content, identity = table.text_of(self.columns), table.text_of(self.key or self.columns)
         condition = "" if buckets is None else f"WHERE {bucket} = ANY(ARRAY[{', '.join(map(str, buckets))}]::int[])"
-        query = (
-            f'SELECT {bucket}, ({identity}) COLLATE "C", {content}{shown_columns} FROM {table.source} {condition} ORDER BY 1, 2'
-        )
+        query = f'SELECT {bucket}, ({identity}) COLLATE "C", {content}{columns} FROM {table.source} {condition} ORDER BY 1, 2'
         with session.cursor("rows") as cursor:
             for row in cursor.execute(query.encode()):
                 yield (row[0], row[1]), row[2], row[3:]
@@ -210,9 +204,7 @@ def compare(before: PostgresTable | None, current: PostgresTable | None) -> Comp
     return ComparedTable(before, current, columns, tables[0].key if tables[0].key == tables[-1].key else ())
 
 
-def _differing_rows(
-    first: Iterator[_SortedRow], second: Iterator[_SortedRow]
-) -> Iterator[tuple[list[StoredRow], list[StoredRow]]]:
+def _differing_rows(first: Iterator[_Sorted], second: Iterator[_Sorted]) -> Iterator[tuple[list[StoredRow], list[StoredRow]]]:
     """Yield (rows that only the first stream has, rows that only the second has) for each identity for which the two sorted
     streams differ. A row counts as often as it occurs."""
     merged = heapq.merge(_with_stream(0, first), _with_stream(1, second), key=itemgetter(0, 1))
@@ -226,7 +218,7 @@ def _differing_rows(
             yield removed, added
 
 
-def _with_stream(stream: int, rows: Iterator[_SortedRow]) -> Iterator[tuple[tuple[int, str], int, str, StoredRow]]:
+def _with_stream(stream: int, rows: Iterator[_Sorted]) -> Iterator[tuple[tuple[int, str], int, str, StoredRow]]:
     """Yield rows with the number of their stream after the identity."""
     return ((identity, stream, content, values) for identity, content, values in rows)
 

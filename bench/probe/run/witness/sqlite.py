@@ -38,13 +38,7 @@ class SqliteStore(PathStore):
     kind = "sqlite"
 
     def __init__(
-        self,
-        name: str,
-        path: Path,
-        folder: Path,
-        encoding: Encoding,
-        variables: Mapping[str, str],
-        ignores: Ignored = NOTHING,
+        self, name: str, path: Path, folder: Path, encoding: Encoding, variables: Mapping[str, str], ignores: Ignored = NOTHING
     ) -> None:
         super().__init__(name, path, folder, variables)
         self._encoding, self._ignores = encoding, ignores
@@ -82,14 +76,12 @@ class SqliteStore(PathStore):
     def stamp(self) -> tuple[object, ...]:
         """Return a value that each transaction changes: the headers, sizes and times of the database and its journals."""
         with self._errors_in_one_line("cannot be read"):
-            return tuple(
-                _header_stamp(self._copy.with_name(self._copy.name + suffix), suffix) for suffix in ("", *JOURNAL_SUFFIXES)
-            )
+            return tuple(_header_stamp(self._copy, suffix) for suffix in ("", *JOURNAL_SUFFIXES))
 
     def snapshot(self, most: int) -> Callable[[], StoreReading]:
         """Begin a transaction, and return the function that reads in it. Until then a writer without a WAL has to wait."""
         with self._errors_in_one_line("cannot be read"):
-            database = opened_database(self._copy, "rw", check_same_thread=False)
+            database = opened_database(self._copy, "rw", is_shared=True)
             try:
                 database.execute("ATTACH ? AS first", (f"{self._first.as_uri()}?mode=ro&immutable=1",))
                 database.execute("BEGIN")
@@ -135,14 +127,12 @@ class SqliteStore(PathStore):
         totals, differences, count = dict(self._totals), list[RowDifference](), 0
         for name in sorted({*before, *current}.difference(name for name, rows in touched_numbers.items() if not rows)):
             comparison = SqliteComparison(database, before.get(name), current.get(name), touched_numbers.get(name))
-            total, difference_counts = totals.get(name, 0), Counter[str]()
+            total, counts = totals.get(name, 0), Counter[str]()
             for pair in self._changes(comparison):
                 total += self._weight(name, comparison, pair[1]) - self._weight(name, comparison, pair[0])
                 count += 1
                 if count <= most:
-                    row = self._encoding.difference(
-                        self.name, name, comparison.key, comparison.columns, pair, difference_counts
-                    )
+                    row = self._encoding.difference(self.name, name, comparison.key, comparison.columns, pair, counts)
                     differences.append(row)
             totals[name] = total % _DIGEST_MODULUS
         digest = self._encoding.digest(repr(sorted(item for item in totals.items() if item[1])).encode("utf-8", "replace"))
@@ -181,15 +171,13 @@ class SqliteStore(PathStore):
         return self._encoding.weight((table, (*row[:width], *new_columns)))
 
 
-def opened_database(path: Path, mode: str, *, immutable: bool = False, check_same_thread: bool = True) -> sqlite3.Connection:
+def opened_database(path: Path, mode: str, *, immutable: bool = False, is_shared: bool = False) -> sqlite3.Connection:
     """Return a database, open for reading ("ro"), for writing ("rw"), or created if it is missing ("rwc").
 
-    A text that is not UTF-8 keeps its bytes. `immutable`: nobody writes to the file, and no journal is made.
-    """
+    A text that is not UTF-8 keeps its bytes. `immutable`: nobody writes to the file, and no journal is made. `is_shared`:
+    another thread may use the connection."""
     address = f"{path.absolute().as_uri()}?mode={mode}{'&immutable=1' if immutable else ''}"
-    database = sqlite3.connect(
-        address, uri=True, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=check_same_thread
-    )
+    database = sqlite3.connect(address, uri=True, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=not is_shared)
     database.text_factory = _text
     return database
 
@@ -199,7 +187,7 @@ def _header_stamp(path: Path, suffix: str) -> tuple[object, ...] | None:
     WAL's index only the first copy of the header counts, since readers write after it, and a memory mapping has no exact
     times."""
     with suppress(FileNotFoundError):
-        file = os.open(path, os.O_RDONLY)
+        file = os.open(path.with_name(path.name + suffix), os.O_RDONLY)
         try:
             item, header = os.fstat(file), os.read(file, _HEADER_BYTES.get(suffix, 100))
         finally:

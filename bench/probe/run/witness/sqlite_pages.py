@@ -56,9 +56,8 @@ def touched_rows(database: sqlite3.Connection, path: Path, first: Path, pages: d
             elif has_no_wal:
                 former_pages = {page for page in changed if pages.get(page) == name}
                 with suppress(_NotComparable):
-                    touched[name] = _rows_between(
-                        _Pages(first_file, page_size), _Pages(file, page_size), root, changed, former_pages
-                    )
+                    first_pages, current_pages = _Pages(first_file, page_size), _Pages(file, page_size)
+                    touched[name] = _rows_between(first_pages, current_pages, root, changed, former_pages)
     return touched
 
 
@@ -100,10 +99,7 @@ class _Pages:
         if kind == _LEAF_KIND:
             return None
         start = _FILE_HEADER_BYTES if page == 1 else 0
-        return [
-            *(_PAGE_NUMBER.unpack_from(content, cell)[0] for cell in cells),
-            _PAGE_NUMBER.unpack_from(content, start + 8)[0],
-        ]
+        return [_PAGE_NUMBER.unpack_from(content, offset)[0] for offset in (*cells, start + 8)]
 
     def _cells(self, page: int, header: int) -> tuple[int, bytes, tuple[int, ...]]:
         """Return the kind of a page, its bytes, and the offsets of its cells."""

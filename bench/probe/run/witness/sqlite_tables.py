@@ -110,15 +110,9 @@ class SqliteComparison:
         touched: Collection[int] | None = None,
     ) -> None:
         self._database, self._before, self._current = database, before, current
-        is_limited = (
-            touched is not None
-            and len(touched) <= _MAX_TOUCHED_ROWS
-            and before
-            and current
-            and before.number
-            and current.number
-        )
-        self._number_list = f"({', '.join(map(str, touched))})" if is_limited and touched else ""
+        has_numbers = before and current and before.number and current.number
+        is_limited = touched and len(touched) <= _MAX_TOUCHED_ROWS and has_numbers
+        self._number_list = f"({', '.join(map(str, touched))})" if touched and is_limited else ""
         self.columns = tuple(dict.fromkeys(chain(before.columns if before else (), current.columns if current else ())))
         self.width = len(before.columns if before else self.columns)
         self.key: tuple[str, ...] = ()
@@ -154,10 +148,9 @@ class SqliteComparison:
             added_count += row[-1]
             yield None if row[-1] else row[:width], row[width:-1]
         if self._number_list or self._count(first) > self._count(main) - added_count:
-            removed_rows = (
-                f"FROM {first} AS f WHERE NOT EXISTS (SELECT 1 FROM {main} AS n WHERE {self._join_condition}){old_only}"
-            )
-            yield from ((row, None) for row in self._database.execute(f"SELECT {', '.join(old)} {removed_rows}"))
+            counterpart = f"SELECT 1 FROM {main} AS n WHERE {self._join_condition}"
+            removed = f"FROM {first} AS f WHERE NOT EXISTS ({counterpart}){old_only}"
+            yield from ((row, None) for row in self._database.execute(f"SELECT {', '.join(old)} {removed}"))
 
     def _rows(self, schema: str, table: SqliteTable | None) -> Iterator[StoredRow]:
         """Yield all rows of a table, with the columns of both states."""

@@ -79,7 +79,7 @@ class CommandSession(AgentBody):
         self._tools = Tools(workbench.world)
         self._folder = Folder(outer / "home")
         self._token = secrets.token_urlsafe(24)
-        self._guard = AccessGuard(self._token, max_connections=MOST_CONNECTIONS)
+        self._guard = AccessGuard(self._token, limit=MOST_CONNECTIONS)
         self._address = ""
         self._process: AgentProcess | None = None
         self._session: AgentSession | None = None
@@ -184,7 +184,7 @@ class CommandSession(AgentBody):
             return f"its last request was refused: {refused.status}: {one_line(refused.message, LONGEST_DETAIL)}"
         if asked:
             return ""
-        turned_away = f"; a request was turned away: {self._guard.last_reason}" if self._guard.rejected_count else ""
+        turned_away = f"; a request was turned away: {self._guard.reason}" if self._guard.refusals else ""
         return f"it asked neither its model nor a tool{turned_away}"
 
     @web.middleware

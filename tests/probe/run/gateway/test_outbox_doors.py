@@ -186,7 +186,7 @@ async def posted_to(settings: StoreSettings, gate: ScriptedGate, *targets: str) 
     door = WebhookDoor(store, DoorContext(lambda: gate, lambda: next(numbers), lambda: 1))
     door.origin.tls = None  # the box ends it
     async with AgentListener(DoorContext(lambda: gate, lambda: 0, lambda: 1)) as listener:
-        listener.add_webhook(door)
+        listener.add(door)
         door.use_origin_address()
         serve = partial(listener.serve, doors=[door])
         async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:

@@ -58,12 +58,7 @@ def _wrap_attributes(owner: Any, maker: str, names: Collection[str], wrap: Wrap,
 
 
 def _wrap_before(
-    owner: Any,
-    names: Collection[str],
-    tool_of: Callable[[Any], Any],
-    attribute: str,
-    wrap: Wrap,
-    tool_call: Callable[..., Any],
+    owner: Any, names: Collection[str], tool_of: Callable[[Any], Any], attribute: str, wrap: Wrap, tool_call: Callable[..., Any]
 ) -> None:
     """Wrap the function that is an attribute of a tool, right before one of these methods executes the tool."""
 
