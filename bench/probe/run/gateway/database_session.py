@@ -123,7 +123,7 @@ class DatabaseSession:
     async def _close(self) -> None:
         """Close both connections, and abort those that do not close in time."""
         ends = [self._writer]
-        if hasattr(self, "_answering"):
+        if hasattr(self, "_server_reading"):
             self._inbox.reading.cancel()
             self._server_reading.cancel()
             ends.append(self._server)

@@ -16,7 +16,7 @@ from bench.probe.run.witness.stores import Stores
 from bench.record.probe_rows import SEQUENCES, Cell, RowDifference, StoreReading
 
 Columns = dict[str, Cell] | None
-Number = int | float
+REAL = int | float
 OTHER_WRITER = "another writer"
 """The identity under which a tape has the rows that another writer changed."""
 
@@ -96,7 +96,7 @@ class PlayedTape:
                 continue
             if current_value == old_value:
                 changed[name] = new_value
-            elif isinstance(current_value, Number) and isinstance(old_value, Number) and isinstance(new_value, Number):
+            elif isinstance(current_value, REAL) and isinstance(old_value, REAL) and isinstance(new_value, REAL):
                 changed[name] = current_value + new_value - old_value
             else:
                 self._leave(f"{name} of a row of {row.store} {row.table} has another value than when the tape was recorded")

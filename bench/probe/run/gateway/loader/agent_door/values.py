@@ -63,7 +63,7 @@ class _Encoder:
         if kind is str or (kind is float and math.isfinite(value)):
             return self._text(value) if kind is str else value
         if depth > MAX_DEPTH or self.part_count > MAX_PARTS:
-            return self._described(value, None)
+            return self._describe(value, None)
         if kind is list:
             return [self.json_of(item, depth + 1) for item in value]
         if kind is dict:
@@ -75,7 +75,7 @@ class _Encoder:
         if kind in _LIST_TYPES:
             items = [self.json_of(item, depth + 1) for item in value]
             return {TAG: kind.__name__, "value": items if kind is tuple else sorted(items, key=repr)}
-        return self._described(value, self._fields(value, depth + 1))
+        return self._describe(value, self._fields(value, depth + 1))
 
     def _text(self, text: str) -> str:
         """Return a text that UTF-8 can encode, with escapes for other characters."""
@@ -96,7 +96,7 @@ class _Encoder:
             names = type(value).model_fields
         return {name: self.json_of(getattr(value, name, None), depth) for name in names} or None
 
-    def _described(self, value: Any, fields: Any) -> Any:
+    def _describe(self, value: Any, fields: Any) -> Any:
         """Return the description of an object that cannot be restored: the name of its class, and its fields if given."""
         self.is_whole = False
         kind = type(value)
