@@ -72,7 +72,7 @@ class AccessGuard:
         return await handler(request)
 
     def connection(self, server: web.Server) -> asyncio.Protocol:
-        """Return the protocol that serves a new connection, or one that closes it if too many connections are open."""
+        """Return the protocol for a new connection. It closes the connection if too many are open, and otherwise serves it."""
         if len(server.connections) + self._uncounted >= self._limit:
             return _RejectedConnection()
         protocol, loop = server(), asyncio.get_running_loop()

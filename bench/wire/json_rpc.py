@@ -73,7 +73,7 @@ def is_batch(text: bytes) -> bool:
 
 
 def _message(body: Any) -> RpcMessage:
-    """Return a JSON value as a message; one of kind "other" if it is no message of JSON-RPC."""
+    """Return a JSON value as a message. Its kind is "other" if the value is no message of JSON-RPC."""
     if not isinstance(body, dict):
         return RpcMessage("other", body)
     method, key = body.get("method"), key_of(body["id"]) if "id" in body else ""

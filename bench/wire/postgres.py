@@ -50,8 +50,8 @@ class WireMessage:
 
 
 class MessageReader:
-    """Splits the bytes of one direction into messages. The bytes may arrive in any pieces. `size` is the number of bytes that
-    no returned message has."""
+    """Splits the bytes of one direction into messages. The bytes may arrive in any pieces. `size` is the number of bytes
+    that are not yet part of a returned message."""
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -88,7 +88,7 @@ class MessageReader:
 class StartPacket:
     """The packet that begins a connection, or that precedes it (a request for TLS or for cancelling).
 
-    code        `TLS`, `GSS`, `CANCEL`, or the protocol's version
+    code        `TLS_CODE`, `GSS_CODE`, `CANCEL_CODE`, or the protocol's version
     parameters  the client's settings, such as `user` and `database`
     key         in a cancel request the id and the secret of the session to cancel; otherwise b""
     """

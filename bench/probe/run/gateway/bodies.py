@@ -25,7 +25,7 @@ _ZLIB_WINDOW_BITS = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 
 
 class BodyTooLarge(Exception):
-    """A body has more bytes than are kept."""
+    """A body has more bytes than `MAX_BODY_BYTES`."""
 
 
 class Body:

@@ -1,4 +1,4 @@
-"""Damaged responses of a read: an empty response, one that is far too large, or one that no program can parse."""
+"""Damaged responses of a read: empty, far too large, or garbled so that no program can parse them."""
 
 from __future__ import annotations
 

@@ -429,7 +429,8 @@ class DatabaseSession:
         return True
 
     async def _send_error(self, gate: CallGate, call: LiveCall) -> bool:
-        """Refuse a call with a serialization error: its transaction is then rolled back, or has failed."""
+        """Refuse a call with a serialization error, after its transaction was rolled back or made to fail. Return True, since
+        the connection remains open."""
         call.failed = True
         if self._status == b"T":
             await self._execute_silently([make_query("ROLLBACK" if call.door_state["ends"] else "SELECT 1 / 0")])
@@ -439,8 +440,8 @@ class DatabaseSession:
         return True
 
     async def _send_earlier_answer(self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage]) -> bool:
-        """Send the response of an earlier call, and roll back this call's transaction. Statements that it prepares are
-        prepared all the same."""
+        """Send the response of an earlier call, and roll back this call's transaction. Statements that the call prepares are
+        still prepared. Return whether the connection remains open."""
         earlier_answer = call.replacement or b""
         if self._status == b"T":
             await self._execute_silently([make_query("ROLLBACK")])

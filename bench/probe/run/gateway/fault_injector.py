@@ -370,7 +370,7 @@ class FaultInjector(CallGate):
 
     async def _await_second_process(self, entry: JournaledCall) -> None:
         """Hold a call of one of two processes until the other process makes the same call, has ended, or does not make it
-        within `SECOND_PROCESS`. Both have then looked at the data, and neither has seen the other's effect."""
+        within `SECOND_PROCESS_TIMEOUT_S`. Both have then looked at the data, and neither has seen the other's effect."""
         if second_call := self._calls_of_first_process.get(entry.identity):
             second_call.set()
             return

@@ -180,8 +180,8 @@ class HttpDoor:
             request.body.close()
 
     async def _hold(self, gate: CallGate, call: LiveCall, request: ServiceRequest) -> bool:
-        """Keep a call from the service while its client waits. Return whether the client waits longer than `patience`; the gate
-        is then told that the call is forwarded."""
+        """Keep a call from the service while its client waits. Return whether the client waits longer than `patience`. Then
+        note at the gate that the call is forwarded."""
         if not await self._stay_silent(call, request, "silence"):
             return False
         await gate.note_passed_on(call)

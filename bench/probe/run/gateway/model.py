@@ -63,7 +63,8 @@ class ModelDoor(HttpDoor):
         return super()._target_at_server(self._path + target[len(self._suffix) :])
 
     async def _serve(self, request: ServiceRequest) -> bool:
-        """Forward a request with its key. A request for a reply is a call, and any other request is not."""
+        """Forward a request with its key. A request for a reply is a call, and any other request is not. Return whether the
+        connection remains open."""
         request = self._with_key(request)
         if request.head.method == "POST" and api_of(request.path):
             return await super()._serve(request)

@@ -1,4 +1,4 @@
-"""The standard error of an MCP server: it is forwarded to the agent's standard error, and its end is kept."""
+"""The standard error of an MCP server: it is forwarded to the agent's standard error, and its last bytes are kept."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class EventSplitter:
         self._buffer, self._search_start = bytearray(), 0
 
     def add(self, data: bytes) -> Iterator[bytes]:
-        """Add data, and yield each complete event with the empty line that ends it. An event longer than `LONGEST_EVENT` is
+        """Add data, and yield each complete event with the empty line that ends it. An event longer than `MAX_EVENT_BYTES` is
         yielded in pieces."""
         self._buffer += data
         event_start = 0

@@ -162,7 +162,7 @@ class StdioRelay:
             self._gate().notice(self._known.door, message)
 
     async def _run_in_order(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run work, and wait for it no longer than `ORDERLY`."""
+        """Run work, and wait for it no longer than `ORDER_TIMEOUT_S`."""
         await asyncio.wait({self._start(work)}, timeout=ORDER_TIMEOUT_S)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

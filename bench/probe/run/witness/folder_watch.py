@@ -71,8 +71,8 @@ class FolderWatch:
             return b""
 
     def _add(self, folder: str) -> None:
-        """Watch a folder and its subfolders. Files that are made in it meanwhile are found by the caller, who walks it
-        afterwards."""
+        """Watch a folder and its subfolders. The caller walks the folder afterwards, and so finds files that were made before
+        the watch began."""
         parents = [folder]
         while parents:
             parent = parents.pop()

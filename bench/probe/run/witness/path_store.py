@@ -91,7 +91,8 @@ class PathStore(StoreCopy):
         return {variable: text.replace("{store}", str(self.place)) for variable, text in self._variables.items()}
 
     def make(self) -> None:
-        """Make the copy, and save the state to which it is reset."""
+        """Make the copy, and save the state to which it is reset. Raises ConfigError, also if a killed probe has left a backup
+        that differs from the owner's store now, or if the store changes while it is copied."""
         with self._errors_in_one_line("cannot be copied"):
             path = self._path.resolve()
             self._check(path)

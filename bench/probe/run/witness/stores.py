@@ -259,7 +259,7 @@ class Stores:
         return store
 
     async def check_originals(self, when: str, *, surely: bool = False) -> None:
-        """Check whether each of the owner's stores is unchanged since it was copied. The backup of a changed store is kept.
+        """Check that each of the owner's stores is unchanged since it was copied. The backup of a changed store is kept.
 
         Args:
             when: The run of the agent that has just ended, in words.

@@ -1,4 +1,4 @@
-"""The wrapper of a function: it asks the gateway before the function runs and after it has run.
+"""The wrapper of a tool's function. It asks the gateway before the function runs and after it has run.
 
 Without a fault the function gets the same arguments, returns the same object, and raises the same exception, on the same
 thread or in the same task. A call within a wrapped call, in the same context, is part of it: the gateway is not asked.
