@@ -99,7 +99,7 @@ def langsmith() -> str:
 
 
 def mlflow() -> str:
-    def made(
+    def span(
         id_: str,
         kind: str,
         begin: int,
@@ -117,8 +117,8 @@ def mlflow() -> str:
 
     reply, usage = {"choices": [{"message": ASKS}]}, {"input_tokens": 50, "output_tokens": 9}
     listed = [
-        made("root", "AGENT", 0, 37, name="agent", spanInputs={}, spanOutputs={"ok": True}),
-        made(
+        span("root", "AGENT", 0, 37, name="agent", spanInputs={}, spanOutputs={"ok": True}),
+        span(
             "g1",
             "CHAT_MODEL",
             0,
@@ -128,8 +128,8 @@ def mlflow() -> str:
             spanOutputs=reply,
             **{"chat.tokenUsage": usage},
         ),
-        made("f1", "TOOL", 2, 32, "STATUS_CODE_ERROR", "TimeoutError: timeout after 30 s", spanInputs=REFUND),
-        made(
+        span("f1", "TOOL", 2, 32, "STATUS_CODE_ERROR", "TimeoutError: timeout after 30 s", spanInputs=REFUND),
+        span(
             "g2",
             "CHAT_MODEL",
             33,
@@ -139,7 +139,7 @@ def mlflow() -> str:
             spanOutputs=reply,
             **{"chat.tokenUsage": usage},
         ),
-        made("f2", "TOOL", 35, 36, spanInputs=REFUND, spanOutputs="refunded"),
+        span("f2", "TOOL", 35, 36, spanInputs=REFUND, spanOutputs="refunded"),
     ]
     return json.dumps({"info": {"trace_id": "tr-1", "state": "OK"}, "data": {"spans": listed}})
 

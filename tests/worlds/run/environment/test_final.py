@@ -35,10 +35,10 @@ def test_tables_with_all_that_a_pack_may_declare_are_made_again() -> None:
         )
         dump = "\n".join(connection.iterdump())
         rows = connection.execute("SELECT * FROM both").fetchall()
-    made = sqlite3.connect(":memory:")
-    made.deserialize(content_of(dump))
-    assert made.execute("SELECT * FROM both").fetchall() == rows != []
-    made.close()
+    database = sqlite3.connect(":memory:")
+    database.deserialize(content_of(dump))
+    assert database.execute("SELECT * FROM both").fetchall() == rows != []
+    database.close()
     connection.close()
 
 
