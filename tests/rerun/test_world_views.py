@@ -20,7 +20,7 @@ from bench.read.report.trace import trace_of
 from bench.read.report.trial_text import text_of_trial
 from bench.record.record import TrialRecord
 from bench.record.world_events import WorldEnded
-from bench.rerun.world_views import DUMP, WorldViews
+from bench.rerun.world_views import SQL_BEGINNING, WorldViews
 from bench.worlds.read.report.trace import IDLE, WorldTrace
 from bench.worlds.run.environment import World
 from bench.worlds.run.environment.changes import changes, rows_in
@@ -154,6 +154,6 @@ def test_the_page_carries_steps_and_no_dumps(run: Run) -> None:
     around = WorldViews()
     trace = trace_of(run, around)
     assert trace and run.folder
-    dumps = [text for text in around.texts_of(run, [run.folder]).values() if text.startswith(DUMP)]
+    dumps = [text for text in around.texts_of(run, [run.folder]).values() if text.startswith(SQL_BEGINNING)]
     assert len(dumps) == len(run.trials)
-    assert trace.characters < 40_000 and json.dumps(DUMP) not in trace.index
+    assert trace.characters < 40_000 and json.dumps(SQL_BEGINNING) not in trace.index
