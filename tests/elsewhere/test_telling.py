@@ -10,7 +10,7 @@ from commands import bench
 from written_traces import acting, chat, message, span, spans, trajectory, written
 
 from bench.elsewhere.runs import read_log
-from bench.elsewhere.telling import calls_of, repeated, run_report_lines
+from bench.elsewhere.telling import calls_of, repeated_pairs, run_report_lines
 
 REFUND = {"order": 17, "amount": 40}
 
@@ -105,9 +105,9 @@ def test_a_tool_that_reads_by_its_name_or_by_the_users_word_is_no_repeated_effec
         *(acting(tool, "ok", id_=f"{tool}{n}", x=1) for n in range(2) for tool in ("get_order", "mcp__s__list_all", "peek"))
     )
     log, _ = read_log(written(tmp_path, text))
-    assert [first.call.tool for first, _ in repeated(calls_of(log))] == ["peek"]
+    assert [first.call.tool for first, _ in repeated_pairs(calls_of(log))] == ["peek"]
     log, _ = read_log(written(tmp_path, text), ["peek"])
-    assert repeated(calls_of(log)) == []
+    assert repeated_pairs(calls_of(log)) == []
 
 
 def test_a_command_that_ran_twice_is_told_only_where_the_first_did_not_answer(tmp_path: Path) -> None:

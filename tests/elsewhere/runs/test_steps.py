@@ -18,7 +18,7 @@ def test_a_prompt_has_the_parts_that_it_was_given(calls: list[tuple[list[str], s
     """In whatever way prompts repeat, shorten or reorder what came before."""
     run = RunBuilder("x")
     for prompt, reply in calls:
-        before, new = run.repeated(prompt)
+        before, new = run.find_repeated(prompt)
         run.add([prompt[place] for place in new], before, reply)
     recording = run.finish()
     for number, (prompt, _) in enumerate(calls, 1):
@@ -31,7 +31,7 @@ def test_a_prompt_that_grows_is_held_once(steps: int) -> None:
     run, prompt = RunBuilder("x"), list[str]()
     for number in range(steps):
         prompt.append(as_shown("user", f"question {number}"))
-        before, new = run.repeated(prompt)
+        before, new = run.find_repeated(prompt)
         run.add([prompt[place] for place in new], before, f"answer {number}")
         prompt.append(as_shown("assistant", f"answer {number}"))
     recording = run.finish()
