@@ -15,7 +15,7 @@ from bench.common.wording import first_violation
 from bench.record.journal import CallOutcome, dump
 from bench.record.moment import Moment
 from bench.worlds.run.environment.database import Connection, Db, Later
-from bench.worlds.run.environment.limits import DidNotEnd, NoEnd, TimeLimit
+from bench.worlds.run.environment.limits import DidNotEnd, TimeIsUp, TimeLimit
 from bench.worlds.run.environment.parts import Tool
 
 RefusalCode = Literal[
@@ -137,7 +137,7 @@ class PackCaller:
         try:
             with self._limit.enforce():
                 return function()
-        except NoEnd as error:
+        except TimeIsUp as error:
             raise DidNotEnd(f"no end within {self._limit.seconds:g} s") from error
         except sqlite3.OperationalError as error:
             if "interrupted" in str(error):

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from bench.common.errors import PackError, nearest
 from bench.worlds.run.environment.contracts import refuse_contracts
-from bench.worlds.run.environment.database import OURS
+from bench.worlds.run.environment.database import OWN_PREFIX
 from bench.worlds.run.environment.declaration import Environment
 from bench.worlds.run.environment.parts import EventKind, Person, Policy, Scheduled, Tool, ToolAccess
 from bench.worlds.run.environment.procedure import refuse_procedure
@@ -100,8 +100,10 @@ def _refuse_function(function: Callable[..., Any] | Any, what: str) -> None:
 def _refuse_database(environment: Environment, where: str) -> None:
     """Create the world once, so that errors in its schema or rows show."""
     for table in environment.rows:
-        if table.startswith(OURS):
-            raise PackError(f"{where}: the name of the table '{table}' is reserved; use a name that does not begin with {OURS}")
+        if table.startswith(OWN_PREFIX):
+            raise PackError(
+                f"{where}: the name of the table '{table}' is reserved; use a name that does not begin with {OWN_PREFIX}"
+            )
     try:
         world = World(environment)
     except (sqlite3.Error, TypeError, ValueError) as error:

@@ -31,7 +31,7 @@ from bench.worlds.run.environment.people import Manner, People
 from bench.worlds.run.environment.preview import Preview, risks_of, try_and_roll_back
 from bench.worlds.run.environment.rules import Rules, version_mismatch
 from bench.worlds.run.environment.schedule import Notices, Pending, Schedule, Versions
-from bench.worlds.run.environment.snapshot import CannotRestore, Past, Snapshot
+from bench.worlds.run.environment.snapshot import CannotRestore, PastStates, Snapshot
 
 SECOND_WRITER = "second writer"
 """The name and kind of a journal entry: somebody else saved what the agent had read."""
@@ -65,7 +65,7 @@ class World:
         elif not self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
             _create(environment, self._connection)
         self._lock = threading.RLock()
-        self._past = Past(self._connection, keeps_past)
+        self._past = PastStates(self._connection, keeps_past)
         self._schedule = Schedule(self._connection, environment.ends)
         self._caller = PackCaller(self._connection, environment.patience, self._later)
         self._people = People(environment.people, drawn_from, self._schedule, self._caller, self._does_no_more_damage)

@@ -24,7 +24,7 @@ from pydantic import ValidationError
 
 from bench.run.trial.workbench import Workbench
 from bench.worlds.run.environment import Arrival
-from bench.worlds.run.environment.knowledge import FIRST
+from bench.worlds.run.environment.knowledge import FIRST_VERSION
 from bench.worlds.run.patterns.parts.memory import Memory, StepEffect
 from bench.worlds.run.runtime.actions import WorldActions
 
@@ -50,7 +50,7 @@ class IrregularityLog:
             self._note("doubled", event=event.name, number=event.number)
             return
         for thing, version in event.versions.items():
-            if any(arrival.versions.get(thing, FIRST) > version for arrival in earlier):
+            if any(arrival.versions.get(thing, FIRST_VERSION) > version for arrival in earlier):
                 self._note("out of order", event=event.name, thing=thing, version=version)
             elif any(note["thing"] == thing and note["version"] >= version for note in self._notes_of("unheard")):
                 self._note("late", event=event.name, thing=thing, version=version)
@@ -73,7 +73,7 @@ class IrregularityLog:
         known: dict[str, int] = {}
         for work in self._memory.works().values():
             for thing, version in work.versions.items():
-                known[thing] = max(version, known.get(thing, FIRST))
+                known[thing] = max(version, known.get(thing, FIRST_VERSION))
         for thing, version in known.items():
             notified = {
                 arrival.versions[thing]
@@ -81,7 +81,7 @@ class IrregularityLog:
                 if thing in arrival.versions and arrival.versions[thing] <= version
             }
             changed = sum(self._changes(effect, thing) for effect in self._memory.effects())
-            if (changes := version - FIRST - changed) > len(notified):
+            if (changes := version - FIRST_VERSION - changed) > len(notified):
                 yield thing, version, changes
 
     def _changes(self, effect: StepEffect, thing: str) -> int:
