@@ -12,17 +12,19 @@ from bench.common.bounds import BoundedTable
 from bench.worlds.run.environment import Arrival
 from bench.worlds.run.runtime.actions import WorldActions
 
-MOST_DAYS, MOST_MINUTES, MOST_EVENTS = 10_000, 1_000_000, 1_000_000_000
+MAX_DAYS, MAX_MINUTES, MAX_EVENTS = 10_000, 1_000_000, 1_000_000_000
 ToolHandler = Callable[[WorldActions, Any, str | None], Awaitable[Any]]
 """(world, arguments, idempotency key) -> the result, as JSON. Raises Crashed and GaveUp as the world's actions do."""
 
 
 @dataclass(frozen=True)
-class Common:
+class CommonTool:
+    """A tool that every world offers."""
+
     name: str
     description: str
     arguments: type[BaseModel]
-    work: ToolHandler
+    handler: ToolHandler
 
 
 class _Arguments(BaseModel):
@@ -30,47 +32,49 @@ class _Arguments(BaseModel):
 
 
 class Wait(_Arguments):
-    days: int = Field(0, ge=0, le=MOST_DAYS)
-    minutes: int = Field(0, ge=0, le=MOST_MINUTES)
+    days: int = Field(0, ge=0, le=MAX_DAYS)
+    minutes: int = Field(0, ge=0, le=MAX_MINUTES)
 
 
 class NextEvent(_Arguments):
-    after: int = Field(0, ge=0, le=MOST_EVENTS, description="the number of the last event that is known")
-    days: int | None = Field(None, ge=0, le=MOST_DAYS)
-    minutes: int | None = Field(None, ge=0, le=MOST_MINUTES)
+    after: int = Field(0, ge=0, le=MAX_EVENTS, description="the number of the last event that is known")
+    days: int | None = Field(None, ge=0, le=MAX_DAYS)
+    minutes: int | None = Field(None, ge=0, le=MAX_MINUTES)
 
 
 class ListEvents(_Arguments):
-    after: int = Field(0, ge=0, le=MOST_EVENTS, description="the number of the last event that is known")
+    after: int = Field(0, ge=0, le=MAX_EVENTS, description="the number of the last event that is known")
 
 
 class QuestionArguments(_Arguments):  # `_question_arguments` adds `kind`: one of the people whom the world has
     about: str = Field(max_length=500, description="what the question is about, in a few words")
     question: BoundedTable[str, Any] = Field(default_factory=dict, description="what the person has to know")
-    days: int = Field(0, ge=0, le=MOST_DAYS)
-    minutes: int = Field(0, ge=0, le=MOST_MINUTES)
+    days: int = Field(0, ge=0, le=MAX_DAYS)
+    minutes: int = Field(0, ge=0, le=MAX_MINUTES)
 
 
-def common_tools(people: tuple[str, ...]) -> tuple[Common, ...]:
+def common_tools(people: tuple[str, ...]) -> tuple[CommonTool, ...]:
     """Return the common tools of a world with these people."""
     tools = (
-        Common("wait", "Let time pass: so many days and minutes. Gives the time then, and what came meanwhile.", Wait, wait),
-        Common(
+        CommonTool(
+            "wait", "Let time pass: so many days and minutes. Gives the time then, and what came meanwhile.", Wait, wait
+        ),
+        CommonTool(
             "next_event",
             "The first event behind a number. Waits for it, so many days and minutes at most; without them, until one comes."
             " null where none comes.",
             NextEvent,
             next_event,
         ),
-        Common("list_events", "All events behind a number that have come by now. Takes no time.", ListEvents, list_events),
+        CommonTool("list_events", "All events behind a number that have come by now. Takes no time.", ListEvents, list_events),
     )
     if not people:
         return tools
-    problem = (
+    description = (
         "Ask a person, and wait for the answer, 3 days if days and minutes are not given."
         " The answer is approved, denied, or late where none came in time."
     )
-    return (*tools, Common("ask_person", problem, _question_arguments(people), ask_person))
+    return (*tools, CommonTool("ask_person", description, _question_arguments(people), ask_person))
 
 
 def _question_arguments(people: tuple[str, ...]) -> type[BaseModel]:

@@ -79,11 +79,11 @@ class People:
         if pending.name == REVIEWER:
             careful = self._tries(question, now)
         else:
-            careful = self._caller.within(lambda: person.decides(self._caller.reading, question, now))
+            careful = self._caller.call_pack(lambda: person.decides(self._caller.reading, question, now))
         approved = pending.payload.get("approved", bool(careful) != pending.payload["wrong"])
         if person.record:
             record = person.record
-            self._caller.within(lambda: record(self._caller.writing, question, approved, now))
+            self._caller.call_pack(lambda: record(self._caller.writing, question, approved, now))
         return {
             "ticket": pending.payload["ticket"],
             "about": pending.payload["about"],

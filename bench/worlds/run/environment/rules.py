@@ -35,11 +35,11 @@ class Rules:
             return ALLOW
         environment, db = self._environment, self._caller.reading
         halted = environment.halted if tool.name not in environment.undoes else None
-        if halted is not None and (why := self._caller.within(lambda: halted(db, now))):
+        if halted is not None and (why := self._caller.call_pack(lambda: halted(db, now))):
             return PolicyVerdict("deny", KILL_SWITCH, why)
         if (policy := environment.policy) is None:
             return ALLOW
-        verdict: PolicyVerdict = self._caller.within(lambda: policy.decide(db, tool.name, arguments, now))
+        verdict: PolicyVerdict = self._caller.call_pack(lambda: policy.decide(db, tool.name, arguments, now))
         return verdict
 
     def decision(self, verdict: PolicyVerdict, tool: Tool) -> tuple[str, str, str]:
@@ -53,7 +53,7 @@ class Rules:
         """Return whether the last moment for the call's effect is past."""
         if (due := tool.due) is None:
             return False
-        last = self._caller.within(lambda: due(self._caller.reading, arguments))
+        last = self._caller.call_pack(lambda: due(self._caller.reading, arguments))
         return last is not None and now > last
 
     def forbids(self, tool: str, role: str) -> str:

@@ -50,7 +50,7 @@ class Process:
         self.body = AgentBody()
         self.is_dead = False
         self._armed: list[tuple[int, When, OpenReceipt]] = []
-        self._dead_of: tuple[OpenReceipt, ...] = ()
+        self._receipts_of_death: tuple[OpenReceipt, ...] = ()
 
     def step(self, effect: bool = False) -> None:
         """Continue the process; with `effect`, to change the world. Raises Crashed if the process is to die before that."""
@@ -94,7 +94,7 @@ class Process:
             receipt.enter("delivered", receipt.due.key)
         asker = self.body.asker
         self._armed = [armed for armed in self._armed if asker and armed[0] != asker]
-        self.is_dead, self._dead_of = not asker, receipts
+        self.is_dead, self._receipts_of_death = not asker, receipts
         self._died(receipts[0].due.fault.effect if receipts else "killed")
         raise Crashed
 
@@ -104,9 +104,9 @@ class Process:
         self.is_dead = False
 
     def _detect(self) -> None:
-        for receipt in self._dead_of:
+        for receipt in self._receipts_of_death:
             receipt.detect()
-        self._dead_of = ()
+        self._receipts_of_death = ()
 
     def _die_if(self, due: Callable[[When], bool]) -> None:
         if self.is_dead:
@@ -117,7 +117,7 @@ class Process:
 
 
 class DiesInMidReply(AskerDies):
-    """Half of a reply arrives, and then the process dies."""
+    """The death of the process after half of a model's reply has arrived."""
 
     def __init__(self, process: Process, receipt: OpenReceipt, reply: Reply):
         super().__init__(halve(reply))
@@ -141,6 +141,7 @@ class Store:
         self._logs: dict[str, list[str]] = {}
 
     def get(self, name: str, default: Json = None) -> Json:
+        """Return the value of this name, or the default if there is none."""
         return json.loads(self._values[name]) if name in self._values else default
 
     def put(self, name: str, value: Json) -> None:
@@ -158,6 +159,7 @@ class Store:
         self._write(log, text)
 
     def log(self, name: str) -> list[Json]:
+        """Return the values of a log, in order."""
         return [json.loads(text) for text in self._logs.get(name, ())]
 
     def names(self) -> list[str]:
