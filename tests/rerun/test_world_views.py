@@ -21,7 +21,7 @@ from bench.read.report.trial_text import text_of_trial
 from bench.record.record import TrialRecord
 from bench.record.world_events import WorldEnded
 from bench.rerun.world_views import SQL_BEGINNING, WorldViews
-from bench.worlds.read.report.trace import IDLE, WorldTrace
+from bench.worlds.read.report.trace import IDLE_LINE, WorldTrace
 from bench.worlds.run.environment import World
 from bench.worlds.run.environment.changes import changes, rows_in
 from bench.worlds.run.environment.database import connect
@@ -146,8 +146,8 @@ def test_a_trial_that_did_nothing_says_so_before_its_damage(run: Run) -> None:
     acted = traced(run, "state_machine", "none")
     reads = [step for step in acted.steps if step.kind == "call" and step.title.endswith("(read)")]
     idle = replace(acted, steps=reads, damage={"lost": 2}, harms=())
-    assert list(idle.lines())[:2] == [IDLE, "damage: lost 2"] and idle.json["is_idle"]
-    assert IDLE not in list(acted.lines()) and not acted.json["is_idle"]
+    assert list(idle.lines())[:2] == [IDLE_LINE, "damage: lost 2"] and idle.json["is_idle"]
+    assert IDLE_LINE not in list(acted.lines()) and not acted.json["is_idle"]
 
 
 def test_the_page_carries_steps_and_no_dumps(run: Run) -> None:

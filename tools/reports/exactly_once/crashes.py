@@ -20,13 +20,13 @@ from bench.run.experiment.matrix import Matrix, build_matrix
 from bench.run.experiment.new_manifest import manifest_of
 from bench.run.experiment.runner import run_matrix
 from bench.run.trial.loop import run
-from bench.worlds.read.analysis.beyond_control import PAIR
+from bench.worlds.read.analysis.beyond_control import PAIR_COLUMNS
 
 ROOT = Path(__file__).parents[3]
 CONFIG = ROOT / "studies" / "exactly_once" / "config.toml"
 INSTANCES = 40
 KEPT = [
-    *(*PAIR, "plan", "outcome", "timing", "lives", "recount_agrees"),
+    *(*PAIR_COLUMNS, "plan", "outcome", "timing", "lives", "recount_agrees"),
     *("faults_planned", "faults_delivered", "faults_not_applicable"),
     *(f"damage_{kind}" for kind in ("lost", "doubled", "orphaned", "unauthorised", "uncompensated", "stale", "late")),
 ]
