@@ -16,7 +16,7 @@ from bench.worlds.run.environment import Arrival
 from bench.worlds.run.patterns.parts.accounts import IrregularityLog
 from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
 
-PLACE = "place in the log"
+LOG_POSITION = "place in the log"
 
 
 async def event_driven(task: Task, workbench: Workbench, form: Form = BARE) -> None:
@@ -26,7 +26,7 @@ async def event_driven(task: Task, workbench: Workbench, form: Form = BARE) -> N
     if irregularities:
         irregularities.note_other_models()
     while True:
-        event = await workbench.world.next_event(workbench.world.store.get(PLACE, 0), runner.next_start())
+        event = await workbench.world.next_event(workbench.world.store.get(LOG_POSITION, 0), runner.next_start())
         if event and irregularities:
             irregularities.note_irregular_notice(event)
         elif event:
@@ -34,7 +34,7 @@ async def event_driven(task: Task, workbench: Workbench, form: Form = BARE) -> N
         caught_up = await runner.catch_up()
         await _drain(runner, irregularities)
         if event:
-            workbench.world.store.put(PLACE, event.number)
+            workbench.world.store.put(LOG_POSITION, event.number)
         elif runner.next_start() is None and not caught_up:
             if irregularities:
                 irregularities.note_missed_notices()

@@ -15,17 +15,18 @@ from bench.worlds.run.environment import ProcedureStep
 from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
 from bench.worlds.run.patterns.parts.together import together
 
-BUDGET = 2
-"""How often one specialist is sent, without remedies."""
+MAX_ATTEMPTS = 2
+"""The most times that one specialist is sent, without remedies."""
 
 
 async def hierarchical_delegation(task: Task, workbench: Workbench, form: Form = BARE) -> None:
     runner = ProcedureRunner(task, workbench, form)
     async for ready in runner.rounds():
-        await together(_delegate(runner, step, 1 if form.remedies else BUDGET) for step in ready)
+        await together(_delegate(runner, step, 1 if form.remedies else MAX_ATTEMPTS) for step in ready)
 
 
 async def _delegate(runner: ProcedureRunner, step: ProcedureStep, times: int) -> None:
+    """Send a specialist to do a step, up to this many times, and record the end of the step."""
     for _ in range(times):
         report = runner.report(step, await runner.attempt(step))
         if report.why != "failed":

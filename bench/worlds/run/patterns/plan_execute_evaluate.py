@@ -13,8 +13,8 @@ from bench.scenario import Task
 from bench.worlds.run.environment import ProcedureStep
 from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
 
-GOES = 2
-"""How often a step is executed."""
+MAX_ATTEMPTS = 2
+"""The most times that a step is executed."""
 
 
 async def plan_execute_evaluate(task: Task, workbench: Workbench, form: Form = BARE) -> None:
@@ -24,7 +24,8 @@ async def plan_execute_evaluate(task: Task, workbench: Workbench, form: Form = B
 
 
 async def _execute(runner: ProcedureRunner, step: ProcedureStep) -> str:
-    for _ in range(GOES):
+    """Execute a step until the evaluator finds it complete. Return why it failed at last; "" if it did not."""
+    for _ in range(MAX_ATTEMPTS):
         why = await runner.attempt(step)
         if why not in ("", "failed") or not (why or runner.has_unknown_effect(step)):
             break

@@ -13,7 +13,8 @@ from bench.scenario import Task
 from bench.worlds.run.environment import ProcedureStep
 from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
 
-RESTARTS = 2
+MAX_RESTARTS = 2
+"""The most restarts of a worker that fails."""
 
 
 async def supervisor_gate(task: Task, workbench: Workbench, form: Form = BARE) -> None:
@@ -25,7 +26,7 @@ async def supervisor_gate(task: Task, workbench: Workbench, form: Form = BARE) -
 async def supervise(runner: ProcedureRunner, step: ProcedureStep, workbench: Workbench) -> str:
     """Attempt a step, and restart it after a doubled wait each time that it fails. Return why it failed at last; "" if it did
     not."""
-    for restart in range(RESTARTS + 1):
+    for restart in range(MAX_RESTARTS + 1):
         if restart:
             await workbench.world.wait(minutes=5 * 2**restart)
         if (why := await runner.attempt(step)) != "failed":

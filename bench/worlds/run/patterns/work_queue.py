@@ -19,7 +19,7 @@ from bench.worlds.run.patterns.parts.row import DurableRow
 from bench.worlds.run.patterns.parts.together import together
 from bench.worlds.run.runtime.actions import WorldActions
 
-LEASE = 15
+LEASE_MINUTES = 15
 """Minutes of world time for which a claim holds, with remedies."""
 
 
@@ -56,7 +56,7 @@ class WorkQueue:
     async def take(self, step: ProcedureStep) -> None:
         """Let the workers that read the step as free claim it and do it. A worker that dies leaves it claimed."""
         fate = await self._world.claim(step)
-        seen, until = self._row.version, str(self._world.now.after(minutes=LEASE).total)
+        seen, until = self._row.version, str(self._world.now.after(minutes=LEASE_MINUTES).total)
         for _ in range(2 if fate == "is shared" else 1):
             if self._row.swap(step.name, until, seen if self._leases else self._row.version) and fate != "dies":
                 await self._runner.work(step)
