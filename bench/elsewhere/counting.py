@@ -62,17 +62,9 @@ def repairs(trial: RecordedTrial) -> Iterator[ErrorRepair]:
                 last_turn = max(success_turn, call.answered)
                 tokens = tokens_before[last_turn] - tokens_before[call.answered]
                 whole = tokens_before[last_turn + 1] - tokens_before[call.answered + 1]
-            all_repairs.append(
-                ErrorRepair(
-                    call,
-                    kind_of(call),
-                    None if success is None else success - place,
-                    None if same_success is None else same_success - place,
-                    tokens,
-                    whole,
-                    place + 1 < len(trial.calls) and trial.calls[place + 1].key == call.key,
-                )
-            )
+            calls, same = (None if place_after is None else place_after - place for place_after in (success, same_success))
+            again = place + 1 < len(trial.calls) and trial.calls[place + 1].key == call.key
+            all_repairs.append(ErrorRepair(call, kind_of(call), calls, same, tokens, whole, again))
         elif call.failed is False:
             next_success_of_tool[call.tool] = next_success_of_call[call.key] = place
     yield from reversed(all_repairs)

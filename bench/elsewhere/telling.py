@@ -34,7 +34,7 @@ READING_TOOL = re.compile(
 """The beginning of the name of a tool that only reads."""
 COMMAND_TOOLS = frozenset(("bash", "shell", "exec_command", "execute_bash", "local_shell", "run_command", "terminal", "exec"))
 """Tools that run any command. Whether such a call writes is not known."""
-VARYING_ARGUMENT = re.compile(r"idempot|request_?id|nonce|timestamp|trace_?id|correlation", re.IGNORECASE)
+RETRY_FIELD = re.compile(r"idempot|request_?id|nonce|timestamp|trace_?id|correlation", re.IGNORECASE)
 """The name of an argument that can differ in two tries of one call."""
 KEY_ARGUMENT = re.compile(r"idempot", re.IGNORECASE)
 REFUSAL_WORDS = re.compile(
@@ -57,9 +57,8 @@ refused   the call was refused
 unclear   an error whose words do not say whether the call was done
 open      no answer, or an error that can occur before the work is done as well as after
 """
-ERROR_WORDS = re.compile(
-    r"\berror\b|exception|traceback|fail(ed|ure)|refused|timed?[- ]?out|\b50[0-9]\b|unavailable", re.IGNORECASE
-)
+ERRORS = re.compile(r"\berror\b|exception|traceback|fail(ed|ure)|refused|timed?[- ]?out|\b50[0-9]\b|unavailable", re.IGNORECASE)
+"""The words by which an answer counts as an error, if the file does not say whether the call failed."""
 MOST_SEVERE_FIRST: tuple[AnswerShows, ...] = ("open", "done", "unclear", "refused")
 ERROR_SEARCH_LENGTH = 300
 """The number of first characters of an answer that are searched for words of an error."""
@@ -108,7 +107,7 @@ class LoggedCall:
         if not self.call.answered or self.call.failed is not None:
             return self.call.failed is not False
         head = self.call.result[:ERROR_SEARCH_LENGTH]
-        return bool(ERROR_WORDS.search(head))
+        return bool(ERRORS.search(head))
 
     @property
     def answer_shows(self) -> AnswerShows:
@@ -150,11 +149,7 @@ def _parse_arguments(arguments: str) -> Any:
 
 def _without_retry_fields(value: Any) -> Any:
     """Return arguments without fields that differ between two attempts."""
-    return (
-        {name: inner for name, inner in value.items() if not VARYING_ARGUMENT.search(name)}
-        if isinstance(value, dict)
-        else value
-    )
+    return {name: inner for name, inner in value.items() if not RETRY_FIELD.search(name)} if isinstance(value, dict) else value
 
 
 def calls_of(log: Sequence[LogEntry]) -> list[LoggedCall]:
@@ -222,12 +217,8 @@ def _repetition_meaning(first_call: LoggedCall, repeated_call: LoggedCall) -> st
     """Say what the two answers show about the effect."""
     if first_call.is_keyed and first_call.arguments == repeated_call.arguments:
         return "Both carry one key: a tool that does each key once did it once. Whether this tool does, the file does not say."
-    if (
-        first_call.failed
-        and repeated_call.failed
-        and first_call.call.answered
-        and first_call.call.result == repeated_call.call.result
-    ):
+    both_failed = first_call.failed and repeated_call.failed
+    if both_failed and first_call.call.answered and first_call.call.result == repeated_call.call.result:
         return "Both failed in the same words, which speaks for an effect that was done by neither, and is no proof."
     match first_call.answer_shows:
         case "done":

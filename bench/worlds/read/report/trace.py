@@ -9,18 +9,7 @@ from typing import Any
 
 from bench.worlds.read.report.steps import WorldStep
 
-TERMINAL_DETAILS = (
-    "Effect",
-    "Idempotency key",
-    "Told",
-    "Happened",
-    "Policy",
-    "Based on",
-    "Why",
-    "Question",
-    "Shown",
-    "What it says",
-)
+DETAILS = ("Effect", "Idempotency key", "Told", "Happened", "Policy", "Based on", "Why", "Question", "Shown", "What it says")
 """The names of the details that are shown in a terminal. The page shows all details."""
 IDLE_LINE = "the agent did nothing: none of its calls changed the world"
 
@@ -91,9 +80,8 @@ def _lines_of_step(step: WorldStep) -> Iterator[str]:
     mark = "✗ " if step.kind == "crash" else ""
     yield f"{time:>14} {entry:>5} {mark}{title}{how}{harms}"
     if step.kind != "event" and not _is_plain_read(step):
-        yield from (
-            f"{'':21}{name.lower()}: {text}" for name, text in step.details if name in TERMINAL_DETAILS and text != step.how
-        )
+        details = [(name, text) for name, text in step.details if name in DETAILS and text != step.how]
+        yield from (f"{'':21}{name.lower()}: {text}" for name, text in details)
     yield from (f"{'':21}{line}" for line in step.changes)
 
 

@@ -123,7 +123,7 @@ def short_table(card: Scorecard) -> Table:
         RIGHT_COLUMN,
         TableColumn[StruckRow]("Effects damaged for 100 of them", lambda each: _damage_by_kind(each.struck)),
     )
-    failures = _failures(card)
+    failures = [StruckRow(row, struck) for row in card.rows for struck in row.struck if struck.by != ALL_CRASHES]
     damaged = {kind for each in failures for kind, harm in each.struck.harm.items() if harm.effects}
     kinds = (f"{kind}: {what}" for kind, what in DAMAGE_MEANINGS.items() if kind in damaged)
     table_notes = (ONE_KIND_NOTE, *legend(each.struck.by for each in failures), *kinds)
@@ -248,11 +248,6 @@ def _without_repeats(row: ScorecardRow) -> Iterator[Struck]:
 def _count(struck: Struck, count: int) -> Cell:
     """Return a count, with the number of distinct trials if there are copies."""
     return f"{count}, {struck.distinct} distinct" if struck.has_copies else count
-
-
-def _failures(card: Scorecard) -> list[StruckRow]:
-    """Return each system with each kind of failure; crashes at different points are separate."""
-    return [StruckRow(row, struck) for row in card.rows for struck in row.struck if struck.by != ALL_CRASHES]
 
 
 def _share(share: Share) -> Cell:

@@ -13,7 +13,6 @@ from bench.run.packs.digests import function_of, value_of
 from bench.scenario import Json, schema_of
 from bench.worlds.run.environment.declaration import Environment
 from bench.worlds.run.environment.final import FinalWorld, content_of, final_world
-from bench.worlds.run.environment.parts import Tool
 from bench.worlds.run.environment.people import ANSWER, REVIEWER
 from bench.worlds.run.environment.refusals import refuse_environment
 from bench.worlds.run.environment.world import World
@@ -27,7 +26,7 @@ def declaration(environment: Environment) -> Json:
     `audit` and `reference` only judge a world and are left out."""
     return {
         "tables": [environment.schema, value_of(environment.rows)],
-        "tools": [_declared_tool(tool) for tool in environment.tools],
+        "tools": [[_fields_of(tool), schema_of(tool.arguments), schema_of(tool.result)] for tool in environment.tools],
         "given": list(environment.given),
         "events": value_of(environment.events),
         "kinds": [_fields_of(kind) for kind in environment.kinds],
@@ -45,10 +44,6 @@ def _fields_of(part: Any) -> Json:
         function_of(value) if inspect.isroutine(value) or isinstance(value, functools.partial) else value_of(value)
         for value in values
     ]
-
-
-def _declared_tool(tool: Tool) -> Json:
-    return [_fields_of(tool), schema_of(tool.arguments), schema_of(tool.result)]
 
 
 def targets(environment: Environment, point: str, on: str) -> Sequence[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
-from typing import Any, get_args
+from collections.abc import Iterable
+from typing import get_args
 
 from pydantic import BaseModel
 
@@ -46,7 +46,8 @@ def _refuse_tool(tool: Tool, environment: Environment, at: str) -> None:
     for what, model in (("arguments", tool.arguments), ("result", tool.result)):
         if not (isinstance(model, type) and issubclass(model, BaseModel)):
             raise PackError(f"{at}: its {what} must be a class derived from pydantic.BaseModel, not {model!r}")
-    _refuse_function(tool.run, f"{at}: run")
+    if not callable(tool.run):
+        raise PackError(f"{at}: run {tool.run!r} is not a function")
     if tool.writes and tool.effect is None:
         raise PackError(f"{at} writes and names no effect; give it effect=, the business key of what it changes")
     _refuse_undo(tool, environment, at)
@@ -90,11 +91,6 @@ def _refuse_equal_names(names: Iterable[str], what: str, where: str) -> None:
         if name in seen:
             raise PackError(f"{where}: two of its {what} are named '{name}'; rename one")
         seen.add(name)
-
-
-def _refuse_function(function: Callable[..., Any] | Any, what: str) -> None:
-    if not callable(function):
-        raise PackError(f"{what} {function!r} is not a function")
 
 
 def _refuse_database(environment: Environment, where: str) -> None:

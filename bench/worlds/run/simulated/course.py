@@ -150,16 +150,14 @@ class ProcedureCourse:
         if not acted.ok:
             return "failed"
         result = acted.result.model_dump(mode="json")
-        self._effects_standing = [done for done in self._effects_standing if not self._is_undone(done, call, acted.effect)]
+        undone = self.environment.undoes.get(call.tool), acted.effect
+        self._effects_standing = [done for done in self._effects_standing if (done.call.tool, done.effect) != undone]
         results = {effect: known for effect, known in self._facts.results.items() if effect != acted.effect}
         if call.tool not in self.environment.undoes:
             self._effects_standing.append(_EffectDone(step.name, call, acted.effect, result))
             results[acted.effect] = result
         self._facts = replace(self._facts, results=results)
         return ""
-
-    def _is_undone(self, done: _EffectDone, call: Call, effect: str) -> bool:
-        return self.environment.undoes.get(call.tool) == done.call.tool and done.effect == effect
 
     def _objection(self, step: ProcedureStep, call: Call) -> str:
         """Return why a call must not be made; "" if it may be made."""
