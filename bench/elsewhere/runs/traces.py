@@ -97,8 +97,9 @@ def _kind_word(value: Any) -> str:
 def holds_words(span: TracedSpan) -> bool:
     """Return whether a span has a reply, as an attribute or an event. Attributes that any span can have do not count."""
     reply_keys = REPLY_KEYS[: -len(KEYS_OF_ANY_SPAN)]
-    in_attribute = any(key.startswith(reply_keys) and value not in ("", "{}", None) for key, value in span.attributes.items())
-    return in_attribute or any(event.name in (*DETAIL_EVENTS, "gen_ai.choice") for event in span.events)
+    replies = [value for key, value in span.attributes.items() if key.startswith(reply_keys)]
+    has_reply_event = any(event.name in (*DETAIL_EVENTS, "gen_ai.choice") for event in span.events)
+    return has_reply_event or any(value not in ("", "{}", None) for value in replies)
 
 
 def add_traces(spans: Sequence[TracedSpan], run: RunBuilder) -> None:

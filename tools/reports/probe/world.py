@@ -30,7 +30,7 @@ from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
 from bench.run.packs.loading import load_pack
 from bench.scenario import Scenario
-from bench.worlds.run.driver.common_tools import CommonTool, common_tools
+from bench.worlds.run.driver.common_tools import WorldTool, common_tools
 from bench.worlds.run.driver.tool_answers import STATUS_BY_CODE, ToolResponse, answer_of, error_response, success_response
 from bench.worlds.run.environment import Arrival, Environment, Moment
 from bench.worlds.run.environment.calling import parse_as
@@ -82,7 +82,7 @@ class Actions:
         return Decision("late", ticket)
 
 
-async def _worked(tool: CommonTool, actions: Any, asked: Any, key: str | None) -> Any:
+async def _worked(tool: WorldTool, actions: Any, asked: Any, key: str | None) -> Any:
     return await tool.handler(actions, asked, key)
 
 

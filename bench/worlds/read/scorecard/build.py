@@ -102,14 +102,12 @@ def _rows(run: Run, world: str) -> Iterator[ScorecardRow]:
     kinds = kinds_of_failure(run, run.names("plan"))
     for model in run.names("model"):
         for system in run.names("architecture"):
-            trials_of_system, with_control, faults = (
-                _select_rows(rows, model, system) for rows in (trials, paired, run.faults)
-            )
+            trials_of_system, with_control, faults = (_select(rows, model, system) for rows in (trials, paired, run.faults))
             if len(trials_of_system):
                 yield _row(world, model, _reply_origin(run, model), system, trials_of_system, with_control, faults, kinds)
 
 
-def _select_rows(rows: pd.DataFrame, model: str, system: str) -> pd.DataFrame:
+def _select(rows: pd.DataFrame, model: str, system: str) -> pd.DataFrame:
     """Return the rows of one model and one system."""
     return rows[(rows["model"] == model) & (rows["architecture"] == system)]
 

@@ -34,7 +34,7 @@ from bench.wire.agent_process import AgentProcess, Ended, freeze_part, kill_part
 from bench.wire.problem import Problem
 from bench.wire.program import hint
 from bench.worlds.run.driver.command import Command
-from bench.worlds.run.driver.folder import MAX_FOLDER_BYTES, Folder, temporary
+from bench.worlds.run.driver.folder import MAX_BYTES, Folder, temporary
 from bench.worlds.run.driver.task_text import task_text
 from bench.worlds.run.driver.tool_server import ToolServer
 from bench.worlds.run.driver.tools import Tools
@@ -119,9 +119,7 @@ class CommandSession(AgentBody):
         process, log, taken = self._acting.process, self._acting.log, self._tools.taken
         number = self._acting.world.life
         try:
-            agent_process = self._process = AgentProcess(
-                self._command.words, self._folder.path, self._environment(), MAX_FOLDER_BYTES
-            )
+            agent_process = self._process = AgentProcess(self._command.words, self._folder.path, self._environment(), MAX_BYTES)
         except OSError as error:
             if str(error.filename) == str(self._folder.path):  # the folder is gone or unreadable: the agent's doing
                 raise GaveUp(AGENT_NAME, f"cannot be started in its folder: {error.strerror}") from error
@@ -171,10 +169,8 @@ class CommandSession(AgentBody):
         in the log once."""
         if self._failure:
             raise self._failure
-        calls_before_death = sum(
-            isinstance(event, ProcessDied) and event.point == "before" for event in self._acting.log.events
-        )
-        if self._tools.taken != self._acting.calls + calls_before_death:
+        early_deaths = sum(isinstance(event, ProcessDied) and event.point == "before" for event in self._acting.log.events)
+        if self._tools.taken != self._acting.calls + early_deaths:
             raise RuntimeError(f"the world's door took {self._tools.taken} calls, and {self._acting.calls} are booked")
 
     def _gave_up(self, how: str) -> Exception:

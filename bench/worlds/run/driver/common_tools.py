@@ -18,7 +18,7 @@ ToolHandler = Callable[[WorldActions, Any, str | None], Awaitable[Any]]
 
 
 @dataclass(frozen=True)
-class CommonTool:
+class WorldTool:
     """A tool that every world offers."""
 
     name: str
@@ -53,20 +53,18 @@ class QuestionArguments(_Arguments):  # `_question_arguments` adds `kind`: one o
     minutes: int = Field(0, ge=0, le=MAX_MINUTES)
 
 
-def common_tools(people: tuple[str, ...]) -> tuple[CommonTool, ...]:
+def common_tools(people: tuple[str, ...]) -> tuple[WorldTool, ...]:
     """Return the common tools of a world with these people."""
     tools = (
-        CommonTool(
-            "wait", "Let time pass: so many days and minutes. Gives the time then, and what came meanwhile.", Wait, wait
-        ),
-        CommonTool(
+        WorldTool("wait", "Let time pass: so many days and minutes. Gives the time then, and what came meanwhile.", Wait, wait),
+        WorldTool(
             "next_event",
             "The first event behind a number. Waits for it, so many days and minutes at most; without them, until one comes."
             " null where none comes.",
             NextEvent,
             next_event,
         ),
-        CommonTool("list_events", "All events behind a number that have come by now. Takes no time.", ListEvents, list_events),
+        WorldTool("list_events", "All events behind a number that have come by now. Takes no time.", ListEvents, list_events),
     )
     if not people:
         return tools
@@ -74,7 +72,7 @@ def common_tools(people: tuple[str, ...]) -> tuple[CommonTool, ...]:
         "Ask a person, and wait for the answer, 3 days if days and minutes are not given."
         " The answer is approved, denied, or late where none came in time."
     )
-    return (*tools, CommonTool("ask_person", description, _question_arguments(people), ask_person))
+    return (*tools, WorldTool("ask_person", description, _question_arguments(people), ask_person))
 
 
 def _question_arguments(people: tuple[str, ...]) -> type[BaseModel]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.common.files import opened
 
-MAX_FOLDER_BYTES = 256 * 10**6
+MAX_BYTES = 256 * 10**6
 """The most bytes of all files together, and so of any file."""
 MAX_FILES = 20_000
 LOG_NAME = "log.jsonl"
@@ -31,8 +31,8 @@ class Folder:
         total = 0
         for number, size in enumerate(_entry_sizes(self.path), 1):
             total += size
-            if total > MAX_FOLDER_BYTES:
-                return f"wrote more than {MAX_FOLDER_BYTES / 1e6:g} MB to its folder"
+            if total > MAX_BYTES:
+                return f"wrote more than {MAX_BYTES / 1e6:g} MB to its folder"
             if number > MAX_FILES:
                 return f"made more than {MAX_FILES:,} files and folders in its folder"
         return ""

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from bench.common.errors import GaveUp
-from bench.worlds.run.driver.common_tools import CommonTool, common_tools
+from bench.worlds.run.driver.common_tools import WorldTool, common_tools
 from bench.worlds.run.driver.tool_answers import STATUS_BY_CODE, ToolResponse, answer_of, error_response, success_response
 from bench.worlds.run.environment import Tool
 from bench.worlds.run.environment.calling import parse_as
@@ -64,7 +64,7 @@ class Tools:
             self.taken -= 1
             raise
 
-    async def _call_common(self, tool: CommonTool, given: Mapping[str, Any], key: str | None) -> ToolResponse:
+    async def _call_common(self, tool: WorldTool, given: Mapping[str, Any], key: str | None) -> ToolResponse:
         arguments = parse_as(tool.name, tool.arguments, given)
         if isinstance(arguments, str):
             return error_response(STATUS_BY_CODE["arguments"], "arguments", arguments)
