@@ -319,7 +319,8 @@ class Reexecution:
     async def _consequence(
         self, calls: Sequence[ReplayedCall], place: int, delivery: Delivery, end: str, solved: bool
     ) -> Consequence:
-        """Deliver an effect in another way, send the rest of the calls, and return the result."""
+        """Return the end of a trial in which the effect at `place` is delivered as `delivery` says. The other calls are sent as
+        recorded. `end` is the digest of the store at the clean end."""
         calls_to_effect, later_calls = self._writes(calls[: place + 1]), self._writes(calls[place + 1 :])
         repeated_calls = {"twice": calls_to_effect[-1:], "anew": calls_to_effect}.get(delivery, [])
         first_calls = calls_to_effect[:-1] if delivery == "lost" else calls_to_effect

@@ -180,11 +180,11 @@ async def diagnose(original: RerunnableTrial, agent: RerunAgent | None = None) -
             ending = f"it ended in no grade ({original.record.reason})"
         raise ConfigError(f"trial {original.record.id}: {ending}; name a trial that failed")
     reruns = Reruns(original, agent or RerunAgent.of(original.arm.matrix.arm(original.arm.spec)))
-    unmended = await reruns.of(frozenset(), MendingStart(), original.plan)
+    unmended = await reruns.run(frozenset(), MendingStart(), original.plan)
     if difference := difference_between(original.record, unmended.result.record):
         detail = f" ({unmended.result.record.reason})" if unmended.outcome == "error" else ""
         return Diagnosis(original.record, f"a rerun with nothing mended is another trial: {difference}{detail}")
-    control = await reruns.of(frozenset(), MendingStart(), restrict(original.plan, ())) if original.plan.faults else unmended
+    control = await reruns.run(frozenset(), MendingStart(), restrict(original.plan, ())) if original.plan.faults else unmended
     met_faults = restrict(original.plan, unmended.result.strikes)
     not_asked = _unmendable(original, reruns.agent, unmended)
     mendable = tuple(part for part in PARTS if part not in not_asked)
@@ -199,7 +199,7 @@ async def diagnose(original: RerunnableTrial, agent: RerunAgent | None = None) -
         has_keys_alone = entry.kind == "stale" and not_asked.get("verifier") == CODE_OUTSIDE
         parts = tuple(part for part in mendable if not (part == "commit" and has_keys_alone))
         minimal, unjudged = await _minimal(reruns, entry, unmended, start, parts, met_faults)
-        later = [not _suffices(entry, unmended, await reruns.of(mended, start, original.plan)) for mended in minimal]
+        later = [not _suffices(entry, unmended, await reruns.run(mended, start, original.plan)) for mended in minimal]
         entries.append(EntryDiagnosis(entry, start, parts, minimal, unjudged, in_control, any(later)))
     return Diagnosis(
         original.record, "", tuple(entries), mendable, not_asked, reruns.sources, len(reruns.results), reruns.unjudged
@@ -216,7 +216,7 @@ async def _minimal(
     async def suffices(mended: MendedSet) -> bool:
         """Return whether mending this set removes the failure."""
         nonlocal unjudged
-        mended_rerun = await reruns.of(mended, start, met_faults)
+        mended_rerun = await reruns.run(mended, start, met_faults)
         if mended_rerun.outcome in UNJUDGED:
             unjudged |= mended
         return _suffices(entry, unmended, mended_rerun)
@@ -241,8 +241,8 @@ class Reruns:
         self.sources: Counter[ReplySource] = Counter()
         self.unjudged = 0
 
-    async def of(self, parts: MendedSet, start: MendingStart, plan: FaultPlan) -> Rerun:
-        """Run the trial under this plan, with these parts mended."""
+    async def run(self, parts: MendedSet, start: MendingStart, plan: FaultPlan) -> Rerun:
+        """Return the rerun of the trial under this plan, with these parts mended from `start` on."""
         key = parts, start, plan
         if key not in self.results:
             new_rerun = self.results[key] = await rerun(self._original.arm, self.agent, parts, start, plan)

@@ -248,7 +248,8 @@ class MendedTask:
         return self._remember_rejection(rejected or self._reject_changed_output(unverified), names)
 
     def _reject_changed_output(self, accepted: Mapping[str, Proposal]) -> Rejected | None:
-        """Return the mended verifier's rejection of the first accepted output that a fault has changed."""
+        """Return the mended verifier's rejection of the first accepted output that a fault has changed; None if there is none,
+        or if the verifier is not mended. Note in `not_mended` whether the verifier could be mended in this trial."""
         if self.not_mended.get("verifier") == CODE_OUTSIDE:
             self.not_mended["verifier"] = NO_STRUCK_OUTPUT
         for name, proposal in accepted.items():

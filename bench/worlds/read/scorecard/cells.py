@@ -69,7 +69,7 @@ def beyond_of(paired: pd.DataFrame, kind: str) -> pd.Series[int]:
 
 
 def pass_hats(trials: pd.DataFrame) -> tuple[PassHat, ...]:
-    """Return pass^k of these trials for each k of KS."""
+    """Return pass^k of these trials for each k of `PASS_HAT_KS`."""
     right = trials["outcome"].eq("solved")
     tasks = [(int(group.sum()), len(group)) for _, group in right.groupby(instances_of(trials))]
     return tuple(pass_hat(k, tasks) for k in PASS_HAT_KS)

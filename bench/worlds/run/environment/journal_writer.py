@@ -85,5 +85,5 @@ class JournalWriter:
         )
 
     def knowledge_by_entry(self) -> dict[int, str]:
-        """Return what the agent knows of each entry: `acknowledged`, or also `recorded`."""
+        """Return for each entry whose result the agent got: `recorded` if the agent also recorded it, else `acknowledged`."""
         return dict(map(tuple, self._connection.execute("SELECT seq, how FROM world_known ORDER BY rowid")))

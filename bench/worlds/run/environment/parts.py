@@ -24,7 +24,7 @@ Payload = Mapping[str, Any]
 
 
 def about_nothing(_: Any) -> tuple[str, ...]:
-    """Return no things, for a tool or event that concerns nothing with a version.
+    """Return an empty tuple, for a tool or event that concerns nothing with a version.
 
     Args:
         _: A call's arguments, or an event's payload.

@@ -1,15 +1,14 @@
-"""A model leads the work. It picks the next step, writes the worker's task with the criterion by which the step succeeds, and
-judges the worker's report: accept it, repeat the step, do other steps first, or leave the step to a person.
+"""A model leads the work. It picks the next step, writes the worker's task and the criterion by which the step succeeds, and
+judges the worker's report: accept the step, repeat it, do other steps first, or leave the step to a person.
 
-The workers' judgments are the pack's, so one bank of replies serves this pattern too; the text of a task is kept, and changes
-no judgment. The message to a worker can be lost (`worker_dies`) or come twice (`claimed_twice`), and a second report can
-contradict the worker's own (`report_contradicted`).
+The workers' judgments are the subtasks of the pack, so a bank of replies serves this pattern like any other. The text of a task
+is stored, and changes no judgment. The message to a worker can be lost (`worker_dies`) or come twice (`claimed_twice`), and a
+second report can contradict the worker's own report (`report_contradicted`).
 
-Bare, the model's word holds: what it accepts is done, whatever the report says. A message that comes twice is worked on twice,
-and the last report is believed. With remedies, its judgment of a report must agree with the report, or it is rejected with the
-reason; where it never agrees, the rule decides. A worker works on a message once, and of two reports the report is believed
-that agrees with what is written down of the step.
-"""
+Without remedies, the model decides: a step that it accepts counts as done, whatever the report says. A message that comes twice
+is worked on twice, and the last report is believed. With remedies, the model's judgment must agree with the report, or it is
+rejected with the reason; if it never agrees, a fixed rule decides. A worker works on a message once. Of two contradictory
+reports, the report that agrees with the recorded state of the step is believed."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""The log of notices is the source of truth. Each notice is consumed at least once. The steps that it begins are done before
-the place in the log is saved.
+"""The log of notices is the source of truth. Each notice is consumed at least once. The steps that a notice begins are done
+before the position in the log is saved.
 
-Bare, a notice that comes twice, or is read again after a crash, begins its steps again. With remedies, an event has an
-identity, so that a second notice of it begins nothing, and each effect has a key. A decision names the model that made it: if
-another model goes on, the decision stands and the divergence is noted. Watermarks show which notices came late or out of order,
-and which changes were never told.
-"""
+Without remedies, a notice that comes twice, or is read again after a crash, begins its steps again. With remedies, an event has
+an identity, so that a second notice of the event begins nothing, and each effect has a key. A decision names the model that
+made it: if another model goes on, the decision is kept and the divergence is noted. The versions in notices show which notices
+came late or out of order, and which changes had no notice."""
 
 from __future__ import annotations
 

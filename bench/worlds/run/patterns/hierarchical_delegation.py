@@ -1,10 +1,10 @@
-"""One orchestrator owns the work and hands each step to a specialist. Results are merged in the procedure's order.
+"""An orchestrator owns the work and hands each step to a specialist. Results are merged in the procedure's order.
 
-Bare, a specialist that fails is sent again from its beginning, and its own retries are hidden from the orchestrator: they
-multiply. Of two reports that contradict each other the orchestrator believes the last. With remedies, there is one retry
-budget, and a specialist that has used it up is not sent again. A specialist that stalls is given up at its deadline, and the
-others' work stands. Of two reports the orchestrator believes the report that agrees with what is written down of the step.
-"""
+Without remedies, a specialist that fails is sent again from its beginning, and its own retries are hidden from the
+orchestrator, so the numbers of retries multiply. Of two contradictory reports the orchestrator believes the last. With
+remedies, there is one retry budget, and a specialist that has used it up is not sent again. A specialist that stalls is given
+up at its deadline, and the results of the others are kept. Of two contradictory reports the orchestrator believes the report
+that agrees with the recorded state of the step."""
 
 from __future__ import annotations
 

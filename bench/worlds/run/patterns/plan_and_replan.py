@@ -1,11 +1,11 @@
 """A planner lists the steps with their success criteria, an executor does them in the plan's order, and an evaluator checks
-each step against its criteria. If a step misses one, the plan is revised: the step is tried once more after all others that can
-begin, or it is given up. Each version of the plan is written to the store, with its reason.
+each step against its criteria. If a step misses a criterion, the plan is revised: the step is tried once more after all others
+that can begin, or it is given up. Each version of the plan is written to the store, with its reason.
 
-Bare, a stored plan is followed, whoever made it, and of two reports of the executor the last is believed. With remedies, a plan
-names its planner and its tools' contracts: a process with another planner or other tools plans the remaining steps again and
-writes down why. Of two reports the report is believed that agrees with what is written down of the step.
-"""
+Without remedies, a stored plan is followed, whoever made it, and of two contradictory reports of the executor the last is
+believed. With remedies, a plan names its planner and its tools' contracts: a process with another planner or other tools plans
+the remaining steps again and records the reason. Of two contradictory reports, the report that agrees with the recorded state
+of the step is believed."""
 
 from __future__ import annotations
 

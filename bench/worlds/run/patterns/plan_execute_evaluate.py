@@ -1,9 +1,8 @@
 """A planner lists the steps, an executor does them by the tools' contracts, and an evaluator checks whether each was done. A
-checkpoint is kept after each step.
+checkpoint is stored after each step.
 
-Bare, a step that the evaluator finds incomplete is executed again as a whole. With remedies, only its effects that are not
-known to be done are.
-"""
+Without remedies, a step that the evaluator finds incomplete is executed again as a whole. With remedies, only those effects of
+the step are made again that are not known to be done."""
 
 from __future__ import annotations
 

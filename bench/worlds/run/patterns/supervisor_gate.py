@@ -1,9 +1,8 @@
 """Before every effect a gate asks the policy. A worker that fails is restarted alone, after a wait that doubles each time.
 
-Bare, the gate accepts the model's word if a person is needed, a worker restarts from its beginning, and a crash of the
-supervisor loses everything. With remedies, the gate asks the person, each decision is audited with the policy's version, and
-supervisor and worker go on where they died.
-"""
+Without remedies, the gate lets an effect pass if the policy wants a person, a worker restarts from its beginning, and a crash
+of the supervisor loses everything. With remedies, the gate asks the person, each decision is recorded with the policy's
+version, and supervisor and worker go on where they died."""
 
 from __future__ import annotations
 

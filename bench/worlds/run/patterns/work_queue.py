@@ -1,10 +1,9 @@
 """Several workers take steps from a queue, which is the durable row. A worker reads the row, claims a step that can begin, and
 does it.
 
-Bare, a claim is written without a check, so two workers that read the row at the same time both do the step. The claim never
-ends, so nobody takes up the step of a dead worker. With remedies, a claim is a compare-and-swap, which the second worker loses,
-and a lease: once it ends, another worker goes on with the step where it stopped.
-"""
+Without remedies, a claim is written without a check, so two workers that read the row at the same time both do the step. The
+claim never ends, so nobody takes up the step of a dead worker. With remedies, a claim is a compare-and-swap, which the second
+worker loses, and a lease: once it ends, another worker goes on with the step where it stopped."""
 
 from __future__ import annotations
 

@@ -66,7 +66,8 @@ class AgentCauses:
             self._last_loss = None
 
     def note_crash(self, event: int) -> None:
-        """Note that the agent's process died at this event."""
-        self._ask_counts_before_crash |= self._ask_counts
+        """Note that the agent's process died at this event. From now on, a question counts as a repetition until it was asked
+        as often as before the crash."""
+        self._ask_counts_before_crash |= self._ask_counts  # the larger count of each question
         self._ask_counts.clear()
         self._last_crash, self._last_loss = event, None

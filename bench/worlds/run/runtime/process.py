@@ -82,7 +82,7 @@ class Process:
         self.step()
 
     def disarm(self, why: str) -> None:
-        """Note that the process ended by itself before an armed death struck."""
+        """Note that the process ended by itself, before a death that `arm` had planned."""
         for _, _, receipt in self._armed:
             receipt.enter("not_applicable", why)
         self._armed = []

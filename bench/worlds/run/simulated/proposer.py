@@ -47,7 +47,7 @@ def next_calls(
     known_names = frozenset(names.values())
     with closing(RememberedWorld(environment, Conversation(messages, names))) as world:
         try:
-            _take_course(environment, task, world, judge)
+            _follow_course(environment, task, world, judge)
         except NotYet as not_yet:
             if missing := [call.tool for call in not_yet.calls if call.tool not in names]:
                 return Proposed(text=f"I cannot go on: there is no tool '{missing[0]}'.", names=known_names)
@@ -62,11 +62,12 @@ class _ReferenceFailed(Exception):
     """A reference course went wrong: it knows only the case in which all goes well."""
 
 
-def _take_course(environment: Environment, task: Task, world: RememberedWorld, judge: Judge | None) -> None:
-    """Follow the pack's procedure, or its reference course."""
+def _follow_course(environment: Environment, task: Task, world: RememberedWorld, judge: Judge | None) -> None:
+    """Follow the pack's procedure, or its reference course if it has no procedure. Raises NotYet at the first call that is not
+    in the conversation. Without a `judge`, the pack's right outputs are the judgments."""
     if environment.procedure and (right := environment.right):
-        judge_rightly = judge or (lambda subtask, shown: right(subtask, {**task.documents, **shown}))
-        ProcedureCourse(task, environment, world, judge_rightly, knows_policy=judge is None).follow()
+        used_judge = judge or (lambda subtask, shown: right(subtask, {**task.documents, **shown}))
+        ProcedureCourse(task, environment, world, used_judge, knows_policy=judge is None).follow()
         return
     try:
         world.learn_time()
