@@ -267,20 +267,21 @@ class Reexecution:
         """Send the calls of a trial again, and compare the answers and the end of the store."""
         sent_calls = [call for call in trial.calls if self._settings.is_replayed(call)]
         calls = [(call.tool, call.arguments) for call in sent_calls]
-        witnessed = [place for place, call in enumerate(sent_calls) if not (call.failed or self._settings.is_read(call.tool))]
-        answers, digests = await self._replay(calls, witnessed.__contains__)
+        writes = [place for place, call in enumerate(sent_calls) if not (call.failed or self._settings.is_read(call.tool))]
+        answers, digests = await self._replay(calls, writes.__contains__)
         lacking = tuple(call.tool for call, answer in zip(sent_calls, answers, strict=True) if answer is None)
         differing, alike = list[DifferingAnswer](), 0
         for place, (call, answer) in enumerate(zip(sent_calls, answers, strict=True)):
             if answer is not None:
-                delivery = compare_answers(call.answer, text := self._settings.text_of(answer), self._settings.ignored_members)
-                alike += delivery == "alike"
-                differing += [DifferingAnswer(place, call.tool, call.answer, text)] * (delivery == "differs")
+                text = self._settings.text_of(answer)
+                similarity = compare_answers(call.answer, text, self._settings.ignored_members)
+                alike += similarity == "alike"
+                differing += [DifferingAnswer(place, call.tool, call.answer, text)] if similarity == "differs" else []
         result = Reexecuted(trial, len(sent_calls) - len(lacking), alike, tuple(differing), lacking)
         if not self._stores:
             return result
         end, digest_before, effects = digests[-1], self._first_digest, list[int]()
-        for place, digest in zip(witnessed, digests, strict=False):
+        for place, digest in zip(writes, digests, strict=False):
             if digest != digest_before:
                 effects.append(place)
             digest_before = digest
@@ -293,12 +294,9 @@ class Reexecution:
         consequences = []
         if danger and not differing:
             solved = trial.solved is True and state is not False
-            for place in effects:
-                consequences += [
-                    await self._consequence(calls, place, delivery, end, solved) for delivery in ("twice", "lost", "anew")
-                ]
-            if effects:
-                consequences.append(await self._consequence(calls, effects[-1], "keyed", end, solved))
+            deliveries: list[tuple[int, Delivery]] = [(place, way) for place in effects for way in ("twice", "lost", "anew")]
+            deliveries += [(place, "keyed") for place in effects[-1:]]
+            consequences = [await self._consequence(calls, place, way, end, solved) for place, way in deliveries]
         return replace(result, state=state, effects=tuple(effects), consequences=tuple(consequences))
 
     async def _right_end(self, trial: RecordedTrial) -> str | None:

@@ -160,7 +160,7 @@ def _expected_tokens(scenarios: Sequence[Scenario], names: Sequence[str], reply_
 
 
 def _prompt_tokens(scenario: Scenario, subtasks: Sequence[Subtask]) -> int:
-    """Return the tokens of the prompt without the outputs that it reads."""
+    """Return the number of tokens of the prompt for these subtasks, without the outputs that it reads."""
     task = scenario.task
     documents = {name: task.documents[name] for subtask in subtasks for name in subtask.reads if name in task.documents}
     messages = render(task, subtasks, documents, None, "none", DEFAULT)

@@ -180,11 +180,11 @@ def without_times(events: Sequence[Any]) -> list[tuple[int, tuple[object, ...]]]
 
 
 def _compared_values(event: Any, places: Mapping[int, int]) -> tuple[object, ...]:
-    """Return the type and the values of an event, without its origin and without times."""
-    origin = next(
-        ({field.name for field in fields(form)} for form in (StepOrigin, EventOrigin) if isinstance(event, form)), set()
-    )
-    left_out = origin | PRINTED_FIELDS if isinstance(event, ProcessEnded) else origin
+    """Return the type and the values of an event, without its origin and without times. `places` maps the number of each
+    compared event to its index."""
+    left_out = set(PRINTED_FIELDS) if isinstance(event, ProcessEnded) else set()
+    for origin in (EventOrigin, StepOrigin):
+        left_out |= {field.name for field in fields(origin)} if isinstance(event, origin) else set()
     if isinstance(event, Called) and event.caused_by is not None:
         event = replace(event, caused_by=places[event.caused_by])
     values = (getattr(event, field.name) for field in fields(event) if field.name not in left_out)

@@ -186,7 +186,11 @@ def unwrap(value: Mapping[str, Any]) -> Mapping[str, Any]:
         return unwrap(value[key])
     if not any("." in key for key in value):
         return value
-    return {key.partition(".")[2] if key.partition(".")[0] in WRAPPERS else key: inner for key, inner in value.items()}
+    unwrapped = {}
+    for key, inner in value.items():
+        prefix, _, name = key.partition(".")
+        unwrapped[name if prefix in WRAPPERS else key] = inner
+    return unwrapped
 
 
 def first_text(value: Mapping[str, Any], *names: str) -> str:

@@ -206,7 +206,7 @@ def spans_of(values: Sequence[dict[str, Any]], left_out: Counter[str]) -> list[T
     spans, logs = dict[tuple[str, str, int], TracedSpan](), defaultdict[tuple[str, str], list[SpanEvent]](list)
     for value in values:
         for span in _spans(value, logs):
-            key = (span.trace, span.id, 0 if span.id else len(spans))
+            key = (span.trace, span.id, 0 if span.id else len(spans))  # spans without an id are all different
             if key in spans:
                 left_out["span that stands twice in the file"] += 1
             spans[key] = span

@@ -86,9 +86,11 @@ class ReceivedReports:
 
 
 class Acting:
-    """The actions of one trial's agent in its world, over all its processes. `calls` counts the tool calls that left an event.
+    """The actions of one trial's agent in its world, over all its processes. `calls` is the number of tool calls that left an
+    event.
 
-    If the lives are real processes, `process`, `store` and `tries` belong to one of them and outlive it.
+    If the agent's processes are real operating system processes, each of them gets its own `Acting`, with a `process`, a
+    `store` and `tries` that outlive the process.
     """
 
     def __init__(
@@ -149,10 +151,10 @@ class Acting:
         """Return the fault that this try of the call's effect carries; None if no fault is due."""
         if not call.effect:
             return None
-        on = ("any", "write" if call.writes else "read")
+        accesses = ("any", "write" if call.writes else "read")
         try_ = self._tries[call.tool, call.effect]
         return self._schedule.due_in_world(
-            ("tool", "process"), call.tool, call.effect, try_, lambda fault: EFFECTS[fault.effect, fault.point].on in on
+            ("tool", "process"), call.tool, call.effect, try_, lambda fault: EFFECTS[fault.effect, fault.point].on in accesses
         )
 
     def _strike_call(self, call: _ToolCallInProgress, receipt: OpenReceipt, effect: ToolEffect) -> Acted:
