@@ -131,10 +131,10 @@ def _choose_id(ids: Sequence[str], given_id: str | None, plural_noun: str, name:
 def _mark_reading_tools(run: ImportedRun, reading_tools: Sequence[str], path: Path) -> ImportedRun:
     """Return the run with the calls of reading tools marked."""
     _require_known(reading_tools, {call.tool for step in run.steps for call in step.calls}, path)
-    steps = (
-        replace(step, calls=tuple(replace(call, reads=call.reads or call.tool in reading_tools) for call in step.calls))
-        for step in run.steps
-    )
+    steps = []
+    for step in run.steps:
+        calls = (replace(call, reads=call.reads or call.tool in reading_tools) for call in step.calls)
+        steps.append(replace(step, calls=tuple(calls)))
     return replace(run, steps=tuple(steps))
 
 

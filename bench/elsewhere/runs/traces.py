@@ -110,7 +110,8 @@ def add_traces(spans: Sequence[TracedSpan], run: RunBuilder) -> None:
     """
     kinds = {id(span): kind_of(span) for span in spans}
     wrappers = _wrappers(spans, kinds)
-    run.require_size(sum(kinds[id(span)] == "call" and id(span) not in wrappers for span in spans if _may_reply(span)))
+    model_calls = [span for span in spans if kinds[id(span)] == "call" and id(span) not in wrappers and _may_reply(span)]
+    run.require_size(len(model_calls))
     for span in spans:
         kind = kinds[id(span)]
         if id(span) in wrappers:

@@ -208,7 +208,7 @@ class World:
         return self._journal.life
 
     def set_notice_times(self, notices: Notices) -> None:
-        """Set the function that decides when the agent is told of an event: the faults of events."""
+        """Set the function that returns the times of an event's notices. The faults of events use it."""
         self._schedule.notices = notices
 
     def elapse(self, minutes: int) -> None:

@@ -88,13 +88,13 @@ class Process:
         self._armed = []
 
     def die(self, *receipts: OpenReceipt) -> NoReturn:
-        """Kill the process and raise Crashed."""
+        """Kill the process and raise Crashed. The receipts of the faults that kill it note that they were delivered."""
         self.body.kill()
         for receipt in receipts:
             receipt.enter("delivered", receipt.due.key)
-        asker = self.body.asker
-        self._armed = [armed for armed in self._armed if asker and armed[0] != asker]
-        self.is_dead, self._receipts_of_death = not asker, receipts
+        dying = self.body.asker  # 0 if all processes of the agent die
+        self._armed = [(asker, when, receipt) for asker, when, receipt in self._armed if dying not in (0, asker)]
+        self.is_dead, self._receipts_of_death = not dying, receipts
         self._died(receipts[0].due.fault.effect if receipts else "killed")
         raise Crashed
 

@@ -69,8 +69,8 @@ class IrregularityLog:
             self._note("missed", thing=thing, version=version, changes=changes)
 
     def _unannounced_changes(self) -> Iterator[tuple[str, int, int]]:
-        """Yield each thing that is known in a version above its watermark, that version, and the number of its changes by
-        others."""
+        """Yield (thing, version, changes) for each thing that a step has read in a `version` with a change that was neither
+        announced by a notice nor made by the agent. `changes` is the number of all changes by others up to that version."""
         arrivals = self._world.arrivals()
         versions_read: dict[str, int] = {}
         for memory in self._memory.step_memories().values():
