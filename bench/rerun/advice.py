@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from bench.common.errors import ResultsError
 from bench.read.analysis.statistics import Pair, Share, holm, paired_test
 from bench.read.claims.break_even import BreakEven
 from bench.record.config import FAULT_FREE
@@ -159,11 +160,17 @@ def advise(workload: WorkloadEntry, evidence: Evidence) -> Advice:
 
     Returns:
         The advice.
+
+    Raises:
+        ResultsError: The run has no pattern whose mechanisms are known.
     """
     demands = tuple(_demands(workload))
     demanded = [demand.mechanism for demand in demands if demand.mechanism]
     buildable = evidence.arms(workload.work.keys)
-    matching = _matching_patterns(demanded, [pattern for pattern in MECHANISMS_OF_PATTERN if pattern in buildable.values()])
+    patterns = [pattern for pattern in MECHANISMS_OF_PATTERN if pattern in buildable.values()]
+    if not patterns:
+        raise ResultsError(f"{evidence.run}: advice needs one of the patterns {', '.join(MECHANISMS_OF_PATTERN)}; run one")
+    matching = _matching_patterns(demanded, patterns)
     measured = tuple(name for name in workload.failures if name in evidence.plans)
     failures = {name: workload.failures[name] for name in measured}
     plans = (FAULT_FREE, *measured)
@@ -271,8 +278,13 @@ def held_out(advice: Advice, evidence: Evidence, plan: str) -> HeldOutResult:
 
     Returns:
         The damage and cost of the advised arm there, compared with all arms of the run that can be built.
+
+    Raises:
+        ResultsError: The run lacks the advised arm.
     """
     arms = [arm for arm in advice.harm if arm in evidence.config.architectures]
+    if advice.arm not in arms:
+        raise ResultsError(f"{evidence.run}: has no arm '{advice.arm}', which is advised; run the held-out config with it")
     damaged = {arm: evidence.damaged_share(arm, (plan,)) for arm in arms}
     prices = {arm: evidence.tokens(arm, plan) for arm in arms if damaged[arm].k == 0}
     tokens, best = evidence.tokens(advice.arm, plan), min(prices.values(), default=None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -203,6 +203,31 @@ def test_advice_holds_elsewhere_where_it_damages_nothing_within_a_tenth_of_the_b
     advice, line, result = judged(harm, excess)
     assert (advice.arm, result) == ("state_machine_kept", holds)
     assert line.endswith("holds" if holds else "does not hold")
+
+
+def without(evidence: Evidence, arms: Collection[str]) -> Evidence:
+    """Return the evidence of a run that has all arms but these."""
+    names = [arm for arm in evidence.config.architectures if arm not in arms]
+    variants = {name: entry for name, entry in evidence.config.architecture.items() if name in names}
+    config = evidence.config.model_copy(update={"architectures": names, "architecture": variants})
+    return replace(evidence, config=config, trials=evidence.trials[evidence.trials["architecture"].isin(names)])
+
+
+def test_a_run_that_lacks_the_advised_arm_cannot_judge_the_advice() -> None:
+    advice = advise(entry({"crash": 1}), measured(BARE_HARMS, {}))
+    lacking = without(measured({}, {}, ("storm",)), [advice.arm])
+    with pytest.raises(
+        ResultsError, match=f"made: has no arm '{advice.arm}', which is advised; run the held-out config with it"
+    ):
+        held_out(advice, lacking, "storm")
+
+
+def test_a_run_without_a_known_pattern_gives_no_advice() -> None:
+    evidence = measured({}, {})
+    renamed = evidence.config.model_copy(update={"architectures": ["work_queue"], "architecture": {}})
+    trials = evidence.trials[evidence.trials["architecture"] == "state_machine"].assign(architecture="work_queue")
+    with pytest.raises(ResultsError, match="made: advice needs one of the patterns bare_agent, "):
+        advise(entry({"crash": 1}, keys=False), replace(evidence, config=renamed, trials=trials))
 
 
 def test_the_first_screen_has_at_most_twelve_lines() -> None:
