@@ -277,6 +277,7 @@ def _damage_by_kind(struck: Struck) -> Cell:
 
 
 def _pass(hats: Sequence[PassHat], k: int) -> Cell:
+    """Return pass^k for this k."""
     hat_at_k = next((hat for hat in hats if hat.k == k and hat.value is not None), None)
     return BoundedNumber(hat_at_k.value, hat_at_k.low, hat_at_k.high, 0, percent=True) if hat_at_k else UNMEASURED
 

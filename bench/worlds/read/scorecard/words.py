@@ -142,6 +142,7 @@ def _system_names(systems: Sequence[str]) -> str:
 
 
 def _trials(struck: Struck) -> str:
+    """Return the number of struck trials in words, with the number of distinct trials if there are copies."""
     distinct = f", of which {struck.distinct} {'is' if struck.distinct == 1 else 'are'} distinct" if struck.has_copies else ""
     return f"{plural(struck.trials, 'trial')}{distinct}"
 

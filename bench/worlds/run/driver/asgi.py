@@ -18,11 +18,13 @@ async def asgi_response(app: App, request: web.Request) -> web.Response:
     unread_messages, body_parts = [{"type": "http.request", "body": body, "more_body": False}], list[bytes]()
 
     async def receive() -> AsgiMessage:
+        """Return the request; a second call waits until the task is cancelled."""
         if not unread_messages:
             await asyncio.Event().wait()  # a client that goes away cancels this task
         return unread_messages.pop()
 
     async def send(message: AsgiMessage) -> None:
+        """Collect the status, the headers and the body of the answer."""
         nonlocal status, headers
         if message["type"] == "http.response.start":
             status = message["status"]

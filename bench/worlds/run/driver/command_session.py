@@ -101,6 +101,7 @@ class CommandSession(AgentBody):
         world = ToolServer(self._tools, self._acting)
 
         def refuse(problem: Problem) -> None:
+            """Note a request that was refused."""
             session.log_refusal(problem.status, problem.message)
             self._last_refusal = problem
 
@@ -243,12 +244,14 @@ class CommandSession(AgentBody):
         return _current_asker.get()
 
     def freeze(self) -> None:
+        """Stop the process that is to die: the asker, or the whole agent."""
         if self.asker:
             freeze_part(self.asker)
         elif self._process:
             self._process.freeze()
 
     def kill(self) -> None:
+        """Kill the process that is to die: the asker, or the whole agent."""
         if self.asker:
             kill_part(self.asker)
             self._parts_killed += 1
@@ -256,6 +259,7 @@ class CommandSession(AgentBody):
             self._kill_all()
 
     def _kill_all(self) -> None:
+        """Kill all processes of the agent, if it was started."""
         if self._process:
             self._process.kill()
 
@@ -337,6 +341,7 @@ def _start_failure(number: int) -> str:
 
 
 def _end_in_words(ended: Ended) -> str:
+    """Return how a process ended, in words."""
     if ended.code is not None:
         return f"ended with code {ended.code}"
     return f"ended by signal {ended.signal}" if ended.signal else "ended together with the process that watched over it"

@@ -82,11 +82,13 @@ def _question_arguments(people: tuple[str, ...]) -> type[BaseModel]:
 
 
 async def wait(world: WorldActions, arguments: Wait, _: str | None) -> Any:
+    """Let time pass, and return the time then and the notices that came meanwhile."""
     arrivals = await world.wait(arguments.days, arguments.minutes)
     return {"day": world.now.day, "minute": world.now.minute, "events": [event_as_json(event) for event in arrivals]}
 
 
 async def next_event(world: WorldActions, arguments: NextEvent, _: str | None) -> Any:
+    """Return the first notice after a number; None if none comes in time."""
     has_limit = arguments.days is not None or arguments.minutes is not None
     until = world.now.after(arguments.days or 0, arguments.minutes or 0) if has_limit else None
     event = await world.next_event(arguments.after, until)
@@ -98,6 +100,7 @@ async def list_events(world: WorldActions, arguments: ListEvents, _: str | None)
 
 
 async def ask_person(world: WorldActions, arguments: Any, key: str | None) -> Any:
+    """Ask a person, wait, and return the answer with its notice."""
     decision = await world.ask_person(
         arguments.kind, arguments.about, arguments.question, key, days=arguments.days, minutes=arguments.minutes
     )

@@ -32,6 +32,7 @@ def tool_server(list_tools: Callable[[], Awaitable[ToolDescriptions]], call: Cal
     """Return an MCP server whose tools `list_tools` returns and `call` runs."""
 
     async def on_list_tools(_: Any, __: Any) -> types.ListToolsResult:
+        """Return the tools in MCP's form."""
         functions = [tool["function"] for tool in await list_tools()]
         tools = [
             types.Tool(name=function["name"], description=function["description"], input_schema=function["parameters"])
@@ -40,6 +41,7 @@ def tool_server(list_tools: Callable[[], Awaitable[ToolDescriptions]], call: Cal
         return types.ListToolsResult(tools=tools)
 
     async def on_call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        """Run a tool, and return its result as a text and as an object."""
         meta: Mapping[str, Any] = params.meta or {}
         ok, body = await call(params.name, params.arguments or {}, meta.get(KEY_FIELD), meta.get(VERSIONS_FIELD))
         text = types.TextContent(type="text", text=json.dumps(body, ensure_ascii=False))
@@ -84,6 +86,7 @@ class WorldClient:
 
 
 async def main() -> None:
+    """Serve the tools over stdio."""
     settings = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
     client = WorldClient(settings["address"], settings["token"])
     server = tool_server(client.list_tools, client.call)

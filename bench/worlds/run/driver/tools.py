@@ -65,6 +65,7 @@ class Tools:
             raise
 
     async def _call_common(self, tool: WorldTool, given: Mapping[str, Any], key: str | None) -> ToolResponse:
+        """Call a common tool, and return its answer."""
         arguments = parse_as(tool.name, tool.arguments, given)
         if isinstance(arguments, str):
             return error_response(STATUS_BY_CODE["arguments"], "arguments", arguments)

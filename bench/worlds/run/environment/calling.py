@@ -125,6 +125,7 @@ class PackCaller:
         code cannot reach otherwise."""
 
         def schedule(kind: str, at: Moment, payload: Mapping[str, Any], name: str) -> None:
+            """Schedule an event, outside of the restrictions of a pack's code."""
             self._connection.inside = False
             try:
                 later(kind, at, payload, name)

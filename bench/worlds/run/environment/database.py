@@ -53,6 +53,8 @@ class Connection(sqlite3.Connection):
         self.set_progress_handler(lambda: int(self.inside and overdue()), CHECK_INTERVAL)
 
     def _authorize(self, action: int, table: str | None, *_: str | None) -> int:
+        """Return whether SQLite may do an action: any outside of a pack's code; in it, reads, and writes to the pack's own
+        tables."""
         if not self.inside or action in READ_ACTIONS or (action in WRITE_ACTIONS and not str(table).startswith(OWN_PREFIX)):
             return sqlite3.SQLITE_OK
         return sqlite3.SQLITE_DENY

@@ -51,5 +51,6 @@ class TimeLimit:
                 signal.signal(signal.SIGALRM, old_handler)
 
     def _raise_if_overdue(self, _: int, __: FrameType | None) -> None:
+        """Handle the alarm: raise TimeIsUp if the limit is past."""
         if self.overdue():
             raise TimeIsUp

@@ -154,6 +154,7 @@ class Schedule:
         return self.notices(Scheduled(name, pending.kind, self.now, payload), following.at if following else None)
 
     def _set_time(self, moment: Moment) -> None:
+        """Set the clock, in memory and in the database."""
         if moment != self.now:
             self.now = moment
             self._connection.execute("UPDATE world_clock SET now = ?", (moment.total,))

@@ -226,10 +226,12 @@ class World:
             return self._digest
 
     def journal(self) -> list[JournalEntry]:
+        """Return all entries of the journal, in order."""
         with self._lock:
             return self._journal.entries()
 
     def entry(self, seq: int) -> JournalEntry | None:
+        """Return the journal entry with this number; None if there is none."""
         with self._lock:
             return self._journal.entry(seq)
 
@@ -451,6 +453,7 @@ class World:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
+        """Commit the block's changes together. If the block raises, roll them back and raise the exception again."""
         self._connection.execute("BEGIN")
         try:
             yield
@@ -462,6 +465,7 @@ class World:
 
     @contextmanager
     def _replaying(self) -> Iterator[None]:
+        """Mark the world as replaying a journal while the block runs."""
         self._is_replaying = True
         try:
             yield

@@ -22,6 +22,7 @@ from bench.worlds.run.patterns.supervisor_gate import supervise
 
 
 async def composition(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    """Do all ready steps at the same time, each claimed in the row, supervised and gated."""
     runner = ProcedureRunner(task, workbench, form, keeps="steps", gate="asks", compensates=True)
     row = DurableRow(workbench.world.store)
 

@@ -62,6 +62,7 @@ class Evaluation(Output):
 
 
 async def delegation_by_model(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    """Let the model delegate one of the ready steps, until no step is left."""
     runner = ProcedureRunner(task, workbench, form, keeps="steps")
     lead = ModelLead(task, workbench, runner, form)
     async for ready in runner.rounds():

@@ -20,6 +20,7 @@ MAX_ATTEMPTS = 2
 
 
 async def hierarchical_delegation(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    """Send a specialist to each ready step, all at the same time."""
     runner = ProcedureRunner(task, workbench, form)
     async for ready in runner.rounds():
         await together(_delegate(runner, step, 1 if form.remedies else MAX_ATTEMPTS) for step in ready)

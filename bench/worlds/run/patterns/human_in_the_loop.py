@@ -13,6 +13,7 @@ from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
 
 
 async def human_in_the_loop(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    """Do the ready steps one after another, with a gate that asks people."""
     runner = ProcedureRunner(task, workbench, form, gate="asks")
     async for ready in runner.rounds():
         await runner.work(ready[0])

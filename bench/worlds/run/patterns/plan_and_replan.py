@@ -113,6 +113,7 @@ class StoredPlan:
         return self._world.store.log(PLANS)
 
     def _make_plan(self, reason: str) -> None:
+        """Write a plan of all steps in the planner's order, with the reason for the plan."""
         steps = [
             {"step": step.name, "criteria": [*([ACCEPTED] if step.judgment else []), IN_TIME, EFFECTS]}
             for step in self._planner.order(self._world.procedure)
@@ -127,6 +128,7 @@ class StoredPlan:
         return "the tools were exchanged" if previous["tools"] != self._tools else ""
 
     def _write(self, plan: dict[str, Any]) -> None:
+        """Write the next version of the plan, and follow it."""
         version = len(self._versions) + 1
         self._world.follow_plan(version)
         self._world.store.append(PLANS, plan | {"version": version})

@@ -17,6 +17,7 @@ MAX_ATTEMPTS = 2
 
 
 async def plan_execute_evaluate(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    """Execute the ready steps one after another, and record the end of each."""
     runner = ProcedureRunner(task, workbench, form, keeps="steps")
     async for plan in runner.rounds():
         await runner.settle(plan[0], await _execute(runner, plan[0]))

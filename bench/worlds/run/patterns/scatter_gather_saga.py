@@ -14,6 +14,7 @@ from bench.worlds.run.patterns.parts.together import together
 
 
 async def scatter_gather_saga(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    """Do all ready steps at the same time, and undo the effects of a saga that fails."""
     runner = ProcedureRunner(task, workbench, form, compensates=True)
     async for ready in runner.rounds():
         await together(runner.work(step) for step in ready)

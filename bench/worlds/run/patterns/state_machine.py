@@ -16,6 +16,7 @@ from bench.worlds.run.patterns.parts.transition import advance
 
 
 async def state_machine(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    """Do the ready steps one after another, each as a transition of the row."""
     runner, row = ProcedureRunner(task, workbench, form, keeps="steps"), DurableRow(workbench.world.store)
     async for ready in runner.rounds():
         await advance(runner, row, ready[0], runner.attempt, claims=form.remedies)

@@ -17,6 +17,7 @@ MAX_RESTARTS = 2
 
 
 async def supervisor_gate(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    """Do the ready steps one after another, each by a supervised worker."""
     runner = ProcedureRunner(task, workbench, form, gate="stamps")
     async for ready in runner.rounds():
         await runner.settle(ready[0], await supervise(runner, ready[0], workbench))

@@ -23,6 +23,7 @@ LEASE_MINUTES = 15
 
 
 async def work_queue(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    """Let workers take all free steps at the same time. If no step is free, wait for a notice or for the end of a claim."""
     runner = ProcedureRunner(task, workbench, form, keeps="steps")
     queue = WorkQueue(runner, workbench.world, leases=form.remedies)
     async for ready in runner.rounds():
@@ -40,6 +41,7 @@ class WorkQueue:
         self._row = DurableRow(world.store)
 
     def is_free(self, step: ProcedureStep) -> bool:
+        """Return whether a step is not claimed, or its lease has ended."""
         end = self._end(step)
         return end is None or (self._leases and end <= self._world.now)
 

@@ -185,15 +185,18 @@ class Acting:
         return self._log_result(call, acted)
 
     async def wait(self, until: Moment) -> tuple[Arrival, ...]:
+        """Let world time pass up to a moment, and return the notices that came meanwhile."""
         await self._step()
         return self._log_arrivals(self.world.wait_until(until))
 
     async def next_event(self, after: int, until: Moment | None) -> Arrival | None:
+        """Wait for the first notice after a number; return None if none comes until the moment."""
         await self._step()
         arrival = self.world.next_event(after, until)
         return self._log_arrivals((arrival,))[0] if arrival else None
 
     async def catch_up(self) -> tuple[Arrival, ...]:
+        """Return new notices for events that happened without a notice."""
         await self._step()
         return self._log_arrivals(self.world.catch_up())
 
@@ -390,6 +393,7 @@ class Acting:
         answers."""
 
         def fits(fault: Fault) -> bool:
+            """Return whether a fault can strike the notices of this event."""
             changes_notices = EFFECTS[fault.effect, "event"].on != ANSWER
             return changes_notices and (event.kind != ANSWER or fault.subtask == ANSWER)
 

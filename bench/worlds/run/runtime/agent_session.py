@@ -132,6 +132,7 @@ def _comparable(text: str, calls: Iterable[ToolCall]) -> TextAndCalls:
 
 
 def _canonical_json(arguments: str) -> str:
+    """Return JSON in a canonical form; a text that is no JSON is returned unchanged."""
     try:
         return json.dumps(json.loads(arguments), sort_keys=True)
     except (ValueError, RecursionError):

@@ -104,11 +104,13 @@ class Process:
         self.is_dead = False
 
     def _detect(self) -> None:
+        """Mark the faults that killed the process as detected."""
         for receipt in self._receipts_of_death:
             receipt.detect()
         self._receipts_of_death = ()
 
     def _die_if(self, due: Callable[[When], bool]) -> None:
+        """Raise Crashed if the process is dead, or if a planned death is due now."""
         if self.is_dead:
             raise Crashed
         armed = [(when, receipt) for asker, when, receipt in self._armed if asker == self.body.asker]
@@ -166,5 +168,6 @@ class Store:
         return sorted(self._values)
 
     def _write(self, name: str, text: str) -> None:
+        """Report a write, after which the process may have to die."""
         self._on_write(name, text)
         self._process.note_write()

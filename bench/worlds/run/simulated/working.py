@@ -56,6 +56,7 @@ def _judge_from_bank(scenario: Scenario, environment: Environment, request: Requ
     assert right, "a bank is refused where a procedure or what is right is missing"
 
     def judge(subtask: str, shown: Mapping[str, str]) -> Json | str:
+        """Return the output that the bank draws for a judgment in this state."""
         state = case_of(shown)
         draw = draw_for("bank", *context.drawn_from, subtask, state)
         right_output = right(subtask, {**scenario.task.documents, **shown})

@@ -80,6 +80,7 @@ class RememberedWorld:
         return tuple(_arrival(event) for event in content.get("events", ()))
 
     def wait_until(self, moment: Moment) -> tuple[Arrival, ...]:
+        """Let time pass up to this moment, and return the notices that came meanwhile."""
         left = moment.total - self.now.total
         return self.wait(*_duration(left)) if left > 0 else ()
 
@@ -177,6 +178,7 @@ def _duration(minutes: int) -> tuple[int, int]:
 
 
 def _arrival(content: Mapping[str, Any]) -> Arrival:
+    """Return an event in the JSON of the world's server as a notice."""
     return Arrival(
         int(content.get("number", 0)),
         _moment(content),

@@ -34,5 +34,6 @@ class DurableRow:
         return True
 
     def _read(self) -> dict[str, Any]:
+        """Return the stored row; an empty row if none is stored."""
         row: dict[str, Any] = self._store.get(ROW_NAME, {"version": 0, "states": {}})
         return row
