@@ -23,13 +23,8 @@ class Lineage:
     @property
     def of_answer(self) -> frozenset[int]:
         """The calls that contributed to the final answer; empty if there is none."""
-        return self.calls_behind(self._answer)
-
-    def calls_behind(self, outputs: Iterable[OutputVersion]) -> frozenset[int]:
-        """Return the calls that made these outputs and all outputs from which these were made."""
-        return frozenset(
-            call for output in self.ancestry(outputs) if output in self._commits for call in self._commits[output].calls
-        )
+        commits = [self._commits[output] for output in self.ancestry(self._answer) if output in self._commits]
+        return frozenset([call for commit in commits for call in commit.calls])
 
     def ancestry(self, outputs: Iterable[OutputVersion]) -> frozenset[OutputVersion]:
         """Return these outputs and all outputs from which they were made."""

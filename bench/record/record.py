@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, TypeAdapter
 
 from bench.common.bounds import Many
 from bench.common.numbers import Count, Seconds, Seed
-from bench.common.values import dataclass
+from bench.common.values import dataclass, kept
 from bench.record.events import Event, Events
 from bench.record.messages import OptionalText, StoredMessage, Timing
 from bench.scenario import Grade
@@ -55,7 +55,7 @@ class TrialRecord:
     def arm(self) -> str:
         return arm_of(self.architecture, self.plan)
 
-    @property
+    @kept
     def place(self) -> str:
         """The digest of the trial's place in its run."""
         return place_in_run(self.scenario, self.instance, self.architecture, self.model, self.plan, self.repetition)

@@ -419,4 +419,4 @@ def test_the_scorecards_page_says_how_often_its_intervals_hold() -> None:
 
     assert f"shares in {least('share of trials')} at the least" in page
     assert f"effects for each crash in {least('effects for a crash')}" in page
-    assert f"and pass^k in {least('pass^k', 'k=4')} for k = 4" in page
+    assert f"and of pass^k in {least('pass^k', 'k=4')} for k = 4" in page

@@ -66,7 +66,8 @@ def test_the_page_says_what_the_gate_finds() -> None:
     ]
     assert (
         "With ten tasks a loss of 50% in tokens was found in {:.0%} of pairs of runs with one arm, and in {:.0%} with four "
-        "arms. A loss of 20% was found in {:.0%} with four arms and ten tasks, and in {:.0%} with 40 tasks."
+        "arms. A loss of 20% in tokens was found in {:.0%} of pairs of runs with four arms and ten tasks, and in {:.0%} with "
+        "four arms and 40 tasks."
     ).format(*worse) in text
     passing = [each["gate no worse"] + each["gate better"] for each in none]
     assert (

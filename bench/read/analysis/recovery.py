@@ -154,6 +154,8 @@ class TrialFailures:
         """Number of a call's event -> the number of the event that caused it."""
         causes = {number: call.caused_by for number, call in self._calls.items() if call.caused_by is not None}
         unheard = {number for number, event in enumerate(self._events) if isinstance(event, Judged) and event.view == "shadow"}
+        if not unheard:
+            return causes
         heard = [number for failure in self.failures for number in failure.events if number not in unheard]
         asked: dict[str, int] = {}
         for number, call in self._calls.items():

@@ -7,6 +7,7 @@ scenario and its fault plan, and a column for its architecture; a further monoli
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from bench.read.analysis.claim import RateClaim
 from bench.read.analysis.metrics import FIRST_ROUND, Metric
@@ -17,6 +18,7 @@ COUNTED_SO, IN_ALL = "as the paper counts", "the whole round"
 TITLE = "First round as the paper counts it, tokens"
 
 
+@cache  # two metrics of every trial ask
 def counted_calls(scenario: str, plan: str) -> Mapping[str, Sequence[str]]:
     """Return architecture -> the subtasks whose calls the paper counts in a retry; an architecture that is left out has the
     whole round. Empty if the paper has no table for the scenario and the plan."""

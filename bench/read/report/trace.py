@@ -20,15 +20,15 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import instances_of
-from bench.read.analysis.faults import receipts
 from bench.read.analysis.frames import Run, load_run
 from bench.read.analysis.merge import records_of
+from bench.read.analysis.trial import TrialReading
 from bench.read.render.labels import model_label
 from bench.read.report.surroundings import NoViews, ViewMaker
-from bench.record import ledger
+from bench.record.cost import Tariff
 from bench.record.events import Answered, Called, Committed, Event, Faulted, Judged, Waited, of_kind
+from bench.record.ledger import LedgerEntry
 from bench.record.reading import read_texts
-from bench.record.record import TrialRecord
 from bench.record.world_events import WorldEnded
 
 PIECE = 1 << 18
@@ -100,7 +100,8 @@ def trace_of(run: Run, around: ViewMaker | None = None) -> Trace | None:
     trace = _OpenTrace(folders, texts, around)
     views = around.views(run, texts)
     for record in records:
-        trace.add(record, {kind: view.json for kind, view in views.of(record).items()})
+        trial = TrialReading(record, Tariff(run.manifest.models))
+        trace.add(trial, {kind: view.json for kind, view in views.of(record).items()})
         if trace.is_cut:
             break
     return trace.closed(run)
@@ -122,15 +123,15 @@ def load_traced(path: Path) -> tuple[Run, Trace | None]:
     trace: _OpenTrace | None = None
     is_enough = True
 
-    def add(record: TrialRecord) -> None:
+    def add(trial: TrialReading) -> None:
         nonlocal trace, is_enough
         if trace is None and is_enough:
             is_enough = False
             with suppress(ResultsError):  # the check says what is wrong with the texts
                 trace, is_enough = _OpenTrace([path]), True
-        is_enough = is_enough and not of_kind(record.events, WorldEnded)
+        is_enough = is_enough and not of_kind(trial.record.events, WorldEnded)
         if trace is not None and is_enough:
-            trace.add(record)
+            trace.add(trial)
 
     run = load_run(path, check=True, also=add)
     is_enough = is_enough and not run.rerun and bool(run.trials["lives"].isna().all())  # also no trial whose world did not end
@@ -149,12 +150,12 @@ class _OpenTrace:
         self._texts, self._numbers, self._left_out = _packed_texts(folders, of_environments, around or NoViews())
         self._trials, self._places, self.is_cut = Packer(), dict[str, int](), False
 
-    def add(self, record: TrialRecord, shown: JsonObject = MappingProxyType({})) -> None:
+    def add(self, trial: TrialReading, shown: JsonObject = MappingProxyType({})) -> None:
         """Add a trial, with what is `shown` of its environments. Trials beyond MOST characters are left out."""
         if self._trials.characters >= MOST:
             self.is_cut = True
         else:
-            self._places[record.id] = self._trials.add(_json({**_trial(record, self._numbers), **shown}))
+            self._places[trial.record.id] = self._trials.add(_json({**_trial(trial, self._numbers), **shown}))
 
     def closed(self, run: Run) -> Trace:
         """Return the trace of the run whose trials were added."""
@@ -201,30 +202,30 @@ def _index(run: Run, places: Mapping[str, int], trials: PieceStore, texts: Piece
     }
 
 
-def _trial(record: TrialRecord, numbers: Mapping[str, int]) -> JsonObject:
+def _trial(trial: TrialReading, numbers: Mapping[str, int]) -> JsonObject:
     """Return what the page shows of one trial: its events by kind, as recorded, and each call's account.
 
     A text is replaced by its number, or by its digest if the page does not hold it.
     """
-    entries, events = ledger.book(record.events), record.events
+    record, events = trial.record, trial.record.events
     return {
         "reason": record.reason,
         "score": record.grade.score if record.grade else None,
         "note": record.grade.note if record.grade else "",
         "timing": record.timing,
         "seconds": {"api": record.api_seconds, "waiting": record.waiting_seconds, "framework": record.framework_seconds},
-        "accounts": ledger.totals(entries),
-        "calls": [_call(entry, numbers, events) for entry in entries],
+        "accounts": trial.accounts,
+        "calls": [_call(entry, numbers, events) for entry in trial.entries],
         "waits": list(map(vars, of_kind(events, Waited))),
         "faults": list(map(vars, of_kind(events, Faulted))),
-        "finishes": {receipt.number: receipt.finish for receipt in receipts(record)},
+        "finishes": {receipt.number: receipt.finish for receipt in trial.receipts},
         "verdicts": list(map(vars, of_kind(events, Judged))),
         "versions": list(map(_version, of_kind(events, Committed))),
         "answer": [version for answered in of_kind(events, Answered) for version in answered.versions],
     }
 
 
-def _call(entry: ledger.LedgerEntry, numbers: Mapping[str, int], events: Sequence[Event]) -> JsonObject:
+def _call(entry: LedgerEntry, numbers: Mapping[str, int], events: Sequence[Event]) -> JsonObject:
     call = entry.call
     shown = {
         **vars(call),
@@ -300,7 +301,8 @@ class Packer:
 def _json(value: object) -> bytes:
     """Return JSON in ASCII, so that half a surrogate pair survives."""
     try:
-        return to_json(value, ensure_ascii=True)
+        text = to_json(value)
+        return text if text.isascii() else to_json(value, ensure_ascii=True)  # which takes half as long again
     except PydanticSerializationError:  # half a surrogate pair; pydantic is three times as fast
         return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
 
