@@ -18,7 +18,7 @@ from bench.common.bounds import BoundedTable, Listed
 from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
 from bench.run.endpoint.carried import NO_FIELDS, ProviderFields, provider_fields_in
-from bench.run.endpoint.fields import Restricted, options_among, refuse_others, set_aside
+from bench.run.endpoint.fields import Restricted, options_among, refuse_others, settings_set_aside
 from bench.run.endpoint.messages import text_in
 from bench.run.endpoint.wire import MOST_MESSAGES, Chat, conversation, exchange_at
 from bench.run.models.options import OPTIONS, options_in
@@ -167,7 +167,7 @@ def chat_of(
     for field in fields.keys() & set(OPTIONS):
         refuse_field(field, "it is a field of chat completions; ask as Anthropic's messages do, or at /v1/chat/completions")
     refuse_others(fields, RESTRICTED, frozenset(_MessagesBody.model_fields))
-    hints = set_aside({**fields, "effort": request.output_config.effort if request.output_config else None})
+    hints = settings_set_aside({**fields, "effort": request.output_config.effort if request.output_config else None})
     messages, options = tuple(_messages(request)), _fields(request)
     if request.thread and request.thread.type == "continue":
         _, earlier = exchange_at(request.thread.previous_message_id or "", exchanges or {}, "thread")

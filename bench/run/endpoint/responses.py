@@ -28,7 +28,7 @@ from bench.common.bounds import BoundedTable, Listed
 from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
 from bench.run.endpoint.carried import NO_FIELDS, ProviderFields, provider_fields_in
-from bench.run.endpoint.fields import Restricted, options_among, refuse_others, set_aside
+from bench.run.endpoint.fields import Restricted, options_among, refuse_others, settings_set_aside
 from bench.run.endpoint.messages import text_in
 from bench.run.endpoint.response_answers import items_of
 from bench.run.endpoint.wire import MOST_MESSAGES, Chat, conversation, exchange_at
@@ -207,8 +207,8 @@ def chat_of(
         refuse_field("input", "there is none; give a text, or items")
     options = options_among(_fields(request), parameters or {})
     verbosity = {"verbosity": request.text.verbosity} if request.text else {}
-    hints = set_aside({**fields, **verbosity})
-    return Chat(messages, bool(request.stream), options=options, instructions=len(instructions), set_aside=hints)
+    hints = settings_set_aside({**fields, **verbosity})
+    return Chat(messages, bool(request.stream), options=options, instruction_count=len(instructions), set_aside=hints)
 
 
 def _resolve_reference(item: InputItem, exchanges: Mapping[int, Exchange]) -> InputItem:

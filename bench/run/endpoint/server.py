@@ -157,7 +157,7 @@ def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> l
             read = functools.partial(dialect.read, body, session.parameters, session.exchanges)
             chat = await asyncio.to_thread(read) if len(body) > MAX_BYTES_ON_LOOP else read()
             chat = replace(chat, model=model, created=int(time()))
-            session.put_aside(chat.set_aside)
+            session.note_set_aside(chat.set_aside)
             return await _Exchange(request, session, dialect, chat).respond(subtasks, together)
 
         return ask
@@ -274,7 +274,7 @@ class _Exchange:
                 self.session.received -= 1  # a refused request does not count
                 raise Problem(403, f"{reached}; hand in what you have, or give up", code="attempts_used_up") from reached
         chat = self.chat
-        self.session.exchanges[number] = Exchange(chat.messages, chat.instructions, chat.options, replies[-1])
+        self.session.exchanges[number] = Exchange(chat.messages, chat.instruction_count, chat.options, replies[-1])
         return await self._respond(replies, number)
 
     async def _respond(self, replies: Sequence[Reply], number: int) -> web.StreamResponse:
