@@ -16,7 +16,7 @@ from bench.record.messages import Message
 from bench.run.endpoint.fields import options_among, refuse_others, settings_set_aside
 from bench.run.endpoint.messages import ReceivedMessage, refuse_results_without_call
 from bench.run.trial.endpoint_session import Exchange
-from bench.wire.problem import LONGEST_NAME, Problem, read_body, refuse_field
+from bench.wire.problem import MAX_NAME_CHARS, Problem, read_body, refuse_field
 
 MODEL = "bench"
 """The name under which the endpoint lists its model by default: the experiment decides which model answers."""
@@ -87,7 +87,7 @@ def exchange_at(id_: str, exchanges: Mapping[int, Exchange], field: str) -> tupl
     digits = id_.partition("_")[2].partition("_")[0]
     number = int(digits) if digits.isdecimal() and len(digits) <= MOST_DIGITS else 0
     if number not in exchanges:
-        refuse_field(field, f"'{id_[:LONGEST_NAME]}' was not given here; send the whole conversation")
+        refuse_field(field, f"'{id_[:MAX_NAME_CHARS]}' was not given here; send the whole conversation")
     return number, exchanges[number]
 
 
