@@ -10,7 +10,7 @@ This assumes that both fail equally often, which need not be so: each architectu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -85,16 +85,14 @@ def architecture_pairs(arms: Arms, published: Published) -> Mapping[Condition, t
     for condition, struck in arms.items():
         free = arms.get(replace(condition, plan=FAULT_FREE), {})
         if condition.plan != FAULT_FREE:
-            pairs = tuple(_architecture_pairs(free, struck, published))
-            by_condition |= {condition: pairs} if any(pair.break_even for pair in pairs) else {}
+            pairs: list[ArchitecturePair] = []
+            for other, name in combinations([name for name in struck if name in free], 2):
+                rivals = _comparison(name, other, free, struck, published)
+                is_other_way = rivals.break_even and _less(rivals.passes) < 0 and _less(rivals.rounds) > 0
+                pairs.append(_comparison(other, name, free, struck, published) if is_other_way else rivals)
+            if any(pair.break_even for pair in pairs):
+                by_condition[condition] = tuple(pairs)
     return by_condition
-
-
-def _architecture_pairs(free: Mapping[str, Arm], struck: Mapping[str, Arm], published: Published) -> Iterator[ArchitecturePair]:
-    for other, name in combinations([name for name in struck if name in free], 2):
-        rivals = _comparison(name, other, free, struck, published)
-        is_other_way = rivals.break_even and _less(rivals.passes) < 0 and _less(rivals.rounds) > 0
-        yield _comparison(other, name, free, struck, published) if is_other_way else rivals
 
 
 def _less(sides: PairMeans) -> float:

@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from bench.read.analysis.arms import Arm, Arms
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import FIRST_ROUND, PRICE, Metric
-from bench.read.analysis.statistics import Mean
 from bench.read.render.drawing import (
     BLUE,
     Picture,
@@ -58,7 +57,8 @@ def _drawable(arms: Arms, model: str) -> Arms:
 
 def first_round(run: Run, arms: Arms) -> Picture:
     """Draw each trial's first round after a fault, and the mean with its interval. Each scenario has a panel."""
-    figure, axes = panels(len(arms), 3, _width(arms, 3.4), 2.7)
+    most_names = max(map(len, arms.values()))
+    figure, axes = panels(len(arms), 3, max(3.4, 0.85 * most_names), 2.7)
     for (condition, named), ax in zip(arms.items(), axes, strict=True):
         for place, arm in enumerate(named.values()):
             _points(ax, place, arm)
@@ -104,16 +104,8 @@ def _points(ax: Axes, place: int, arm: Arm) -> None:
     mean = arm.mean(FIRST_ROUND.tokens.name)
     if mean.mean is not None:
         new_label = "mean and 95% interval" if place == 0 else None
-        ax.errorbar([place], [mean.mean], yerr=_errors(mean), fmt="s", ms=5, color=BLUE, capsize=4, label=new_label)
-
-
-def _errors(mean: Mean) -> list[list[float]] | None:
-    return None if mean.mean is None else errors_of((mean.mean, mean.low, mean.high))
-
-
-def _width(arms: Arms, least: float) -> float:
-    """Return a panel's width in inches, with room for each architecture's name."""
-    return max(least, 0.85 * max(len(named) for named in arms.values()))
+        errors = errors_of((mean.mean, mean.low, mean.high))
+        ax.errorbar([place], [mean.mean], yerr=errors, fmt="s", ms=5, color=BLUE, capsize=4, label=new_label)
 
 
 PARTS = (
