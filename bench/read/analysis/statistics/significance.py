@@ -87,7 +87,7 @@ def _one_sided(differences: tuple[float, ...]) -> float:
     reach = round(smaller * scale) if scale else math.floor(smaller / sizes.sum() * GRID * (1 + NEAR)) + 1
     ways = np.zeros(reach + 1)
     ways[0], reached = 1.0, 0
-    for number, step in enumerate(steps, 1):
+    for number, step in enumerate(np.sort(steps), 1):  # the smallest first: fewer sums are reached before a large step
         if step <= reach:
             reached = min(reached + int(step), reach)
             ways[step : reached + 1] += ways[: reached + 1 - step]
