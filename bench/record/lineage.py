@@ -1,4 +1,5 @@
-"""The lineage of outputs: the calls that made a version, and the versions from which it was made, directly or indirectly."""
+"""The lineage of outputs: for each version the calls that made it, and the versions from which it was made, directly or
+indirectly."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ class Lineage:
         return frozenset(reached)
 
     def calls_made_from(self, calls: Iterable[int]) -> frozenset[int]:
-        """Return these calls, and the calls of every output that was made from an output of theirs."""
+        """Return these calls, and the calls of every output that was made from an output of these calls."""
         touched = set(calls)
         outputs: set[OutputVersion] = set()
         for output, commit in self._commits.items():  # a version is written after what it was made from

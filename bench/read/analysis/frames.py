@@ -128,13 +128,13 @@ class Run:
         return self.manifest.config
 
     def parameters_of(self, model: str) -> ModelParameters:
-        """Return the parameters of a model.
+        """Return the parameters of a model, as the manifest has them.
 
         Args:
             model: Its name in the config.
 
         Returns:
-            What the manifest says; empty parameters for a model that it does not have.
+            The parameters; empty parameters for a model that the manifest does not have.
         """
         return self.manifest.models.get(model, ModelParameters())
 
