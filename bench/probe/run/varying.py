@@ -305,7 +305,8 @@ class ValueJudge:
         return fitting
 
     def _is_shifted_between_calls(self, place: ValuePlace, value_changes: Sequence[ValueChange]) -> bool:
-        """Return whether one call changed a value more often than in the clean run, and another call less often."""
+        """Return whether one call changed a value more often than in the clean run, and another call less often. This is only
+        known if a single call was in flight at each change."""
         clean_changes = self._reference[place]
         cell_makers = sum((self._makers_in(place, change) for change in value_changes), Counter[str]())
         clean_makers = sum((self._makers_in(place, change) for change in clean_changes), Counter[str]())
