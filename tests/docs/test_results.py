@@ -158,7 +158,7 @@ def test_how_many_replies_no_committed_run_was_the_first_to_ask_for_is_counted()
                 asked[response.reused].add((response.model, response.messages, response.reply))
     different, elsewhere = asked[True] | asked[False], asked[True] - asked[False]
     assert f"have {len(different):,} different replies" in RESULTS
-    assert f"Of these replies {len(elsewhere):,} were first requested by earlier" in RESULTS
+    assert f"not committed first requested {len(elsewhere):,} of these replies" in RESULTS
 
 
 def test_how_many_calls_a_recording_asked_is_what_it_did_not_take_over() -> None:
