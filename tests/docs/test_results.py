@@ -377,7 +377,7 @@ def test_the_short_version_is_read_in_minutes_and_its_counts_are_those_of_the_ru
     assert f"**{(outcomes == 'solved').sum()} of {len(outcomes)} trials**" in SHORT
     faults = reference_run().faults
     impacts = Counter(faults.loc[faults["delivered"], "impact"])
-    masked = f"{impacts['masked']} of these faults changed a reply that would have been rejected anyway"
+    masked = f"Of these faults {impacts['masked']} changed a reply that would have been rejected anyway"
     sentence = (
         f"{impacts.total()} faults were delivered. {masked}, so only {impacts['effective']} faults show what a failure costs"
     )
