@@ -101,11 +101,13 @@ def test_what_is_said_of_recovering_to_a_right_answer_stands_in_the_committed_re
     changes, again, repaired = zip(*cells_by_plan["missing_field"], strict=True)
     assert "solves {} (`monolithic`), {} (`static`) and {} (`runtime_structured`)".format(*control) in RESULTS
     assert "solved {}, {} and {} of the nine incidents again".format(*again) in RESULTS
-    assert "the share of the 40 incidents that each architecture solves changed by {}, {} and {}".format(*changes) in RESULTS
-    wrong = (
-        "After a repair {} (`monolithic`), {} (`static`) and {} (`runtime_structured`) answers that had been right are wrong"
+    assert (
+        "the share of the 40 incidents that each architecture solves changed by {} (`monolithic`), {} (`static`) and {} (`runtime_structured`)".format(
+            *changes
+        )
+        in RESULTS
     )
-    assert wrong.format(*repaired) in RESULTS
+    assert f"After a repair {of_each.format(*repaired)} answers that had been right are wrong" in RESULTS
     changes, again, _ = zip(*cells_by_plan["wrong_value"], strict=True)
     assert (
         "the share of the 40 incidents that each of the three architectures solves changed by {}, {} and {}".format(*changes)
