@@ -101,12 +101,8 @@ def test_what_is_said_of_recovering_to_a_right_answer_stands_in_the_committed_re
     changes, again, repaired = zip(*cells_by_plan["missing_field"], strict=True)
     assert "solves {} (`monolithic`), {} (`static`) and {} (`runtime_structured`)".format(*control) in RESULTS
     assert "solved {}, {} and {} of the nine incidents again".format(*again) in RESULTS
-    assert (
-        "the share of the 40 incidents that each architecture solves changed by {} (`monolithic`), {} (`static`) and {} (`runtime_structured`)".format(
-            *changes
-        )
-        in RESULTS
-    )
+    of_each = "{} (`monolithic`), {} (`static`) and {} (`runtime_structured`)"
+    assert f"that each architecture solves changed by {of_each.format(*changes)}" in RESULTS
     assert f"After a repair {of_each.format(*repaired)} answers that had been right are wrong" in RESULTS
     changes, again, _ = zip(*cells_by_plan["wrong_value"], strict=True)
     assert (
