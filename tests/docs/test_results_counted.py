@@ -90,5 +90,7 @@ def test_the_model_that_orchestrates_solved_no_trial_and_damaged_each() -> None:
     [table] = [table for table in study_tables(run) if table.name == "study-orchestration-live"]
     [counts] = [match for note in table.notes if (match := re.match(r"(\d+) different comparisons: (\d+) told apart", note))]
     decide = [int(str(row[table.columns.index("To decide")])) for row in table.rows]
-    differ = f"Of {counts[1]} comparisons that differ anywhere {counts[2]} are told apart"
-    assert f"{differ}; {min(decide):,} to {max(decide):,} instances would decide." in page("results/boundaries")
+    differ = f"Of {counts[1]} comparisons that differ anywhere {counts[2]} differ beyond chance"
+    assert f"{differ}; {min(decide):,} to {max(decide):,} instances would decide these comparisons." in page(
+        "results/boundaries"
+    )
