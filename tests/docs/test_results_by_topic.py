@@ -111,7 +111,8 @@ def test_what_is_said_of_two_systems_on_incidents_is_how_their_repairs_and_trial
         "results/incidents",
         f"had {with_reason.eq('accepted').sum()} of {len(with_reason)} first repairs of the root cause accepted",
         f"`langgraph_retry` {bare.eq('accepted').sum()} of {len(bare)}",
-        f"{came['outcome'].eq('gave_up').sum()} of {len(came)} trials that reached the subtask `report` gave up at this subtask.",
+        f"{came['outcome'].eq('gave_up').sum()} of {len(came)} trials "
+        "that reached the subtask `report` gave up at this subtask.",
         f"{outcomes['none', 'autogen_graph'].eq('gave_up').sum()} of 20 gave up without any fault.",
         f"{once['langgraph_retry'].sum()} of 20 each, {alike} of them the same",
         "[{:.1%}, {:.1%}], `langgraph_retry`".format(*binomtest(13, 15).proportion_ci(method="wilson")),
