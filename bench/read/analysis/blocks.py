@@ -102,8 +102,9 @@ class TrialBlocks:
         for part in FRAMES:
             rows = [trial.frames[part.name] for trial in trials]
             self._lengths[part.name].append(np.array([len(cells) for cells in rows], dtype=np.int64))
-            values = zip(*itertools.chain.from_iterable(rows), strict=True) if any(rows) else ((),) * len(part.rows.names)
-            by_name = dict(zip(part.rows.names, values, strict=True))
+            by_name: dict[str, Iterable[Any]] = dict.fromkeys(part.rows.names, ())
+            if any(rows):
+                by_name = dict(zip(part.rows.names, zip(*itertools.chain.from_iterable(rows), strict=True), strict=True))
             columns = arrays(part.rows.columns, (by_name[column.name] for column in part.rows.columns))
             _append(self._frames[part.name], columns, join)
 

@@ -241,6 +241,7 @@ def _names_as_json(arm: ArmComparison) -> dict[str, str]:
 
 
 def _row_as_json(row: ArmDifference) -> dict[str, Any]:
+    """Return a finding with its numbers as JSON."""
     return {
         "measure": row.criterion,
         "gates": row.gates,

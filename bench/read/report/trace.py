@@ -296,6 +296,7 @@ class Packer:
         return PieceStore(tuple(self._firsts), tuple(self._packed))
 
     def _close(self) -> None:
+        """Compress the open piece, and begin a new one."""
         self._firsts.append(self._added - len(self._open))
         self._packed.append(_pack(b"[" + b",".join(self._open) + b"]"))
         self.characters += len(self._packed[-1])
