@@ -116,7 +116,7 @@ class TrialBlocks:
         return valid[np.lexsort(keys[::-1])]
 
     def _frame(
-        self, name: str, frame_rows: FrameRows[Any], order: NDArray[np.int64], place: Mapping[str, ExtensionArray]
+        self, name: str, part_rows: FrameRows[Any], order: NDArray[np.int64], place: Mapping[str, ExtensionArray]
     ) -> pd.DataFrame:
         """Return the frame of this name with the rows of all trials, in the order of the trials. `place` has the columns that
         begin every row, with a value for each trial."""
@@ -124,10 +124,8 @@ class TrialBlocks:
         firsts, lengths = (np.cumsum(lengths) - lengths)[order], lengths[order]
         trial = np.repeat(np.arange(len(order)), lengths)
         rows = np.arange(len(trial)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + firsts[trial]
-        first_columns = {column: values.take(trial) for column, values in place.items()}
-        return pd.DataFrame(
-            first_columns | {column.name: _take(self._frames[name], column.name, rows) for column in frame_rows.columns}
-        )
+        head = {column: values.take(trial) for column, values in place.items()}
+        return pd.DataFrame(head | {column.name: _take(self._frames[name], column.name, rows) for column in part_rows.columns})
 
 
 def ranks(config: StoredConfig, column: str) -> dict[str, int]:

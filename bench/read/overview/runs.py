@@ -96,7 +96,9 @@ def index_of(
     paths = (path for path in results.glob("[!.]*") if path.is_dir() or path.suffix == SUFFIX)
     folders = {path.with_name(path.name.removesuffix(SUFFIX)) for path in paths}
     pages = {
-        page.parent.name: f"{page.parent.name}/{name}" for name in reversed(REPORT_FILES) for page in reports.glob(f"*/{name}")
+        report.parent.name: f"{report.parent.name}/{name}"
+        for name in reversed(REPORT_FILES)
+        for report in reports.glob(f"*/{name}")
     }
     for number, folder in enumerate(sorted(folders), 1):
         show(f"reading run {number} of {len(folders)}: {folder.name}")
