@@ -95,8 +95,8 @@ def _call(item: WireObject, item_fields: WireObject, counter: _EventCounter) -> 
     """Yield the events of a tool call: the pieces of its arguments, and the whole."""
     for piece in pieces_of(item["arguments"]):
         yield counter.event("response.function_call_arguments.delta", **item_fields, delta=piece)
-    done = "response.function_call_arguments.done"
-    yield counter.event(done, **item_fields, name=item["name"], arguments=item["arguments"])
+    event_type = "response.function_call_arguments.done"
+    yield counter.event(event_type, **item_fields, name=item["name"], arguments=item["arguments"])
 
 
 def items_of(reply: Reply, number: int) -> list[WireObject]:

@@ -36,10 +36,8 @@ from bench.run.trial.endpoint_session import Exchange
 from bench.wire.problem import LONGEST_NAME, read_body, refuse_field
 
 CONVERSATION_REMEDY = "no conversation is kept under a name; send all items with each request, or previous_response_id"
-READ_FIELDS = frozenset(
-    {"input", "instructions", "stream", "stream_options", "tools", "tool_choice", "text", "max_output_tokens"}
-)
-READ_FIELDS |= {"parallel_tool_calls", "include", "previous_response_id"}
+READ_FIELDS = frozenset({"input", "instructions", "stream", "stream_options", "tools", "tool_choice", "text", "include"})
+READ_FIELDS |= {"max_output_tokens", "parallel_tool_calls", "previous_response_id"}
 RESTRICTED: Mapping[str, Restricted] = {
     "conversation": Restricted(CONVERSATION_REMEDY),
     "prompt": Restricted("no prompts are stored here; send the messages"),
@@ -119,6 +117,7 @@ class _Reasoning(_Item):
 
     @model_validator(mode="after")
     def _require_content_or_id(self) -> _Reasoning:
+        """Raise ValueError for an item without content that is no reference either."""
         if self.is_reference and not self.id:
             raise ValueError("give it back as it was given here, or leave out what holds it")
         return self

@@ -63,7 +63,7 @@ SHUTDOWN_TIMEOUT_S = 0.001
 
 MAX_BYTES_ON_LOOP = 2**17
 """A request with more bytes is read in a thread, and not on the event loop."""
-MAX_PARALLEL_CALLS = MOST_CONNECTIONS
+MAX_PARALLEL = MOST_CONNECTIONS
 """The most calls that a client can declare as made together: all of them must be able to connect at the same time."""
 UNAVAILABLE = 503
 SHOULD_RETRY = "x-should-retry"
@@ -214,12 +214,8 @@ def _together(request: web.Request) -> int | None:
     number = request.headers.get(PARALLEL)
     if number is None:
         return None
-    if (
-        not (number.isascii() and number.isdecimal())
-        or len(number) > LONGEST_NAME
-        or not 1 <= int(number) <= MAX_PARALLEL_CALLS
-    ):
-        problem = f"give the number of calls made together, 1 to {MAX_PARALLEL_CALLS}, not '{number[:LONGEST_NAME]}'"
+    if not (number.isascii() and number.isdecimal()) or len(number) > LONGEST_NAME or not 1 <= int(number) <= MAX_PARALLEL:
+        problem = f"give the number of calls made together, 1 to {MAX_PARALLEL}, not '{number[:LONGEST_NAME]}'"
         raise Problem(400, f"{PARALLEL}: {problem}")
     return int(number)
 
@@ -299,7 +295,7 @@ class _Exchange:
     async def _respond_to_failure(self, failure: CallFailed, number: int) -> web.StreamResponse:
         """Answer a request whose call of the model failed: with part of the reply, a closed connection, or an error."""
         if isinstance(failure, CutOff):
-            part = failure.begun if isinstance(failure, CutReply) else Reply(failure.partial)
+            part = failure.partial_reply if isinstance(failure, CutReply) else Reply(failure.partial)
             response = await (self._cut_stream if self.chat.stream else self._cut_body)(part, number)
             if isinstance(failure, AskerDies):
                 failure.die()
@@ -310,10 +306,10 @@ class _Exchange:
 
     async def _cut_body(self, part: Reply, number: int) -> web.StreamResponse:
         """Send the first bytes of the answer, with a Content-Length of twice as many, and close the connection."""
-        sent = self.dialect.cut_body(part, number, self.chat)
-        response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": str(2 * len(sent))})
+        beginning = self.dialect.cut_body(part, number, self.chat)
+        response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": str(2 * len(beginning))})
         await response.prepare(self.request)
-        await response.write(sent)
+        await response.write(beginning)
         return hang_up(self.request, response)
 
     async def _cut_stream(self, part: Reply, number: int) -> web.StreamResponse:

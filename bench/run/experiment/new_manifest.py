@@ -57,7 +57,7 @@ def manifest_of(
         packages={
             **package_versions(),
             **matrix.versions,
-            **{name: version for each in matrix.architectures.values() for name, version in sorted(each.versions.items())},
+            **{name: version for part in matrix.architectures.values() for name, version in sorted(part.versions.items())},
         },
         machine=machine(),
         sandbox=guards().as_json(),

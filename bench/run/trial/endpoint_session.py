@@ -117,7 +117,7 @@ class EndpointSession:
         limit: CallLimit = "calls",
         judged: bool = True,
     ):
-        self.subtasks, self._trial, self._judges, self._limit, self._judged = subtasks, trial, judges, limit, judged
+        self.subtasks, self._trial, self._judges, self._limit, self._verifies_in_shadow = subtasks, trial, judges, limit, judged
         self._caller, self._turns = trial.caller, trial.turns()
         self.received = self.refused = 0
         self.exchanges: dict[int, Exchange] = {}
@@ -357,7 +357,7 @@ class EndpointSession:
         submitted = {subtask.name: subtask for subtask in self.subtasks if subtask.name in outputs}
         final_parts = {name: self._turns.parts(outputs[name], [subtask])[name] for name, subtask in submitted.items()}
         for subtask in self.subtasks:
-            if self._judged:
+            if self._verifies_in_shadow:
                 await self._run_checks_ahead([subtask])
                 self._turns.judge_rest(subtask, final_parts)
             if subtask.name in submitted:
@@ -370,7 +370,7 @@ class EndpointSession:
             name: The subtask's name.
 
         Returns:
-            True if one did.
+            True if such a reply arrived.
         """
         return self._turns.has_reply(name)
 
@@ -407,7 +407,7 @@ class EndpointSession:
 
     async def _run_checks_ahead(self, subtasks: Sequence[Subtask]) -> None:
         """Run slow checks of the unjudged replies for these subtasks off the event loop."""
-        if self._judged:
+        if self._verifies_in_shadow:
             await self._trial.run_checks_ahead(self._turns.slow_proposals(subtasks))
 
     def _add_turn(self, question: RequestKey, subtasks: tuple[Subtask, ...], purpose: CallPurpose, received: Received) -> None:
@@ -437,12 +437,12 @@ class EndpointSession:
 
     def _new_purpose(self, question: RequestKey, subtasks: tuple[Subtask, ...]) -> CallPurpose:
         """Return the purpose of a new request. Raises GaveUp if a limit is reached."""
-        if self._judged:
+        if self._verifies_in_shadow:
             self._turns.judge_last(subtasks)
         names, messages, options = question
-        asked = (messages, options) if options else messages
+        question_key = (messages, options) if options else messages
         under_way = self._turns.under_way(subtasks)
-        return self._trial.causes.next_purpose(names, asked, inferred=True, limit=self._limit, under_way=under_way)
+        return self._trial.causes.next_purpose(names, question_key, inferred=True, limit=self._limit, under_way=under_way)
 
     def _reach_limit(self, gave_up: GaveUp) -> None:
         """Record that a limit stopped the agent.

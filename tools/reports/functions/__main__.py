@@ -32,7 +32,7 @@ from bench.common.errors import one_line
 from bench.probe.run.agent_run import AgentRun
 from bench.probe.run.causes import name_calls
 from bench.probe.run.cells import ProbeCell, cells_of
-from bench.probe.run.clean import FEWEST, clean_of, objection
+from bench.probe.run.clean import FIRST_CLEAN_RUNS, clean_of, objection
 from bench.probe.run.gateway.loader.agent_door.frameworks import PLACES
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
@@ -208,9 +208,11 @@ async def rows_of(
     subject, hidden = settings.subject, Secrets.of(settings.subject, os.environ)
     stores = Stores.of(settings.stores, folder, subject.settle, subject.hide, b"")
     async with Worker(subject, stores, Place(folder, "worker"), hidden) as worker:
-        agent_runs = [await worker.run(Masks(), one_by_one=number == FEWEST - 1) for number in range(FEWEST)]
+        agent_runs = [
+            await worker.run(Masks(), one_by_one=number == FIRST_CLEAN_RUNS - 1) for number in range(FIRST_CLEAN_RUNS)
+        ]
         for number, agent_run in enumerate(agent_runs, 1):
-            if why := objection(agent_run, number, checked=False):
+            if why := objection(agent_run, number, has_check=False):
                 raise SystemExit(f"{framework.name}: {why}")
         clean, rows = clean_of(agent_runs), list[FunctionCell]()
 

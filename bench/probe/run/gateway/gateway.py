@@ -16,11 +16,11 @@ from typing import Self
 
 from bench.common.errors import ConfigError
 from bench.common.files import new_file
-from bench.probe.run.addresses import WEB, host_and_port
+from bench.probe.run.addresses import WEB_PORTS, host_and_port
 from bench.probe.run.box.authority import Authority, ends_tls
 from bench.probe.run.box.box import Box
 from bench.probe.run.box.closed_network import NOT_FOR_REAL, ClosedNetwork, without_proxies
-from bench.probe.run.box.loading import OFFLINE, loader_of
+from bench.probe.run.box.loading import OFFLINE_VARIABLES, loader_of
 from bench.probe.run.box.names import NameTable
 from bench.probe.run.box.refusals import advice
 from bench.probe.run.gateway.agent_config import expand, rewrite
@@ -170,7 +170,7 @@ class Gateway:
         for door in (door for door in self.databases if not door.server.socket):
             for network, serve in ((agents, door.serve), (servers, door.serve_other)):
                 await network.serve_at(door.server.host, door.server.port, serve, "postgres")
-        web = [(host, port) for host in self._subject.hosts for port in WEB]
+        web = [(host, port) for host in self._subject.hosts for port in WEB_PORTS]
         for network, places in ((agents, self._subject.passes), (servers, (*self._subject.passes, *web, *real_places))):
             for host, port in places:
                 if port and not network.serves(host, port):
@@ -330,7 +330,7 @@ class Gateway:
     def _start_server(self, header: ServerHeader, streams: Streams) -> AgentProcess:
         """Start a server with its command and variables as the agent would. Raises OSError."""
         (program, *words), environment = self._without_doors(*self.with_copies(header["words"], header["environment"]))
-        environment |= {**self.roots, **(OFFLINE if self.box and loader_of([program]) else {})}
+        environment |= {**self.roots, **(OFFLINE_VARIABLES if self.box and loader_of([program]) else {})}
         cwd = Path(self._replaces(header["cwd"]))
         path = shutil.which(program, path=environment.get("PATH")) if os.sep not in program else str(cwd / program)
         file_size_limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]

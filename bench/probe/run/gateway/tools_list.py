@@ -7,7 +7,7 @@ import os
 import subprocess
 from collections.abc import Callable
 
-from bench.probe.run.box.loading import HELLO
+from bench.probe.run.box.loading import INITIALIZE_REQUEST
 from bench.probe.run.gateway.mcp import KnownServer
 from bench.wire.agent_process import AgentProcess
 from bench.wire.json_rpc import Object, Pipe, PipeClosed, RpcMessage, messages_of, text_of
@@ -56,7 +56,7 @@ async def _request_tools(to_server: Pipe, from_server: Pipe, known: KnownServer)
                 return message
         raise PipeClosed
 
-    [hello] = messages_of(text_of(HELLO))
+    [hello] = messages_of(text_of(INITIALIZE_REQUEST))
     await answer_to(hello)
     await to_server.write(text_of(GREETED) + b"\n")
     params: Object = {}

@@ -65,7 +65,7 @@ class Encoding:
         if isinstance(value, bytes):
             return f"(bytes) {value.hex()}" if 2 * len(value) <= LONGEST else self._long(value, "bytes")
         text = printable(str(value))
-        if self._hide and text[:1] in ("{", "["):
+        if self._hide and text.lstrip()[:1] in ("{", "["):
             text = self._without_hidden_members(text)
         if len(text) > LONGEST:
             return self._long(text.encode(), "bytes of text")
@@ -112,11 +112,12 @@ class Encoding:
         return f"(digest) {len(content)} {kind} {self.digest(content)}"
 
     def _without_hidden_members(self, text: str) -> str:
-        """Return JSON, or lines of JSON, with digests in place of hidden members."""
+        """Return JSON, or lines of JSON, with digests in place of hidden members. JSON that is nested too deeply is one
+        digest."""
         try:
             value = json.loads(text)
         except RecursionError:
-            return text
+            return self._hide_value(text)
         except ValueError:
             lines = text.splitlines(keepends=True)
             return "".join(map(self._without_hidden_members, lines)) if len(lines) > 1 else text

@@ -115,14 +115,14 @@ def test_a_service_at_an_address_in_the_code_is_called_through_the_gateway_and_o
             assert [(call.door, call.tool, call.failed) for call in agent_run.calls] == [("shop", "POST /pay", False)]
             assert printed(agent_run) == ["200", *["<urlopen error [Errno 111] Connection refused>"] * 2]
             assert agent_run.refused == (f"127.0.0.1:{other}", "shop.example:80")
-        why = objection(first, 1, checked=True)
+        why = objection(first, 1, has_check=True)
         assert not why, why
         assert paths == ["/pay", "/pay"] and not others
 
 
 def test_an_agent_that_is_refused_all_is_told_what_to_write(folder: Path) -> None:
     [agent_run] = agent_runs(Subject("a", agent_of(folder, "http://shop.example/pay"), settle=0.02), folder)
-    why = objection(agent_run, 1, checked=False)
+    why = objection(agent_run, 1, has_check=False)
     assert (
         'the agent reached for shop.example:80, and was refused; if it may be called for real: remote = ["shop.example"]' in why
     )
