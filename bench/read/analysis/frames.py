@@ -271,6 +271,7 @@ def _load(folder: Path, manifest: Manifest, check: bool, also: Callable[[TrialRe
     blocks, sessions, rerun, failed, trials = TrialBlocks(), list[SessionRecord](), set[str](), FailedTrials(), 0
 
     def add(record: TrialRecord, control: tuple[LedgerEntry, ...] = ()) -> TrialReading:
+        """Add the rows of a trial, and return the trial with all that was computed of it."""
         trial = TrialReading(record, tariff, tasks.get(record.scenario, ()), control)
         blocks.add(TrialRows.of(trial))
         return trial

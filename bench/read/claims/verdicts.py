@@ -238,12 +238,13 @@ def _asked_again(source: ModelResults, claim: DirectionClaim | RatioClaim) -> Ma
     calls = calls[calls["in_first_round"] & calls["model"].eq(source.model)]
     calls = calls[calls["scenario"].eq(claim.scenario) & calls["plan"].eq(claim.plan)]
     rounds = calls.groupby(["architecture", "trial"], sort=False)["subtask"].agg(tuple)
-    distinct = {str(architecture): set(group) for architecture, group in rounds.groupby(level=0)}
-    return {architecture: min(group) for architecture, group in distinct.items() if len(group) == 1}
+    by_architecture = {str(name): group.tolist() for name, group in rounds.groupby(level=0)}
+    return {name: subtasks[0] for name, subtasks in by_architecture.items() if len(set(subtasks)) == 1}
 
 
 def _reason_by_sizes(source: ModelResults, claim: Claim, measurement: Measurement, expected: float) -> str:
-    """Return the closed form's reason if the closed form agrees with the measured side; else ""."""
+    """Return in words that the closed form agrees with the side that was measured, whether claimed or not; "" if it does
+    not."""
     side = _side(claim, measurement, expected)
     ratio = ratio_by_sizes(source, claim) if side else None
     if ratio is None:

@@ -82,7 +82,7 @@ def index_of(
     came_along: Container[str] = (),
     show: Callable[[str], None] = lambda _: None,
 ) -> Index:
-    """Read all runs of a folder. A run that cannot be read becomes a line of the index, and reading goes on.
+    """Return the index of all runs of a folder. A run that cannot be read has a line in `unread`.
 
     Args:
         results: The folder with a folder, or an archive, for each run.
