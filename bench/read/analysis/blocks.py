@@ -60,9 +60,11 @@ class TrialBlocks:
 
     def add(self, trial: TrialRows) -> None:
         """Append the rows of one trial."""
-        name = trial.place[0]
-        (self.undetermined.add if trial.undetermined else self.undetermined.discard)(name)
-        self._last[name] = self._added
+        trial_id, *_ = trial.place
+        self.undetermined.discard(trial_id)
+        if trial.undetermined:
+            self.undetermined.add(trial_id)
+        self._last[trial_id] = self._added
         self._added += 1
         self._open.append(trial)
         if len(self._open) == TRIALS_PER_BLOCK:

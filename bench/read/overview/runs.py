@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
 
 from bench.common.errors import ResultsError
@@ -231,7 +232,7 @@ def _between(values: Sequence[tuple[float, str, str]], placeholder: str, with_na
     equal; `placeholder` if there are none."""
     if not values:
         return placeholder
-    (low, least, least_name), (high, most, most_name) = (extreme(values, key=lambda value: value[0]) for extreme in (min, max))
+    (low, least, least_name), (high, most, most_name) = min(values, key=itemgetter(0)), max(values, key=itemgetter(0))
     if low == high:
         return f"{least} {least_name if len(values) == 1 else 'each'}" if with_names else least
     return f"{least} {least_name} to {most} {most_name}" if with_names else f"{least} to {most}"
