@@ -29,7 +29,7 @@ hold       it keeps the call from the server, and answers nothing. If the client
            `CallGate.note_passed_on` and forwards the call unchanged
 error      it does not forward the call, and answers with the door's error (`isError`, a JSON-RPC error, HTTP 503: see `form`)
 malformed, rate_limit   the same for a request to a model: a malformed reply; HTTP 429
-answer     it does not forward the call, and answers with `LiveCall.instead`
+answer     it does not forward the call, and answers with `LiveCall.replacement`
 drop       it does not forward the call, and answers nothing: the agent was killed
 """
 AnswerAction = Literal[
@@ -43,7 +43,7 @@ silence    it sends nothing until the client disconnects, cancels, or repeats th
            client then still waits, the door notes "waits_longer" and forwards the response
 error      it sends an error instead, as a proxy or a failing server does after a request was done (HTTP 504, `isError`)
 late       as `silence`; then it forwards the response if the connection is still open
-stale      it sends the response that the same read had before the last effect (`LiveCall.instead`)
+stale      it sends the response that the same read had before the last effect (`LiveCall.replacement`)
 empty, garbled, too_large   it sends a damaged response of a read
 cut_off    a model's reply ends in the middle; `half`: a stream ends after half of its events, `break` before the first
 drop       it sends nothing: the agent was killed

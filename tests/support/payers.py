@@ -22,7 +22,7 @@ from bench.probe.run.secrets import Secrets
 from bench.probe.run.verdict import is_half_way, judge
 from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.kinds import StoreSettings
-from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.place import PrivateFolder
 from bench.probe.run.witness.stores import Stores
 from bench.record.probe_events import CellJudged
 
@@ -80,7 +80,7 @@ async def shown(
     memory = StoreSettings("journal", "memory", str(folder / "journal"), {"JOURNAL": "{store}"})
     settings = [*(known[name] for name in witnessed), memory]
     stores = Stores.of(settings, folder / "stores", subject.settle, subject.hide, b"of this test")
-    async with Worker(subject, stores, Place(folder / "private", "agent"), Secrets(())) as worker:
+    async with Worker(subject, stores, PrivateFolder(folder / "private", "agent"), Secrets(())) as worker:
         read = partial(state_of, *(Path(stores.replaces.get(str(path), path)) for path in (folder / "shop.db", folder / "log")))
         agent_runs = [
             await worker.run(Masks(), one_by_one=number == FIRST_CLEAN_RUNS - 1) for number in range(FIRST_CLEAN_RUNS)

@@ -26,10 +26,10 @@ from bench.probe.run.box.loading import load_server, loader_of
 from bench.probe.run.box.refusals import NETWORK_DOOR
 from bench.probe.run.gateway.agent_config import expand
 from bench.probe.run.gateway.copied_paths import replacement
-from bench.probe.run.gateway.database import UNENTERED
+from bench.probe.run.gateway.database import NO_CALL_TEXT
 from bench.probe.run.gateway.fault_injector import CellFault, FaultInjector
-from bench.probe.run.gateway.functions import FUNCTION
-from bench.probe.run.gateway.gateway import NO_FILE, Gateway
+from bench.probe.run.gateway.functions import DOOR_NAME
+from bench.probe.run.gateway.gateway import NO_CONFIG_PATH, Gateway
 from bench.probe.run.gateway.journal import Journal
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.subject import CommandWords, OwnersCheck, Subject
@@ -38,13 +38,13 @@ from bench.probe.run.recorded_form import RecordedForm
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.services import services_of, until_ready, with_ports
 from bench.probe.run.volatile import Masks
-from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.place import PrivateFolder
 from bench.probe.run.witness.stores import Stores
 from bench.record.probe_events import GatewayNoticed
 from bench.record.probe_rows import StoreReading
 from bench.record.process_events import ProcessEnded, ProcessStarted
 from bench.wire.agent_process import AgentProcess
-from bench.wire.program import hint, why_not
+from bench.wire.program import start_hint, start_problem
 
 MAX_FILE_BYTES = 2**30
 """The largest file in bytes that the agent or a service can write."""
@@ -72,7 +72,7 @@ class Worker:
         self,
         subject: Subject,
         stores: Stores,
-        place: Place,
+        place: PrivateFolder,
         secrets: Secrets,
         environment: Mapping[str, str] = os.environ,
         key: bytes = b"",
@@ -108,7 +108,7 @@ class Worker:
         """Return an open box in which everything that this worker starts runs. Raises ConfigError."""
         subject, layers, gateway = self._subject, self._folder / "layers", self._folder / "gateway"
         layers.mkdir(mode=0o700)
-        configs = [config.path for config in subject.configs if config.path != NO_FILE]
+        configs = [config.path for config in subject.configs if config.path != NO_CONFIG_PATH]
         paths, state_folders = zip(*self._stores.places, strict=True) if self._stores.places else ((), ())
         variables = {**self._environment, **subject.agent.environment}
         programs = [subject.agent.start, subject.agent.resume, *(service.command for service in subject.services)]
@@ -212,7 +212,7 @@ class Worker:
             try:
                 recorded = await self._run_agent(current, half_way)
             finally:
-                injector.dead = True
+                injector.is_dead = True
                 await self.gateway.end_servers()
                 await journal.stop_watching(until_settled=False)
             checks = () if tape else self._subject.checks  # a tape has no stores to query
@@ -238,7 +238,7 @@ class Worker:
         """Run the agent to its end. Start it again after a kill, and if it gave up half-way."""
         injector, processes = current.injector, current.processes
         await self._run_processes(self._subject.agent.start, current)
-        if injector.dead and processes.in_time:
+        if injector.is_dead and processes.in_time:
             processes_of_point = point_of(current.fault.point).processes if current.fault else 1
             await self._start_again(current, current.mends.together if current.mends else processes_of_point)
         await injector.end_delivery()
@@ -269,7 +269,7 @@ class Worker:
         self._stores.recheck()
         await journal.read()
         done, said_done = await self._is_done_and_said(current)
-        struck, refused = injector.struck, list(self.gateway.refusals())
+        struck, refused = injector.struck_call, list(self.gateway.refusals())
         notices = [
             GatewayNoticed(NETWORK_DOOR, self._form.text(line), max(0.0, refusal_time - journal.start))
             for _, line, refusal_time in refused
@@ -281,7 +281,7 @@ class Worker:
             lives=(*processes.records, *journal.notices, *notices),
             refused=tuple(dict.fromkeys(self._form.text(address) for address, _, _ in refused)),
             texts=texts,
-            struck=struck.call.number if struck and injector.delivered else None,
+            struck=struck.call.number if struck and injector.is_delivered else None,
             done=done,
             said_done=said_done,
             printed=digest_of(processes.text),
@@ -320,7 +320,7 @@ class Worker:
         for nth, (process, output) in enumerate(zip(running, outputs, strict=True)):
             ended = process.ended.result()
             if ended.failed:
-                raise ConfigError(f"the agent cannot be started: {os.strerror(ended.failed)}; {hint(ended.failed)}")
+                raise ConfigError(f"the agent cannot be started: {os.strerror(ended.failed)}; {start_hint(ended.failed)}")
             processes.code = ended.code if not nth or ended.code == 0 else processes.code
             call_count, printed, written = self.gateway.calls - calls, current.texts.keep(output), process.output.written
             why, seconds = processes.why, process.seconds
@@ -331,14 +331,14 @@ class Worker:
     def _notice_unused_doors(self, journal: Journal) -> None:
         """Record that no call came through the door of functions or of a database. Raises ConfigError for a function that
         can't be wrapped."""
-        if self.gateway.functions.refused:
-            raise ConfigError(f"functions: {self.gateway.functions.refused[0]}")
+        if self.gateway.functions.unwrappable:
+            raise ConfigError(f"functions: {self.gateway.functions.unwrappable[0]}")
         if any(entry.call.kind != "model" for entry in journal.calls):
             return
         if self._subject.functions is not None:
-            journal.notice(FUNCTION, self.gateway.functions.why_no_call())
+            journal.notice(DOOR_NAME, self.gateway.functions.why_no_call())
         for store in (store for door in self.gateway.databases for store in door.stores if store.is_door):
-            journal.notice(store.name, UNENTERED)
+            journal.notice(store.name, NO_CALL_TEXT)
 
     def _start(
         self, words: CommandWords, folder: Path, environment: Mapping[str, str], name: str, reads: int | None = None
@@ -349,7 +349,7 @@ class Worker:
         program = shutil.which(words[0], path=path) if os.sep not in words[0] else str(working_folder / words[0])
         if program is None or not os.path.exists(program):  # noqa: PTH110  `Path.exists` raises without permission
             raise ConfigError(f"{name} cannot be started: there is no program {words[0]!r}; install it, or give its path")
-        if why := why_not(program, path):
+        if why := start_problem(program, path):
             raise ConfigError(f"{name} cannot be started: {words[0]!r} {why}")
         try:
             namespaces = () if self._box is None else self._box.servers_namespaces if reads is None else self._box.namespaces

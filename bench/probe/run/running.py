@@ -15,7 +15,7 @@ from bench.probe.run.probe import Probe, ProbeRequest
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.settings import ProbeSettings
-from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.place import PrivateFolder
 from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun, ProbeWriter
 from bench.record.events import Answered, Called
@@ -43,7 +43,7 @@ async def run_probe(
     def worker(number: int) -> Worker:
         subject, boxed = settings.subject, settings.is_boxed
         stores = Stores.of(settings.stores, work_folder(), subject.settle, subject.hide, key, boxed=boxed)
-        return Worker(subject, stores, Place(work_folder(), f"agent{number}"), hidden, key=key)
+        return Worker(subject, stores, PrivateFolder(work_folder(), f"agent{number}"), hidden, key=key)
 
     probe = Probe(settings.subject, worker, request, _recorded_runs(writer))
     writer.begin()

@@ -22,7 +22,7 @@ from bench.common.errors import ConfigError
 from bench.common.files import content_of
 from bench.probe.run.box.loading import loader_of
 from bench.probe.run.gateway.subject import Subject
-from bench.wire.blotting import BLOT, MASKS, SHORTEST, blot, lower_forms
+from bench.wire.blotting import BLOT, MASKS, MIN_KEY_CHARS, blot, lower_forms
 
 ORDINARY_VARIABLE = re.compile(
     r"(LC_.*|XDG_.*|LANG|LANGUAGE|PATH|PWD|OLDPWD|HOME|SHELL|TERM|COLORTERM|DEBIAN_FRONTEND|USER|USERNAME|LOGNAME|HOSTNAME|"
@@ -159,15 +159,15 @@ class Secrets:
         )
 
     def _add(self, values: Iterable[str]) -> None:
-        new = {value for value in values if len(value) >= SHORTEST}.difference(self._secret_values)
+        new = {value for value in values if len(value) >= MIN_KEY_CHARS}.difference(self._secret_values)
         self._secret_values = sorted([*self._secret_values, *new], key=lambda value: (-len(value), value))
-        self._beginnings |= {form[:SHORTEST] for value in new for form in lower_forms(value)}
+        self._beginnings |= {form[:MIN_KEY_CHARS] for value in new for form in lower_forms(value)}
 
     def _may_occur_in(self, text: str) -> bool:
         """Return whether a lower-case text contains the beginning of a secret, or a mask. This quick check spares most texts
         the search for whole secrets."""
-        starts = range(len(text) - SHORTEST + 1)
-        has_beginning = any(text[start : start + SHORTEST] in self._beginnings for start in starts)
+        starts = range(len(text) - MIN_KEY_CHARS + 1)
+        has_beginning = any(text[start : start + MIN_KEY_CHARS] in self._beginnings for start in starts)
         return has_beginning or (bool(starts) and any(mask in text for mask in MASKS))
 
     def blot_all(self, value: Any, texts: Mapping[str, str], kept_texts: Texts) -> Any:

@@ -24,8 +24,8 @@ from bench.probe.run.agent_code import CODE_SUFFIXES, StartedProgram, code_files
 from bench.probe.run.box.authority import ends_tls
 from bench.probe.run.box.box import program_outside_box
 from bench.probe.run.gateway.agent_config import expand, read_config
-from bench.probe.run.gateway.copied_paths import NOT_HANDED, with_copy
-from bench.probe.run.gateway.functions import FUNCTION
+from bench.probe.run.gateway.copied_paths import NO_COPY_PATH_TEXT, with_copy
+from bench.probe.run.gateway.functions import DOOR_NAME
 from bench.probe.run.gateway.subject import (
     CommandWords,
     McpConfig,
@@ -138,7 +138,7 @@ class ProbeSettings:
         doors |= {store.name: "database" for store in self.stores if store.is_door}
         doors |= {name: "http" for host in subject.hosts for name in (host, f"{host}:80")}
         doors |= {store.name: OUTBOX_DOORS[store.kind] for store in self.stores if store.kind in OUTBOX_DOORS}
-        doors |= {FUNCTION: "function"} if subject.functions is not None else {}
+        doors |= {DOOR_NAME: "function"} if subject.functions is not None else {}
         doors |= {"model": "model"} if subject.model else {}
         return Probed(
             subject=self._digest(),
@@ -224,7 +224,7 @@ class ProbeSettings:
                     raise ConfigError(f"{self._path}: agent: {{mcp}} is gone; write the path of the config there: {path}")
                 is_handed_over = variable or any(with_copy(word, config, agent.folder, Path()) != word for word in words)
                 if not is_handed_over and not self.is_boxed:
-                    raise ConfigError(f"{path}: {NOT_HANDED}")
+                    raise ConfigError(f"{path}: {NO_COPY_PATH_TEXT}")
             yield config
 
     def _model(self) -> ModelSource | None:
@@ -345,7 +345,7 @@ class ProbeSettings:
                 f"{self._path}: service {nameless[0]}: without a box a variable hands its address over; name it by: variable"
             )
         for name in dict.fromkeys((*servers, *services, *databases)):
-            if name in (FUNCTION, "model"):
+            if name in (DOOR_NAME, "model"):
                 raise ConfigError(f"{self._path}: {name!r} is the probe's own name; rename this server or service")
             if services.count(name) + (name in servers) + (name in databases) > 1:
                 raise ConfigError(f"{self._path}: two servers or services are named {name!r}; rename one")

@@ -28,11 +28,11 @@ from bench.probe.run.cells import cells_of
 from bench.probe.run.clean import FIRST_CLEAN_RUNS, clean_of, objection
 from bench.probe.run.gateway.bodies import ContentDecoder
 from bench.probe.run.gateway.door_kinds import DOOR_KINDS
-from bench.probe.run.gateway.http_exchange import CONTENT
+from bench.probe.run.gateway.http_exchange import CONTENT_FIELDS
 from bench.probe.run.gateway.http_wire import framing_of, head_of
 from bench.probe.run.gateway.journal import RowPlace
 from bench.probe.run.gateway.subject import Subject
-from bench.probe.run.gateway.tape import OTHER, PlayedTape, TapedCall, TapedStores
+from bench.probe.run.gateway.tape import OTHER_WRITER, PlayedTape, TapedCall, TapedStores
 from bench.probe.run.runner import Worker
 from bench.probe.run.running import work_folder
 from bench.probe.run.secrets import Secrets
@@ -40,7 +40,7 @@ from bench.probe.run.settings import ProbeSettings
 from bench.probe.run.verdict import is_half_way, judge
 from bench.probe.run.volatile import Masks, place_of
 from bench.probe.run.witness.kinds import STORE_KINDS
-from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.place import PrivateFolder
 from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun, run_of, without_secrets
 from bench.record.probe_events import GatewayCall, plan_of
@@ -106,7 +106,7 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
     if sent := [store.name for store in settings.stores if STORE_KINDS[store.kind].needs_box]:
         raise ConfigError(f"--test: no tape stands for {sent[0]}, where mail or a webhook's messages are caught")
     stores = Stores.of(settings.stores, work_folder(), subject.settle, subject.hide, b"", boxed=settings.is_boxed)
-    async with Worker(subject, stores, Place(work_folder(), "tape"), hidden) as worker:
+    async with Worker(subject, stores, PrivateFolder(work_folder(), "tape"), hidden) as worker:
         agent_runs = [
             await worker.run(Masks(), one_by_one=number == FIRST_CLEAN_RUNS - 1) for number in range(FIRST_CLEAN_RUNS)
         ]
@@ -203,7 +203,7 @@ async def play_tape(settings: ProbeSettings, tape: CellTape) -> CellRun:
     if settings.subject.functions is not None:  # they are not run, and their process may look for what they use
         stores.absent = settings.paths_of_absent_stores
     hidden = Secrets.of(settings.subject, os.environ)  # a text that the tape has blotted is blotted here too
-    async with Worker(_offline(settings.subject, tape), stores, Place(work_folder(), "tape"), hidden) as worker:
+    async with Worker(_offline(settings.subject, tape), stores, PrivateFolder(work_folder(), "tape"), hidden) as worker:
         half_way = partial(is_half_way, clean)
         agent_run = name_calls(await worker.run(clean.masks, cell.fault, tape=playing, half_way=half_way), clean.calls)
     judged = judge(clean, agent_run, cell.call, cell.point, cell.form)
@@ -240,7 +240,7 @@ def _taped_calls(agent_run: AgentRun, hidden: Secrets) -> list[TapedCall]:
         for number, share in zip(numbers[-len(shares) :], shares, strict=False):
             rows[number] = (*rows.get(number, ()), *share)
     others_rows = tuple(row for reading in agent_run.readings if reading.other for row in reading.changed)
-    calls = [TapedCall(OTHER, 1, "", "", others_rows)] if others_rows else []
+    calls = [TapedCall(OTHER_WRITER, 1, "", "", others_rows)] if others_rows else []
     for call, identity, nth in agent_run.outer_calls():
         if raw := answers[call.number]:
             answer = _recorded_answer(call, raw, hidden)
@@ -297,7 +297,7 @@ def _recorded_answer(call: GatewayCall, raw: bytes, hidden: Secrets) -> str:
         raise ConfigError(f"--test: the answer of {call.tool} is packed so that nobody can look for secrets in it")
     if (content := blot(plain)) == data:
         return (head.raw + raw[body_start:]).decode("latin-1")
-    return (head.without(*CONTENT).with_fields({"content-length": str(len(content))}).raw + content).decode("latin-1")
+    return (head.without(*CONTENT_FIELDS).with_fields({"content-length": str(len(content))}).raw + content).decode("latin-1")
 
 
 def _split_into_pieces(texts: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, tuple[int, ...]]]:

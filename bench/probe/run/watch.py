@@ -24,7 +24,7 @@ from bench.probe.run.secrets import Secrets
 from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
 from bench.probe.run.witness.path_store import StoresBox
-from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.place import PrivateFolder
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import StoreWithoutOriginal
 from bench.probe.run.witness.stores import Stores
@@ -170,7 +170,7 @@ async def watch(
         ConfigError: The agent cannot be started, or a database cannot be copied.
     """
     stores = _WatchedStores(databases, subject.settle, beside)
-    worker = Worker(subject, stores, Place(work_folder(), "watched"), secrets, environment)
+    worker = Worker(subject, stores, PrivateFolder(work_folder(), "watched"), secrets, environment)
     async with worker:
         agent_run = await worker.run(Masks(), name="the watched run")
         box = stores.layer.box

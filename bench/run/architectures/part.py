@@ -1,4 +1,4 @@
-"""The entry of an architecture."""
+"""The entry of an architecture in the registry (`bench.run.architectures.registry`)."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ dropped.
                where a gateway sends the request
     refused    fields that would change a reply, unless the value asks for what happens anyway; and unknown fields
 
-Replaced settings and hints of any dialect are accepted in all dialects, since SDKs send them by default. `set_aside` returns
-them for the record. If client and experiment both limit a reply's length, the smaller limit counts.
+Replaced settings and hints of any dialect are accepted in all dialects, since SDKs send them by default. `settings_set_aside`
+returns them for the record. If client and experiment both limit a reply's length, the smaller limit counts.
 
 The role, the content and the tool calls of a message are read. Other fields of an assistant's message are passed on unchanged.
 The `name` of a message is accepted and not passed on: AutoGen sends a name with every message.
@@ -91,7 +91,7 @@ def refuse_others(
             refuse_field(field, why)
 
 
-def set_aside(fields: Mapping[str, Any]) -> dict[str, Any]:
+def settings_set_aside(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a request that the experiment replaces, and the hints, with their values. The model's name is left
     out, since the endpoint gave it to the client."""
     names = (REPLACED | HINTS) - {"model"}

@@ -28,12 +28,12 @@ from bench.common.bounds import BoundedTable, Listed
 from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
 from bench.run.endpoint.carried import NO_FIELDS, ProviderFields, provider_fields_in
-from bench.run.endpoint.fields import Restricted, options_among, refuse_others, set_aside
+from bench.run.endpoint.fields import Restricted, options_among, refuse_others, settings_set_aside
 from bench.run.endpoint.messages import text_in
 from bench.run.endpoint.response_answers import items_of
 from bench.run.endpoint.wire import MOST_MESSAGES, Chat, conversation, exchange_at
 from bench.run.trial.endpoint_session import Exchange
-from bench.wire.problem import LONGEST_NAME, read_body, refuse_field
+from bench.wire.problem import MAX_NAME_CHARS, read_body, refuse_field
 
 CONVERSATION_REMEDY = "no conversation is kept under a name; send all items with each request, or previous_response_id"
 READ_FIELDS = frozenset({"input", "instructions", "stream", "stream_options", "tools", "tool_choice", "text", "include"})
@@ -74,7 +74,7 @@ class _Item(BaseModel):
         """Raise ValueError for an unknown field that is not empty."""
         for field, value in (self.model_extra or {}).items():
             if value not in (None, [], {}, ""):
-                raise ValueError(f"{field[:LONGEST_NAME]}: would not be passed on; leave it out")
+                raise ValueError(f"{field[:MAX_NAME_CHARS]}: would not be passed on; leave it out")
         return self
 
 
@@ -207,8 +207,8 @@ def chat_of(
         refuse_field("input", "there is none; give a text, or items")
     options = options_among(_fields(request), parameters or {})
     verbosity = {"verbosity": request.text.verbosity} if request.text else {}
-    hints = set_aside({**fields, **verbosity})
-    return Chat(messages, bool(request.stream), options=options, instructions=len(instructions), set_aside=hints)
+    hints = settings_set_aside({**fields, **verbosity})
+    return Chat(messages, bool(request.stream), options=options, instruction_count=len(instructions), set_aside=hints)
 
 
 def _resolve_reference(item: InputItem, exchanges: Mapping[int, Exchange]) -> InputItem:
@@ -219,7 +219,7 @@ def _resolve_reference(item: InputItem, exchanges: Mapping[int, Exchange]) -> In
     number, exchange = exchange_at(item.id, exchanges, "input")
     original = next((candidate for candidate in items_of(exchange.reply, number) if candidate["id"] == item.id), None)
     if original is None:
-        refuse_field("input", f"no item given here is '{item.id[:LONGEST_NAME]}'; send the item itself")
+        refuse_field("input", f"no item given here is '{item.id[:MAX_NAME_CHARS]}'; send the item itself")
     return ITEM_ADAPTER.validate_python(original)
 
 

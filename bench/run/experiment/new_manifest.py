@@ -69,7 +69,7 @@ def manifest_of(
 
 
 def _descriptions(matrix: Matrix) -> Described:
-    """Return the descriptions of the run's architectures and effects for readers."""
+    """Return what a reader of the run must know about its architectures and effects."""
     bases = dict.fromkeys(map(matrix.config.base, matrix.config.architectures))
     effects = {(name, point): EFFECTS[name, point] for name, point in matrix.effects}
     return Described(

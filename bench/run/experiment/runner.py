@@ -151,8 +151,8 @@ async def run_all(
 
 def _live_gates(models: Mapping[str, Model], gates: Mapping[str, Gate]) -> Iterable[tuple[Gate, Model]]:
     """Return the gates of live endpoints, each with one of its models."""
-    live = (part for model in models.values() for part in answerers(model) if part.timing == "live")
-    return {part.endpoint: (gates[part.endpoint], part) for part in live}.values()
+    live = (answerer for model in models.values() for answerer in answerers(model) if answerer.timing == "live")
+    return {model.endpoint: (gates[model.endpoint], model) for model in live}.values()
 
 
 def _endpoints(model: Model) -> set[str]:

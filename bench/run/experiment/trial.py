@@ -100,7 +100,7 @@ async def run_trial(
     workbench = Workbench(trial)
     try:
         work = partial(arm.architecture.work, scenario.task, workbench)
-        ending = await _within_deadline(matrix.config.deadline_seconds, _ending(trial, work, scenario, graders))
+        ending = await _within_deadline(matrix.config.deadline_seconds, _run_and_grade(trial, work, scenario, graders))
     finally:
         trial.surroundings.close()
     trial.close(answered=ending.grade is not None)
@@ -145,8 +145,10 @@ async def _within_deadline(deadline: float, ending: Coroutine[Any, Any, Ending])
         return Ending("error", f"no end within {deadline:g} s; give it more with deadline_seconds, or see what it waits for")
 
 
-async def _ending(trial: Trial, work: Callable[[], Coroutine[Any, Any, None]], scenario: Scenario, graders: Graders) -> Ending:
-    """Run the architecture, grade its result, and turn exceptions into outcomes."""
+async def _run_and_grade(
+    trial: Trial, work: Callable[[], Coroutine[Any, Any, None]], scenario: Scenario, graders: Graders
+) -> Ending:
+    """Run the architecture, grade its result, and return the ending. An exception becomes an outcome."""
     early_ending = None
     try:
         await trial.surroundings.run_architecture(trial, work)

@@ -74,7 +74,7 @@ class Erring:
     learning: Learning | None = None
     lacks_a_field: float = DEFAULT_LACK_SHARE
 
-    def output(self, right: Json, form: type[Output], signal: RepairSignal | None, draw: Random) -> Json:
+    def output(self, right: Json, schema: type[Output], signal: RepairSignal | None, draw: Random) -> Json:
         """Return the right output, or a wrong output in its place.
 
         The same draw decides whatever the signal is, so that two boundaries that differ only in their signal draw the same.
@@ -82,11 +82,11 @@ class Erring:
         chance = draw.random()
         if chance >= self._wrong_after(signal) or not isinstance(right, dict):
             return right
-        required = [name for name, field in form.model_fields.items() if field.is_required() and name in right]
+        required = [name for name, field in schema.model_fields.items() if field.is_required() and name in right]
         if required and draw.random() < self.lacks_a_field:
             forgotten = draw.choice(required)
             return {name: value for name, value in right.items() if name != forgotten}
-        return exchange(right, form, draw) or right
+        return exchange(right, schema, draw) or right
 
     def _wrong_after(self, signal: RepairSignal | None) -> float:
         """Return the rate of wrong outputs after a signal."""

@@ -224,11 +224,9 @@ class SimulatedModel:
                 scenario.name, context.instance, name, context.state, value, _draw_for_judgment(request, name)
             )
         if self._erring and scenario.environment is not None and name in scenario.reference:
-            form = scenario.task.subtask(name).output
-            draws = self._settings.error_draws
-            value = self._erring.output(
-                value, form, signal_in(request.messages), _draw_for_judgment(request, name, *[draws] * bool(draws))
-            )
+            schema, draw_set = scenario.task.subtask(name).output, self._settings.error_draws
+            judgment = _draw_for_judgment(request, *((name, draw_set) if draw_set else (name,)))
+            value = self._erring.output(value, schema, signal_in(request.messages), judgment)
         if isinstance(value, str) or draw.random() >= self._settings.failure_rate:
             return value
         forgotten = draw.choice(_required_fields(scenario, name, value))

@@ -19,7 +19,7 @@ from bench.common.errors import ConfigError, EndpointError
 from bench.common.numbers import Price
 from bench.run.models.cached import CacheSettings
 from bench.run.openai.address import API_VERSION, EndpointAddress
-from bench.wire.blotting import SHORTEST, blot
+from bench.wire.blotting import MIN_KEY_CHARS, blot
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -154,7 +154,7 @@ def refuse_key_in(name: str, settings: OpenAISettings) -> None:
     key = os.environ.get(settings.api_key_env, "").strip()
     for field, value in settings.model_dump(mode="json", exclude={"api_key_env"}).items():
         text = json.dumps(value, ensure_ascii=False)
-        if len(key) >= SHORTEST and blot(text, key) != text:
+        if len(key) >= MIN_KEY_CHARS and blot(text, key) != text:
             problem = f"model '{name}': {field} holds the key of {settings.api_key_env}, and is written down with every run"
             raise ConfigError(f"{problem}; take it out: the key is sent by itself")
 

@@ -52,8 +52,7 @@ from bench.scenario import Json
 SandboxJob = tuple[Mapping[str, str], str, Json]
 """Files, program, and the value for its `main`."""
 CHILD = Path(__file__).with_name("child.py")
-MAX_PROBLEM_CHARS = 200
-"""Characters of the longest problem, and bytes of the longest file name."""
+MAX_PROBLEM_CHARS, MAX_FILE_NAME_BYTES = 200, 200
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def run_python(files: Mapping[str, str], program: str, value: Json, limits: Limi
 def _is_file_name(name: str) -> bool:
     """Return whether a text can be the name of a file in the job's folder."""
     is_plain = name == Path(name).name and name not in ("", "..") and "\0" not in name
-    return is_plain and len(name.encode(errors="replace")) <= MAX_PROBLEM_CHARS
+    return is_plain and len(name.encode(errors="replace")) <= MAX_FILE_NAME_BYTES
 
 
 def _run(job: SandboxJob, limits: Mapping[str, Any]) -> SandboxResult:

@@ -10,7 +10,7 @@ from bench.run.trial.endpoint_session import EndpointSession
 from bench.run.trial.key import TrialKey
 from bench.run.trial.prompt import render
 from bench.scenario import Json, Subtask, Task, schema_of
-from bench.wire.problem import Problem, refuse_crowd
+from bench.wire.problem import Problem, refuse_oversized
 
 GAVE_UP = "the system gave up"
 
@@ -67,7 +67,7 @@ def _prompt(task: Task, subtask: Subtask, session: EndpointSession) -> tuple[Mes
 
 def _object(body: bytes) -> dict[str, Json]:
     """Return the JSON object in a body. Raises Problem if the body is anything else."""
-    refuse_crowd(body)
+    refuse_oversized(body)
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):

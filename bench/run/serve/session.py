@@ -163,7 +163,7 @@ async def serve(
         if watch_task:
             watch_task.cancel()
     return ServingResult(
-        trial_server.received, tuple(trial_server.refusals), (guard.turned_away, guard.why), stop.by, trial_server.deserted
+        trial_server.received, tuple(trial_server.refusals), (guard.refusals, guard.reason), stop.by, trial_server.deserted
     )
 
 

@@ -198,7 +198,7 @@ class TrialClock:
         task.add_done_callback(self._tasks.discard)
 
     async def _end_tasks(self) -> None:
-        """Cancel the trial's other tasks and wait until they have ended."""
+        """Cancel the trial's other tasks and wait until they have ended, at most CANCEL_TIMEOUT_S."""
         unfinished = self._tasks - {asyncio.current_task()}
         for task in unfinished:
             task.cancel()

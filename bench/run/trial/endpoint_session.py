@@ -79,14 +79,14 @@ RequestKey = tuple[tuple[str, ...], tuple[Message, ...], str]
 class Exchange:
     """A request and the reply that its client got.
 
-    messages       the messages; the first `instructions` of them are not part of the conversation that a client can go on with
-    instructions   how many these are
-    options        the other options, as JSON
-    reply          the reply
+    messages            the messages
+    instruction_count   the first messages, so many, are not part of the conversation that a client can go on with
+    options             the other options, as JSON
+    reply               the reply
     """
 
     messages: tuple[Message, ...]
-    instructions: int
+    instruction_count: int
     options: str
     reply: Reply
 
@@ -94,7 +94,7 @@ class Exchange:
     def conversation(self) -> tuple[Message, ...]:
         """Return the messages up to this reply."""
         turn = Message("assistant", self.reply.text, self.reply.tool_calls, extra=self.reply.extra)
-        return (*self.messages[self.instructions :], turn)
+        return (*self.messages[self.instruction_count :], turn)
 
 
 PARALLEL = "X-Bench-Parallel"
@@ -167,8 +167,8 @@ class EndpointSession:
         self.refused += 1
         self._caller.log_refusal(status, " ".join(whole_text(detail).split())[:LONGEST_DETAIL])
 
-    def put_aside(self, settings: Mapping[str, Any]) -> None:
-        """Keep settings of a request that are not passed on to the model, for the log.
+    def note_set_aside(self, settings: Mapping[str, Any]) -> None:
+        """Note settings of a request that are not passed on to the model, for the log.
 
         Args:
             settings: Their values by name.
@@ -178,7 +178,7 @@ class EndpointSession:
                 self._set_aside[name] = whole_text(json_text(value)[:LONGEST_SETTING])
 
     def log_set_aside(self) -> None:
-        """Log the settings that were put aside since the last call of this method, if any."""
+        """Log the settings that were set aside since the last call of this method, if any."""
         if self._set_aside:
             self._caller.log_settings(self._set_aside)
             self._set_aside = {}

@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 from bench.common.errors import ConfigError
-from bench.wire.program import why_not
+from bench.wire.program import start_problem
 
 DRIVER_VARIABLES = (
     "OPENAI_BASE_URL",
@@ -115,7 +115,7 @@ def _program(word: str, files: Mapping[str, Path], home: Path, path: str, where:
         program = str(home / word)
     if not program:
         raise ConfigError(f"{where}.command: there is no program '{word}'; install it, or give its path")
-    if why := why_not(program, path):
+    if why := start_problem(program, path):
         raise ConfigError(f"{where}.command: '{word}' {why}")
     return os.path.abspath(program)  # noqa: PTH100  as above
 

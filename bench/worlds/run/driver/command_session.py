@@ -30,9 +30,9 @@ from bench.run.trial.endpoint_session import PARALLEL
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
 from bench.wire.access_guard import AccessGuard
-from bench.wire.agent_process import AgentProcess, Ended, freeze_part, kill_part
+from bench.wire.agent_process import AgentProcess, ProcessExit, freeze_process, kill_process
 from bench.wire.problem import Problem
-from bench.wire.program import hint
+from bench.wire.program import start_hint
 from bench.worlds.run.driver.command import Command
 from bench.worlds.run.driver.folder import MAX_BYTES, Folder, temporary
 from bench.worlds.run.driver.task_text import task_text
@@ -81,7 +81,7 @@ class CommandSession(AgentBody):
         self._tools = Tools(workbench.world)
         self._folder = Folder(outer / "home")
         self._token = secrets.token_urlsafe(24)
-        self._guard = AccessGuard(self._token, most=MAX_CONNECTIONS)
+        self._guard = AccessGuard(self._token, limit=MAX_CONNECTIONS)
         self._address = ""
         self._process: AgentProcess | None = None
         self._session: AgentSession | None = None
@@ -128,7 +128,7 @@ class CommandSession(AgentBody):
         log.emit(ProcessStarted(number, in_seconds(self._acting.clock.now())))
         limit = asyncio.get_running_loop().call_later(max(0.0, self._seconds_left), self._end_at_limit)
         self._check_folder()
-        ended: Ended | None = None
+        ended: ProcessExit | None = None
         try:
             ended = await asyncio.shield(agent_process.ended)
         finally:
@@ -137,7 +137,7 @@ class CommandSession(AgentBody):
             await agent_process.close()
             self._seconds_left -= agent_process.seconds
             last_line = self._folder.added_to_log()
-            end = ended or Ended()
+            end = ended or ProcessExit()
             log.emit(
                 ProcessEnded(
                     life=number,
@@ -158,7 +158,7 @@ class CommandSession(AgentBody):
         process.step()
         self._acting.note_exit()
         if ended.failed is not None:
-            raise Unmeasured(f"{Path(self._command.words[0]).name} {_start_failure(ended.failed)}; {hint(ended.failed)}")
+            raise Unmeasured(f"{Path(self._command.words[0]).name} {_start_failure(ended.failed)}; {start_hint(ended.failed)}")
         self.check()
         if ended.code != 0:
             raise self._gave_up(f"{_end_in_words(ended)}: {agent_process.output.last_line or 'it wrote nothing'}")
@@ -187,7 +187,7 @@ class CommandSession(AgentBody):
             return f"its last request was refused: {refused.status}: {one_line(refused.message, MAX_DETAIL_LENGTH)}"
         if asked:
             return ""
-        turned_away = f"; a request was turned away: {self._guard.why}" if self._guard.turned_away else ""
+        turned_away = f"; a request was turned away: {self._guard.reason}" if self._guard.refusals else ""
         return f"it asked neither its model nor a tool{turned_away}"
 
     @web.middleware
@@ -246,14 +246,14 @@ class CommandSession(AgentBody):
     def freeze(self) -> None:
         """Stop the process that is to die: the asker, or the whole agent."""
         if self.asker:
-            freeze_part(self.asker)
+            freeze_process(self.asker)
         elif self._process:
             self._process.freeze()
 
     def kill(self) -> None:
         """Kill the process that is to die: the asker, or the whole agent."""
         if self.asker:
-            kill_part(self.asker)
+            kill_process(self.asker)
             self._parts_killed += 1
         else:
             self._kill_all()
@@ -268,7 +268,7 @@ class CommandSession(AgentBody):
         if not (self._command.kills_caller and self._process and request.transport):
             return 0
         client_port, server_port = (request.transport.get_extra_info(name)[1] for name in ("peername", "sockname"))
-        return self._process.asker(client_port, server_port)
+        return self._process.client_process(client_port, server_port)
 
     def _stop(self, error: Exception) -> None:
         """End the trial with this error, unless an earlier error has ended it."""
@@ -289,7 +289,7 @@ class CommandSession(AgentBody):
             self._stop(GaveUp(AGENT_NAME, why))
         self._next_check = asyncio.get_running_loop().call_later(FOLDER_CHECK_INTERVAL_S, self._check_folder)
 
-    def _why(self, ended: Ended | None) -> str:
+    def _why(self, ended: ProcessExit | None) -> str:
         """Return why the process ended; "" if it ended by itself."""
         if self._acting.process.is_dead:
             return "crash"
@@ -299,7 +299,7 @@ class CommandSession(AgentBody):
             return "cancelled"
         if ended.failed is not None:
             return _start_failure(ended.failed)
-        return "broken: the process that watched over it was killed" if ended == Ended() else ""
+        return "broken: the process that watched over it was killed" if ended == ProcessExit() else ""
 
     def _environment(self) -> Mapping[str, str]:
         """Return all environment variables of the process. From the user's environment it gets only the PATH and the
@@ -340,7 +340,7 @@ def _start_failure(number: int) -> str:
     return f"cannot be started: {os.strerror(number)}"
 
 
-def _end_in_words(ended: Ended) -> str:
+def _end_in_words(ended: ProcessExit) -> str:
     """Return how a process ended, in words."""
     if ended.code is not None:
         return f"ended with code {ended.code}"

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from bench.wire.problem import Problem, refuse_crowd
+from bench.wire.problem import Problem, refuse_oversized
 
 MAX_INTEGER = 2**63 - 1
 MAX_KEY_LENGTH = 200
@@ -16,7 +16,7 @@ MAX_KEY_LENGTH = 200
 def arguments_of(body: bytes) -> Mapping[str, Any]:
     """Return a call's arguments. An empty body is an empty object. Raises Problem if the body is no JSON object that a database
     can store."""
-    refuse_crowd(body)
+    refuse_oversized(body)
     try:
         given = json.loads(body or b"{}", parse_int=_parse_integer)
         json.dumps(given, ensure_ascii=False, allow_nan=False).encode()

@@ -24,7 +24,7 @@ from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.kinds import StoreSettings
-from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.place import PrivateFolder
 from bench.probe.run.witness.stores import Stores
 
 POSTS = """
@@ -83,7 +83,7 @@ def agent_runs(subject: Subject, folder: Path, times: int = 1) -> list[AgentRun]
         store = StoreSettings("shop", "sqlite", str(folder / "shop.db"))
         stores = Stores.of([store], folder.parent / "stores", subject.settle, subject.hide, b"", boxed=True)
         (folder.parent / "stores").mkdir()
-        async with Worker(subject, stores, Place(folder.parent, "agent"), Secrets(())) as worker:
+        async with Worker(subject, stores, PrivateFolder(folder.parent, "agent"), Secrets(())) as worker:
             return [await worker.run(Masks()) for _ in range(times)]
 
     try:

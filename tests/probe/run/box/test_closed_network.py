@@ -35,7 +35,7 @@ from bench.probe.run.gateway.gate import DoorContext
 from bench.probe.run.witness.postgres import PostgresStore
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import DatabaseServer
-from bench.wire.agent_process import Ended
+from bench.wire.agent_process import ProcessExit
 from tests.probe.run.box.boxed import Boxed
 
 HERE = Path(__file__).parents[4]
@@ -89,7 +89,7 @@ def in_network(boxed: Boxed, work: Callable[[ClosedNetwork], Awaitable[None]]) -
 
 async def printed(boxed: Boxed, code: str, *words: str) -> list[str]:
     ended, text = await boxed._run([sys.executable, "-c", code, *words], boxed.environment)
-    assert ended == Ended(code=0), text
+    assert ended == ProcessExit(code=0), text
     return text.split("\n")
 
 

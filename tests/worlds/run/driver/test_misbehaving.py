@@ -19,7 +19,7 @@ from trials import Fault
 
 from bench.record.events import Called, SetAside
 from bench.run.experiment.trial import TrialResult
-from bench.wire.tail import KEPT
+from bench.wire.tail import MAX_TAIL_BYTES
 from bench.worlds.run.driver import command_session, folder
 
 
@@ -95,7 +95,7 @@ def test_an_agent_that_fills_its_folder_has_given_up(monkeypatch: pytest.MonkeyP
 def test_of_a_gigabyte_of_output_the_end_is_kept() -> None:
     result = misbehaving("writes_1_gb")
     assert ends(result)[0].written > 1000 * 2**20
-    assert len(printed(result)) == KEPT
+    assert len(printed(result)) == MAX_TAIL_BYTES
     assert printed(result).endswith("the last line\n")
 
 
