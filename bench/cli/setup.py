@@ -75,9 +75,6 @@ def with_concurrency(entries: Entries, concurrency: int | None) -> Entries:
 def cache_from(config: Config, runs: Sequence[str]) -> Config:
     """Return a config in which the caching models reuse the replies recorded in these runs.
 
-    Raises:
-        ConfigError: no model of the config caches.
-
     Raises ConfigError if no model caches.
     """
     caching_models = dict[str, BaseModelEntry]()
