@@ -79,7 +79,7 @@ def test_asking_in_parallel_saves_what_the_page_says(tmp_path: Path) -> None:
 def test_twenty_incidents_teach_to_keep_all_six_subtasks_apart() -> None:
     policy = learn(INCIDENTS, [ROOT / "scenarios"], "runtime_structured", "none", count=20).packs["incidents"]
     assert [len(call) for call in policy.calls] == [1] * 6
-    assert "From these rejections `bench more learn` keeps all six subtasks apart" in page("results/incidents")
+    assert "From the rejections in these incidents `bench more learn` keeps all six subtasks apart" in page("results/incidents")
 
 
 def test_the_model_that_orchestrates_solved_no_trial_and_damaged_each() -> None:
