@@ -56,17 +56,16 @@ class SuggestingCommand(TyperCommand):
                 vars(parameter)["display_type"] = lambda _: None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments. The words after `--` are the words of the user's command, if the last argument of this command
-        takes any words.
+        """Parse the arguments. The words after `--` are the words of the user's command, if this command takes one.
 
         Raises:
-            ConfigError: an option that takes one value is repeated.
+            ConfigError: an option that takes one value is repeated, or the user's command is not behind `--`.
         """
-        last = next((parameter for parameter in reversed(self.params) if isinstance(parameter, TyperArgument)), None)
-        if last and last.name and last.nargs < 0 and last.metavar == COMMAND and "--" in args:
+        user_command = next((parameter.name for parameter in self.params if parameter.metavar == COMMAND), None)
+        if user_command and "--" in args:
             separator = args.index("--")
             rest = self.parse_args(ctx, args[:separator])
-            ctx.params[last.name] = args[separator + 1 :]
+            ctx.params[user_command] = args[separator + 1 :]
             return rest
         try:
             _, _, options = self.make_parser(ctx).parse_args(args=list(args))
@@ -77,7 +76,10 @@ class SuggestingCommand(TyperCommand):
             takes_one_value = isinstance(option, TyperOption) and not (option.multiple or option.is_flag)
             if takes_one_value and options.count(option) > 1:
                 raise ConfigError(f"{option.opts[0]} is given {options.count(option)} times; give it once")
-        return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
+        if user_command and (words := ctx.params[user_command]):
+            raise ConfigError(f"'{words[0]}': a command is typed behind `--`, as in: {ctx.command_path} -- python agent.py")
+        return rest
 
     def invoke(self, ctx: Any) -> Any:
         from bench.cli.loopback import exempt_loopback  # noqa: PLC0415  help sends no request
@@ -186,7 +188,7 @@ def run_command(app: typer.Typer, after_mistake: Callable[[], None]) -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does with what it cannot encode
     try:
         code = app(prog_name="bench", standalone_mode=False)
-        sys.stdout.flush()
+        print(end="", flush=True)  # it fails on a full disk; a closed standard output is None, which only print takes
     except SystemExit:  # also typer's, where its own words were not read
         if is_output_closed():
             exit_unread()
@@ -217,6 +219,10 @@ def _print_line(line: str, stderr: bool = True) -> None:
 
 def _print_mistake(mistake: Any) -> None:
     """Print the mistake of the user in one line. If no command was given, print the list of commands."""
+    if mistake.__cause__:  # typer's words are those of pydantic, and name no value
+        from bench.common.wording import first_violation  # noqa: PLC0415  typer has imported pydantic by now
+
+        mistake.message = first_violation(mistake.__cause__).words
     words = mistake.format_message()
     if "\n" in words:
         _print_line(words, stderr=False)

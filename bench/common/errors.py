@@ -214,7 +214,7 @@ LONGEST_NAME = 200
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the end of an error line for an unknown name: the single name that is clearly meant, or the three nearest
     names, or else the known names, at most MOST_NAMED names and LONGEST_LIST characters."""
-    names, asked = sorted(known), name[:LONGEST_NAME]
+    names, asked = sorted(set(known)), name[:LONGEST_NAME]
     holding = [each for each in names if len(asked) > 1 and asked in each]
     close = list(dict.fromkeys((*difflib.get_close_matches(asked, names, n=3, cutoff=0.5), *holding)))[:3]
     if close:

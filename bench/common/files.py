@@ -10,7 +10,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from errno import EFBIG, EINVAL
 from pathlib import Path
 from typing import IO
@@ -57,6 +57,7 @@ def write_whole(path: Path, content: bytes) -> None:
         file.write(content)
 
 
+DEVICES = Path("/dev")
 HALF = f".{'[0-9a-f]' * 16}.half"
 """The names of files that `new_file` has begun."""
 
@@ -70,7 +71,12 @@ def remove_halves(folder: Path) -> None:
 @contextmanager
 def new_file(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
     """Open a new file. When the block ends, and only then, the file replaces any file or link of the same name. Two
-    processes can write a file at once; the later file replaces the earlier. Raises OSError."""
+    processes can write a file at once; the later file replaces the earlier. Raises OSError, also if the name is a pipe, a
+    device, or a link in /dev such as /dev/stdout: root could replace it for all programs of the machine."""
+    with suppress(FileNotFoundError):
+        kind = stat.S_IFMT(path.lstat().st_mode)
+        if kind not in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK) or path.absolute().parent == DEVICES:
+            raise OSError(EINVAL, "is a device or a pipe; name a file", str(path))
     half = path.with_name(f".{secrets.token_hex(8)}.half")
     with os.fdopen(os.open(half, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode), "w+b") as file:
         try:

@@ -45,7 +45,10 @@ def expanded_path(written: str) -> Path:
 
 def folder_of(run: str) -> Path:
     """Return the folder of a run. The run is given as its folder, its archive, or its name under results/. Raises
-    ResultsError if the run does not exist but results/ has others; the message gives the nearest name."""
+    ResultsError for an empty text, and if the run does not exist but results/ has others; the message gives the nearest
+    name."""
+    if not run:
+        raise ResultsError(f"'' names no run; name a folder under {RESULTS}/, or its path")
     path = Path(run)
     if path.suffix == ".zip" and path.is_file():
         return path.with_suffix("")

@@ -67,6 +67,20 @@ def test_the_help_of_each_command_has_an_example_and_says_what_each_option_does(
         (("comprae",), "bench: no such command 'comprae'; did you mean 'compare'; see: bench --help\n"),
         (("explain", "shrikn"), "bench: no such command 'shrikn'; did you mean 'shrink'; see: bench explain --help\n"),
         (("runs", "--tag"), "bench: option '--tag' requires an argument; see: bench runs --help\n"),
+        (("new", "scenaro"), "bench: no such command 'scenaro'; did you mean 'scenario'; see: bench new --help\n"),
+        (
+            ("watch", "x", "--port", "a"),
+            "bench: invalid value for '--port': must be a whole number, not 'a'; see: bench watch --help\n",
+        ),
+        (
+            ("probe", "--workers", "17"),
+            "bench: invalid value for '--workers': must be at most 16, not '17'; see: bench probe --help\n",
+        ),
+        (
+            ("compare", "x", "--by", "y"),
+            "bench: invalid value for '--by': 'y' is not one of 'arm'; see: bench compare --help\n",
+        ),
+        (("probe", "python", "a.py"), "bench: 'a.py': a command is typed behind `--`, as in: bench probe -- python agent.py\n"),
     ],
 )
 def test_what_is_typed_wrong_is_told_in_one_line_with_where_to_look(

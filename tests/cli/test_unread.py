@@ -49,6 +49,13 @@ def test_a_command_that_nobody_reads_ends_as_sigpipe_would_end_it(words: list[st
     assert UNREAD == 141
 
 
+@pytest.mark.parametrize(("words", "code"), [("prints", 1), ("writes", 0), ("--help", 0), ("--version", 0)])
+def test_a_command_whose_standard_output_is_closed_ends_as_usual(words: str, code: int) -> None:
+    command = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-c", COMMANDS, words]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (code, "")
+
+
 @pytest.mark.parametrize("words", [["says"], ["no-such-command"]])
 def test_so_does_one_whose_errors_nobody_reads(words: list[str]) -> None:
     done = ended(*words, output=subprocess.PIPE, errors=without_a_reader())

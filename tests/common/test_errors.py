@@ -49,3 +49,7 @@ def test_an_unknown_name_is_told_the_nearest_or_the_first_of_many() -> None:
 def test_a_list_of_long_names_ends_before_the_line_is_too_long_to_read() -> None:
     line = nearest("x", [f"{number:0100}" for number in range(50)])
     assert line.endswith(" and 47 more") and len(line) < LONGEST_LIST + 50
+
+
+def test_a_name_that_is_known_twice_is_told_once() -> None:
+    assert nearest("pear", ["fig", "fig", "apple"]) == "known: apple, fig"

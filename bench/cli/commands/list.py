@@ -70,7 +70,7 @@ def list_(
         DETAILS[asked](scenarios)
     else:
         for name in kinds:
-            out.print(f"{name}\n  {', '.join(_names_in(name, scenarios, with_package=True)) or _no_packs_in(scenarios)}")
+            out.print(f"{name}\n  {', '.join(_names_in(name, scenarios, with_package=True)) or no_packs_in(scenarios)}")
     if asked is None:
         others = ", ".join(name for name in REGISTRIES if name not in NAMED)
         out.print(f"`bench list KIND` says what each can do and what it needs; further kinds are {others}")
@@ -94,7 +94,7 @@ def _names_in(kind: str, roots: Sequence[Path], with_package: bool = False) -> l
     return list(dict.fromkeys(f"{name} (from {package})" if package and with_package else name for name, package in parts))
 
 
-def _no_packs_in(roots: Sequence[Path]) -> str:
+def no_packs_in(roots: Sequence[Path]) -> str:
     """Return the line for folders that contain no pack."""
     todo = "begin one with `bench new scenario NAME`, or name a folder of packs with --scenarios"
     return f"none in {', '.join(f'{root}/' for root in roots)}; {todo}"
@@ -125,7 +125,7 @@ def _print_packs(roots: Sequence[Path]) -> None:
 
     out.print("packs")
     if not (packs := find_packs(roots)):
-        out.print(f"  {_no_packs_in(roots)}")
+        out.print(f"  {no_packs_in(roots)}")
     for name, folder in packs.items():
         note = f"; not available here: {lacking}" if (lacking := missing_data(name, roots)) else ""
         package_note = f"  from {package}" if (package := package_of(folder)) else ""

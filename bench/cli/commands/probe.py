@@ -112,13 +112,14 @@ def probe(
 
     files = ProbeFiles(as_json, junit, as_markdown)
     with junit_on_error(junit, SUITE, str(file), "conclusion"):
+        limit, _ = _budget_seconds(budget), named(RESULTS, name or "probe")  # a mistake is refused before the agent runs
         if command and dry_run and not file.exists():
             out.print("\n".join(map(escape_line, _draft(file, command).plan)))
             out.print("nothing was started")
             return
         if command:
             _write_new_file(file, command, yes, unboxed)
-        settings, limit = ProbeSettings(file, boxed=not unboxed), _budget_seconds(budget)
+        settings = ProbeSettings(file, boxed=not unboxed)
         secrets = Secrets.of(settings.subject, os.environ, settings.secret_addresses)
         if dry_run:
             out.print("\n".join(plan_lines(settings)))

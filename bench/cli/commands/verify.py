@@ -54,7 +54,7 @@ def _verify(out: Terminal, folder: Path, digest: str | None) -> bool:
     for defect in check.defects:
         out.print(defect.text)
     if check.defects:
-        if digest:
+        if digest is not None:
             out.print(f"{folder}: it has changed since its digest was made")
         return False
     if not check.has_end and not is_written(folder):
@@ -68,7 +68,7 @@ def _verify(out: Terminal, folder: Path, digest: str | None) -> bool:
         ending += f"; chained anew when it was converted from format {replaced.format}"
     run_digest = whole_digest(folder)
     out.print(f"{folder}: sound: {counts}{ending}; {sources(folder)}; digest {run_digest}")
-    if digest and digest.strip().lower() != run_digest:
+    if digest is not None and digest.strip().lower() != run_digest:
         out.print(f"{folder}: its lines agree with each other, and its digest is another: it was made anew, or it went on")
         return False
     return True
