@@ -17,9 +17,9 @@ from bench.common.errors import BenchError, ConfigError, nearest, one_line
 from bench.common.escaping import escape_terminal
 from bench.common.signals import AsCtrlC, exit_code
 
-FIRST = ("probe", "run", "report", "compare", "trace", "scorecard", "new", "check")
+FIRST_COMMANDS = ("probe", "run", "report", "compare", "trace", "scorecard", "new", "check")
 """The commands that help lists first, in the order in which people need them; all others stand under "More"."""
-WORDS = {
+TYPE_NAMES = {
     "<str>": "NAME",
     "<list[str]>": "NAME",
     "<path>": "PATH",
@@ -28,9 +28,9 @@ WORDS = {
     "<int range>": "N",
     "<float range>": "NUMBER",
 }
-"""What help pages call a value, instead of its Python type."""
-COMMAND = "-- COMMAND"
-"""How help shows arguments that are the words of a command."""
+"""typer's name of a Python type -> the name of such a value in help pages."""
+COMMAND_METAVAR = "-- COMMAND_METAVAR"
+"""The metavar of an argument that takes the words of the user's command."""
 PacksOption = Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")]
 UnguardedOption = Annotated[
     bool,
@@ -43,15 +43,15 @@ UsageMistake: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 class SuggestingCommand(TyperCommand):
-    """A command that rejects a repeated option if the option takes one value. Ctrl-C, SIGTERM and SIGHUP end the command
-    with one line."""
+    """A command of `bench`. It rejects a repeated option if the option takes one value. Ctrl-C, SIGTERM and SIGHUP end the
+    command with one line."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for parameter in self.params:
             if isinstance(parameter, TyperOption) and parameter.metavar is None and not parameter.is_flag:
                 shown = str(parameter.display_type(cast(Any, None)))
-                parameter.metavar = WORDS.get(shown, shown.strip("<>"))
+                parameter.metavar = TYPE_NAMES.get(shown, shown.strip("<>"))
             elif isinstance(parameter, TyperArgument):  # its name says enough
                 vars(parameter)["display_type"] = lambda _: None
 
@@ -61,7 +61,7 @@ class SuggestingCommand(TyperCommand):
         Raises:
             ConfigError: an option that takes one value is repeated, or the user's command is not behind `--`.
         """
-        user_command = next((parameter.name for parameter in self.params if parameter.metavar == COMMAND), None)
+        user_command = next((parameter.name for parameter in self.params if parameter.metavar == COMMAND_METAVAR), None)
         if user_command and "--" in args:
             separator = args.index("--")
             rest = self.parse_args(ctx, args[:separator])
@@ -117,9 +117,9 @@ class Commands(CommandGroup):
     """The group of all commands. Its help lists the most needed commands first, then the others."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  as typer calls it
-        other_names = tuple(name for name in self.commands if name not in FIRST)
+        other_names = tuple(name for name in self.commands if name not in FIRST_COMMANDS)
         width = max(map(len, self.commands))
-        for title, names in (("First", FIRST), ("More", other_names)):
+        for title, names in (("First", FIRST_COMMANDS), ("More", other_names)):
             rows = [
                 (name.ljust(width), self.commands[name].get_short_help_str(formatter.width - width - 6))
                 for name in names

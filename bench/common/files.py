@@ -28,10 +28,10 @@ def opened(path: Path) -> IO[bytes]:
 def content_of(path: Path, most: int) -> bytes:
     """Return the content of a file. Raises OSError, also for a file of more than `most` bytes."""
     with opened(path) as file:
-        return within(file, path, most)
+        return read_bounded(file, path, most)
 
 
-def within(file: IO[bytes], path: Path, most: int) -> bytes:
+def read_bounded(file: IO[bytes], path: Path, most: int) -> bytes:
     """Return the content of an open file. Raises OSError if it has more than `most` bytes."""
     content = file.read(most + 1)
     if len(content) > most:
@@ -58,14 +58,14 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 DEVICES = Path("/dev")
-HALF = f".{'[0-9a-f]' * 16}.half"
-"""The names of files that `new_file` has begun."""
+UNFINISHED_NAMES = f".{'[0-9a-f]' * 16}.half"
+"""A glob pattern for the names of files that `new_file` has begun."""
 
 
-def remove_halves(folder: Path) -> None:
+def remove_unfinished(folder: Path) -> None:
     """Remove the unfinished files that killed processes left (`new_file`). No other process may write in the folder."""
-    for half in folder.glob(HALF):
-        half.unlink(missing_ok=True)
+    for path in folder.glob(UNFINISHED_NAMES):
+        path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -77,12 +77,12 @@ def new_file(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
         kind = stat.S_IFMT(path.lstat().st_mode)
         if kind not in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK) or path.absolute().parent == DEVICES:
             raise OSError(EINVAL, "is a device or a pipe; name a file", str(path))
-    half = path.with_name(f".{secrets.token_hex(8)}.half")
-    with os.fdopen(os.open(half, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode), "w+b") as file:
+    unfinished = path.with_name(f".{secrets.token_hex(8)}.half")
+    with os.fdopen(os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode), "w+b") as file:
         try:
             yield file
             file.flush()
-            half.replace(path)
+            unfinished.replace(path)
         except BaseException:
-            half.unlink()
+            unfinished.unlink()
             raise

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.common.errors import PackError
-from bench.common.paths import PACKS, SHIPPED
+from bench.common.paths import PACKS, SHIPPED_PACKS
 from bench.common.registry import Part, Registry
 
 ENTRY = "scenario.py"
-"""A pack's code."""
+"""The file of a pack's code. A folder that has this file is a pack."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def find_packs(roots: Iterable[Path]) -> dict[str, Path]:
     under the roots share a name."""
     roots = list(roots)
     folders = _packs_in(roots)
-    return _packs_in([part.folder for part in PACKAGED]) | _packs_in([SHIPPED]) | folders if roots == PACKS else folders
+    return _packs_in([part.folder for part in PACKAGED]) | _packs_in([SHIPPED_PACKS]) | folders if roots == PACKS else folders
 
 
 def package_of(folder: Path) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from bench.common.bounds import excess_in, validate
-from bench.common.wording import first_of
+from bench.common.wording import first_violations
 
 LONGEST_NAME = 80
 """Characters of a field's name that a refusal repeats."""
@@ -56,7 +56,7 @@ def refuse_crowd(body: bytes) -> None:
 
 def _first_error(error: ValidationError) -> Problem:
     """Return the first violation as a problem in one line."""
-    first = first_of(error)[0]
+    first = first_violations(error)[0]
     message = " ".join(first["msg"].removeprefix("Value error, ").split())
     param = " ".join(".".join(str(step)[:LONGEST_NAME] for step in first["loc"]).split())
     if first["type"] == "json_invalid":

@@ -16,7 +16,7 @@ from commands import bench
 from reference import command_pages
 
 from bench.cli.command import SuggestingCommand
-from bench.common.signals import STOPPING, exit_code
+from bench.common.signals import STOP_SIGNALS, exit_code
 from bench.run.trial import loop
 
 ROOT = Path(__file__).parents[2]
@@ -107,7 +107,7 @@ async def _stops_its_loop(asked: signal.Signals) -> None:
     await asyncio.sleep(10)
 
 
-@pytest.mark.parametrize("asked", STOPPING)
+@pytest.mark.parametrize("asked", STOP_SIGNALS)
 @pytest.mark.parametrize("work", [_stops_itself, lambda asked: loop.run_whole(_stops_its_loop(asked))], ids=["plain", "loop"])
 def test_each_signal_to_stop_ends_a_command_in_one_line(
     capsys: pytest.CaptureFixture[str], asked: signal.Signals, work: Callable[[signal.Signals], None]
@@ -120,10 +120,10 @@ def test_each_signal_to_stop_ends_a_command_in_one_line(
 
     began_with = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores Ctrl-C
     try:
-        before = [signal.getsignal(number) for number in STOPPING]
+        before = [signal.getsignal(number) for number in STOP_SIGNALS]
         assert app([], prog_name="slow", standalone_mode=False) == exit_code(asked)
         assert capsys.readouterr().err == "slow: stopped; no file is half written\n"
-        assert [signal.getsignal(number) for number in STOPPING] == before
+        assert [signal.getsignal(number) for number in STOP_SIGNALS] == before
     finally:
         signal.signal(signal.SIGINT, began_with)
 

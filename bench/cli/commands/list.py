@@ -36,9 +36,9 @@ REGISTRIES = {
     "exports": "bench.read.report.export_part:EXPORTS",
 }
 """The kinds that `bench list` lists, in its order, and where the registry of each stands."""
-NAMED = ("packs", "architectures", "models", "effects", "studies", "exports")
+LISTED_KINDS = ("packs", "architectures", "models", "effects", "studies", "exports")
 """The kinds whose parts a config or an option names: `bench list` lists these parts."""
-SAME = {"scenarios": "packs", "systems": "architectures", "faults": "effects"}
+KIND_SYNONYMS = {"scenarios": "packs", "systems": "architectures", "faults": "effects"}
 """Further words for a kind."""
 out, err = Terminal(), Terminal(stderr=True)
 
@@ -59,20 +59,20 @@ def list_(
 
     For example: bench list effects
     """
-    asked = SAME.get(kind, kind) if kind else None
-    if asked is not None and asked not in REGISTRIES:
-        raise ConfigError(f"list {kind}: is no kind of part; {nearest(asked, REGISTRIES)}")
-    kinds = [name for name in REGISTRIES if asked == name or (asked is None and (as_json or name in NAMED))]
+    wanted_kind = KIND_SYNONYMS.get(kind, kind) if kind else None
+    if wanted_kind is not None and wanted_kind not in REGISTRIES:
+        raise ConfigError(f"list {kind}: is no kind of part; {nearest(wanted_kind, REGISTRIES)}")
+    kinds = [name for name in REGISTRIES if wanted_kind == name or (wanted_kind is None and (as_json or name in LISTED_KINDS))]
     if as_json:
         out.print(json.dumps({name: _names_in(name, scenarios) for name in kinds}, indent=2))
         return
-    if asked in DETAILS:
-        DETAILS[asked](scenarios)
+    if wanted_kind in DETAILS:
+        DETAILS[wanted_kind](scenarios)
     else:
         for name in kinds:
             out.print(f"{name}\n  {', '.join(_names_in(name, scenarios, with_package=True)) or no_packs_in(scenarios)}")
-    if asked is None:
-        others = ", ".join(name for name in REGISTRIES if name not in NAMED)
+    if wanted_kind is None:
+        others = ", ".join(name for name in REGISTRIES if name not in LISTED_KINDS)
         out.print(f"`bench list KIND` says what each can do and what it needs; further kinds are {others}")
     print_left_out(err, *(_registry(name) for name in kinds if written_names(name) is None), COMMANDS)
 

@@ -14,7 +14,7 @@ from bench.record.files import runs_in
 from bench.record.reading import read_manifest
 from bench.record.store import is_written
 from bench.record.verify import sources, whole_digest
-from bench.record.verify import verify as checked
+from bench.record.verify import verify as verify_run
 
 
 def verify(
@@ -47,7 +47,7 @@ def verify(
 def _verify(out: Terminal, folder: Path, digest: str | None) -> bool:
     """Print whether the records of a run are sound, and return the result."""
     try:
-        check = checked(folder)
+        check = verify_run(folder)
     except ResultsError as error:
         out.print(str(error))
         return False
