@@ -29,7 +29,7 @@ TYPE_NAMES = {
     "<float range>": "NUMBER",
 }
 """typer's name of a Python type -> the name of such a value in help pages."""
-COMMAND_METAVAR = "-- COMMAND_METAVAR"
+COMMAND_METAVAR = "-- COMMAND"
 """The metavar of an argument that takes the words of the user's command."""
 PacksOption = Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")]
 UnguardedOption = Annotated[

@@ -22,7 +22,7 @@ def raise_file_limit(matrix: Matrix) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < needed:
         warning = f"{calls} calls in flight need {needed} open files, and this machine allows {hard}"
-        advice = "advice concurrency in the config, or "
+        advice = "lower concurrency in the config, or "
         if hard <= SPARE_FILES:
             warning, advice = f"a run needs {needed} open files, and this machine allows {hard}", ""
         raise ConfigError(f"{warning}; {advice}raise the limit (ulimit -Hn)")
