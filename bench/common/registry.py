@@ -104,7 +104,7 @@ class Part:
 P = TypeVar("P", bound=Part)
 
 
-class _LoadedParts(NamedTuple, Generic[P]):
+class LoadedParts(NamedTuple, Generic[P]):
     """The parts by key, the parts in order, and the reasons why parts are missing, a line each."""
 
     by_key: Mapping[Hashable, P]
@@ -185,7 +185,7 @@ class Registry(Generic[P]):
         return self._loaded.left_out
 
     @cached_property
-    def _loaded(self) -> _LoadedParts[P]:
+    def _loaded(self) -> LoadedParts[P]:
         """All parts, from folders, from our entries, and from other packages."""
         parts: dict[Hashable, P] = {key: part for part in self.in_folders() for key in part.keys}
         for path in attribute_at(ENTRIES).get(self.plural, ()):
@@ -196,7 +196,7 @@ class Registry(Generic[P]):
         for point, distribution in points:
             if point.group == self.group:
                 self._add(point, distribution, parts, left_out)
-        return _LoadedParts(parts, tuple(dict.fromkeys(parts.values())), left_out)
+        return LoadedParts(parts, tuple(dict.fromkeys(parts.values())), left_out)
 
     def leave_out(self, part: P, why: str) -> None:
         """Leave out a part that turned out to be unusable.
@@ -324,11 +324,10 @@ def _entry_points() -> tuple[Sequence[tuple[metadata.EntryPoint, metadata.Distri
             if not isinstance(error, UnicodeDecodeError) or GROUPS.encode() in error.object:
                 place = getattr(distribution, "_path", "a package")
                 unread.append(f"{Path(str(place)).name} is left out: its entry_points.txt cannot be read: {words_of(error)}")
-    return [
-        (point, distribution)
-        for _, (distribution, points) in sorted(declared.items(), key=lambda item: item[0])
-        for point in sorted(points, key=lambda point: (point.group, point.name))
-    ], unread
+    points_in_order = []
+    for _, (distribution, points) in sorted(declared.items(), key=lambda item: item[0]):
+        points_in_order += [(point, distribution) for point in sorted(points, key=lambda point: (point.group, point.name))]
+    return points_in_order, unread
 
 
 def _required_version(distribution: metadata.Distribution) -> str:

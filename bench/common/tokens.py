@@ -126,20 +126,26 @@ def pieces(text: str, longest_blank: int = LONGEST_BLANK) -> Iterator[str]:
 
 
 def _rows(text: str, shortest: int) -> Iterator[tuple[int, int]]:
-    """Yield the beginning and end of each row of at least `shortest` blanks. Each row contains one of the sampled places."""
-    at = shortest - 1
-    while at < len(text):
-        if text[at] not in BLANKS:
-            at += shortest
+    """Yield the beginning and end of each row of at least `shortest` blanks. Only each `shortest`-th character is looked at:
+    every such row contains one of these."""
+    position = shortest - 1
+    while position < len(text):
+        if text[position] not in BLANKS:
+            position += shortest
             continue
-        begin, end = at, at
-        while blanks := len(before := text[max(0, begin - SCAN_CHARACTERS) : begin]) - len(before.rstrip(BLANKS)):
+        begin, end = position, position
+        while blanks := _count_blanks(text[max(0, begin - SCAN_CHARACTERS) : begin][::-1]):
             begin -= blanks
-        while blanks := len(behind := text[end : end + SCAN_CHARACTERS]) - len(behind.lstrip(BLANKS)):
+        while blanks := _count_blanks(text[end : end + SCAN_CHARACTERS]):
             end += blanks
         if end - begin >= shortest:
             yield begin, end
-        at = end + shortest
+        position = end + shortest
+
+
+def _count_blanks(text: str) -> int:
+    """Return the number of blanks at the beginning of a text."""
+    return len(text) - len(text.lstrip(BLANKS))
 
 
 def first_tokens(text: str, most: int) -> str:

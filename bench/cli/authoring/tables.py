@@ -105,7 +105,7 @@ class _Dialect:
 
 
 class _BrokenCsv(Exception):
-    """A text that stops being CSV, with the line and the reason."""
+    """A text is not CSV. The message has the line and the reason."""
 
     def __init__(self, line: int, why: csv.Error):
         is_long = str(why).startswith("field larger")

@@ -179,7 +179,11 @@ def _compare_runs(
     history: Sequence[str],
     by_arm: bool,
 ) -> ComparisonOutput:
-    """Compare two runs, or two models or architectures of one run."""
+    """Compare two runs, or two models or architectures of one run.
+
+    sides    the pairs of --models and --architectures
+    bounds   the margins of the gate's measures, whether the runs must hold the same, and the allowed damage
+    """
     from bench.read.analysis.frames import load_run  # noqa: PLC0415
     from bench.read.analysis.pairing import COUNTERPARTS, part_of_run  # noqa: PLC0415
     from bench.read.compare.compare import compare  # noqa: PLC0415
@@ -196,9 +200,8 @@ def _compare_runs(
             data_a, *earlier_runs = (part_of_run(run, column, value_a) for run in (data_a, *earlier_runs))
             data_b = part_of_run(data_b, column, value_b)
     comparison = compare(data_a, data_b, *bounds, earlier_runs)
-    name_a, name_b = (
-        ", ".join((Path(run).name, *(pair[side] for pair in chosen_pairs))) for side, run in enumerate((run_a, run_b or run_a))
-    )
+    name_a = ", ".join((Path(run_a).name, *(value_a for value_a, _ in chosen_pairs)))
+    name_b = ", ".join((Path(run_b or run_a).name, *(value_b for _, value_b in chosen_pairs)))
     verdict, *rest = sentences(comparison)
     return ComparisonOutput(
         comparison.verdict,

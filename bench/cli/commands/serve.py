@@ -111,11 +111,12 @@ def _record_printer(console: Terminal, so_far: SoFar) -> Callable[[TrialResult],
     """Return a function that adds each record to the totals and prints the result of the trial."""
 
     def print_result(result: TrialResult) -> None:
+        """Add a trial to the totals, and print its result."""
         so_far.add(result)
         record = result.record
         trial = f"{record.scenario} {record.plan} repetition {record.repetition}"
-        why = f" ({record.reason})" if record.reason else ""
-        console.print(f"{trial}: {record.outcome}, {calls_of(record)} calls, {record.tokens:,} tokens{why}")
+        reason = f" ({record.reason})" if record.reason else ""
+        console.print(f"{trial}: {record.outcome}, {calls_of(record)} calls, {record.tokens:,} tokens{reason}")
 
     return print_result
 
