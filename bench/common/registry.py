@@ -325,8 +325,10 @@ def _entry_points() -> tuple[Sequence[tuple[metadata.EntryPoint, metadata.Distri
                 place = getattr(distribution, "_path", "a package")
                 unread.append(f"{Path(str(place)).name} is left out: its entry_points.txt cannot be read: {words_of(error)}")
     points_in_order = []
-    for _, (distribution, points) in sorted(declared.items(), key=lambda item: item[0]):
-        points_in_order += [(point, distribution) for point in sorted(points, key=lambda point: (point.group, point.name))]
+    for _, (distribution, declared_points) in sorted(declared.items(), key=lambda item: item[0]):
+        points_in_order += [
+            (point, distribution) for point in sorted(declared_points, key=lambda point: (point.group, point.name))
+        ]
     return points_in_order, unread
 
 
