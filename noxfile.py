@@ -306,7 +306,7 @@ def reliability(session: nox.Session) -> None:
 
 @nox.session
 def exactly_once(session: nox.Session) -> None:
-    """What a crash does to the effects of each pattern, at full size, and real kills, into reports/exactly_once: 40 minutes."""
+    """Crash each pattern at each point of its effects, with real kills too, into reports/exactly_once: 12 to 40 minutes."""
     install(session)
     session.run("python", "-m", "exactly_once", *session.posargs, env=MAKERS | COMPILED_ONCE)
 

@@ -20,7 +20,7 @@ from typing import Any
 import bench
 from bench.read.analysis.frames import Run
 from bench.read.analysis.merge import merge
-from bench.read.overview.kept import COMMITTED, committed_rows
+from bench.read.overview.kept import COMMITTED_ROWS, committed_rows
 from bench.read.overview.runs import row_of
 from bench.read.written_report import report_of
 from bench.record.files import runs_in, write_files
@@ -91,7 +91,7 @@ def main(names: Sequence[str], reports: Path = REPORTS) -> None:
 def write_rows() -> None:
     """Write the rows that `bench runs` shows of the committed runs."""
     runs = [RESULTS / archive.stem for archive in sorted(RESULTS.glob("*.zip"))]
-    write_files(RESULTS, {COMMITTED: committed_rows((run, row_of(run)) for run in runs)})
+    write_files(RESULTS, {COMMITTED_ROWS: committed_rows((run, row_of(run)) for run in runs)})
 
 
 if __name__ == "__main__":

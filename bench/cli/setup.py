@@ -21,7 +21,7 @@ from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import Matrix
 from bench.run.experiment.model_part import BaseModelEntry
 from bench.run.experiment.new_manifest import manifest_of
-from bench.run.experiment.recording import RECORDED, recorded_entries
+from bench.run.experiment.recording import RECORDED_PREFIX, recorded_entries
 from bench.run.experiment.runner import missing_trials
 from bench.run.experiment.untrusted import Permission
 from bench.run.models.cached import CachedModel, CacheSettings
@@ -56,7 +56,7 @@ def chosen_models(words: Iterable[str]) -> tuple[list[str] | None, Entries]:
 
 def _entries_of(word: str) -> Entries:
     """Return the config entries that this word adds, by the model's name."""
-    if (run := word.removeprefix(RECORDED)) != word:
+    if (run := word.removeprefix(RECORDED_PREFIX)) != word:
         return recorded_entries(folder_of(run))
     return provided_entries(word) if "/" in word else {}
 

@@ -1,7 +1,7 @@
-"""A run's report: `report.md`, `report.html`, `tables/` and `figures/`, made from the run's frames. Events and texts are read
-only for the page's trace explorer.
+"""Make the files of a run's report: `report.md`, `report.html`, `tables/` and `figures/`.
 
-The same results always give the same bytes.
+They are made from the run's frames; events and texts are read only for the page's trace explorer. The same results always give
+the same bytes.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from bench.read.report.surroundings import ViewMaker
 from bench.read.report.tables import all_tables
 from bench.read.report.trace import Trace, trace_of
 
-Drawn = TypeVar("Drawn", Table, Picture)
+TableOrPicture = TypeVar("TableOrPicture", Table, Picture)
 
 
 @dataclass(frozen=True)
 class Report:
-    """A report's files and words. `files` maps a path in the report's folder to its content, pages first. `verdicts` are lines
-    on published claims, for a terminal."""
+    """A report. `files` maps a path in the report's folder to its content, pages first. `summary` and `verdicts`, lines on
+    published claims, are shown in a terminal."""
 
     files: Mapping[str, bytes]
     summary: Summary
@@ -69,15 +69,16 @@ def report_of(run: Run, around: ViewMaker | None = None, pdf: bool = False, trac
 
 
 def contents_of(results: Results) -> Contents:
-    """Make the tables, figures and words of a run's report. Raises what `report_of` does."""
+    """Return the page, tables and figures of a run's report. Raises ResultsError as `report_of` does."""
     require_receipts(results.run)
-    tables = _named_apart(all_tables(results))
-    pictures = _named_apart(all_figures(results))
+    tables = _with_unique_names(all_tables(results))
+    pictures = _with_unique_names(all_figures(results))
     page = page_of(results, tables, pictures, tuple(findings(results)), claims_sentence(results))
     return Contents(page, tuple(tables), tuple(pictures))
 
 
 def _files(contents: Contents, trace: Trace | None, pdf: bool) -> dict[str, bytes]:
+    """Return the content of each file of the report by its path."""
     page, tables, pictures = contents.page, contents.tables, contents.pictures
     files = {
         "report.md": as_markdown(page).encode(),
@@ -92,12 +93,12 @@ def _files(contents: Contents, trace: Trace | None, pdf: bool) -> dict[str, byte
     return files
 
 
-def _named_apart(items: Iterable[Drawn]) -> list[Drawn]:
-    """Number items whose names became the same file name."""
-    seen: Counter[str] = Counter()
-    apart = []
+def _with_unique_names(items: Iterable[TableOrPicture]) -> list[TableOrPicture]:
+    """Return the items, with a number in the name of each item whose name another item has before it: names are file names."""
+    uses: Counter[str] = Counter()
+    renamed = []
     for item in items:
-        seen[item.name] += 1
-        number = seen[item.name]
-        apart.append(item if number == 1 else replace(item, name=f"{item.name}.{number}"))
-    return apart
+        uses[item.name] += 1
+        number = uses[item.name]
+        renamed.append(item if number == 1 else replace(item, name=f"{item.name}.{number}"))
+    return renamed

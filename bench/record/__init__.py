@@ -1,2 +1,2 @@
-"""What a run leaves in `results/`, and how it is written, read and verified: the contract between `bench.run` and
-`bench.read`."""
+"""The files of a run in `results/`: their types, and how they are written, read and verified. This room is the contract
+between `bench.run` and `bench.read`."""

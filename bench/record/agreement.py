@@ -1,4 +1,5 @@
-"""Decide whether a run can continue in a folder: only if all that determines its trials agrees."""
+"""Compare the manifest of a run's folder with the present experiment. The run can continue there only if all that determines
+its trials is equal."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from bench.record.reading import read_grades
 CODE, PACKAGE = "version of the code of bench", "version of the package"
 ARCHITECTURE, PART = "version of the architecture", "version of the code of"
 NamedParts = Callable[[Manifest], Mapping[str, object]]
-NAMED: Mapping[str, NamedParts] = {
+"""A function from a manifest to its parts of one kind, by name."""
+COMPARED_PARTS: Mapping[str, NamedParts] = {
     ARCHITECTURE: lambda manifest: manifest.architectures,
     PART: lambda manifest: manifest.parts,
     "version of what is asked by the scenario": lambda manifest: _of_packs(manifest, "asked"),
@@ -28,7 +30,8 @@ NAMED: Mapping[str, NamedParts] = {
 
 @dataclass(frozen=True)
 class ManifestDifference:
-    """A difference between two manifests. `name` is "" if a manifest has only one entry of the kind."""
+    """A difference between two manifests: the values `there`, in the run's folder, and `now`. `name` is "" if a manifest has
+    only one entry of the kind."""
 
     kind: str
     name: str
@@ -44,7 +47,7 @@ class ManifestDifference:
 class RecordedByOtherCode(ResultsError):
     """The folder holds the same experiment, recorded by other code of ours or with other packages.
 
-    what   what differs, in words
+    what   the difference in words
     """
 
     def __init__(self, folder: Path, what: str, advice: str):
@@ -61,14 +64,14 @@ def refuse_other(there: Manifest, now: Manifest, folder: Path) -> None:
     """
     there = there.under_last_code
     of_code = list[ManifestDifference]()
-    apart = f"give --name for a folder of its own (with --cache-from {folder.name} nothing is asked twice)"
-    apart += ", or --set-aside to rename the old one"
+    remedy = f"give --name for a folder of its own (with --cache-from {folder.name} nothing is asked twice)"
+    remedy += ", or --set-aside to rename the old one"
     for difference in differences(there, now, {"repetitions"}):
         if _is_ours(difference, now):
             of_code.append(difference)
             continue
-        how = ": {} was {} and is {}".format(*key_that_differs(difference)) if difference.kind == "config" else ""
-        raise ResultsError(f"{folder}: was recorded with another {difference.what}{how}; {apart}")
+        change = ": {} was {} and is {}".format(*key_that_differs(difference)) if difference.kind == "config" else ""
+        raise ResultsError(f"{folder}: was recorded with another {difference.what}{change}; {remedy}")
     if there.portion != now.portion:
         was, is_ = (manifest.portion or "all of them" for manifest in (there, now))
         raise ResultsError(f"{folder}: is of another portion of the trials: it was {was} and is {is_}; give --name")
@@ -81,11 +84,11 @@ def refuse_other(there: Manifest, now: Manifest, folder: Path) -> None:
     if of_code:
         what = ", another ".join(map(_with_versions, of_code))
         versions = f"it was recorded under {there.code.text}, and this is {now.code.text}"
-        raise RecordedByOtherCode(folder, f"{what}: {versions}", f"go on under the version that recorded it, or {apart}")
+        raise RecordedByOtherCode(folder, f"{what}: {versions}", f"go on under the version that recorded it, or {remedy}")
 
 
 def _is_ours(difference: ManifestDifference, now: Manifest) -> bool:
-    """Return whether a difference concerns our code or an installed package, and not a part that the user tries."""
+    """Whether a difference concerns our code or an installed package, and not a part that the user tries."""
     if difference.kind == PACKAGE:
         return difference.name not in {name for entry in now.config.architecture.values() for name in entry.packages}
     if difference.kind not in (ARCHITECTURE, PART):
@@ -97,13 +100,18 @@ def _is_ours(difference: ManifestDifference, now: Manifest) -> bool:
 
 
 def _with_versions(difference: ManifestDifference) -> str:
-    """Return a difference in words; of a package with both versions."""
+    """Return a difference in words. The difference of a package has both versions."""
     versions = f" ({difference.there or 'none'}, here {difference.now or 'none'})" if difference.kind == PACKAGE else ""
     return f"{difference.what}{versions}"
 
 
 def differences(
-    there: Manifest, now: Manifest, free: Set[str], compared: Mapping[str, NamedParts] = NAMED, *, all_names: bool = True
+    there: Manifest,
+    now: Manifest,
+    free: Set[str],
+    compared: Mapping[str, NamedParts] = COMPARED_PARTS,
+    *,
+    all_names: bool = True,
 ) -> Iterator[ManifestDifference]:
     """Yield all differences between two manifests.
 
@@ -113,7 +121,7 @@ def differences(
         all_names: Whether a name that only one of the two has is a difference.
     """
     before, after = (manifest.config.model_dump(mode="json", exclude=set(free)) for manifest in (there, now))
-    every = [
+    candidates = [
         ManifestDifference("config", "", before, after),
         ManifestDifference(CODE, "", there.code.digest, now.code.digest),
         ManifestDifference("word on missing guards (--unguarded)", "", there.unguarded, now.unguarded),
@@ -121,8 +129,8 @@ def differences(
     for kind, named in compared.items():
         old, new = named(there), named(now)
         names = old.keys() | new.keys() if all_names else old.keys() & new.keys()
-        every += [ManifestDifference(kind, name, old.get(name), new.get(name)) for name in sorted(names)]
-    return (each for each in every if each.there != each.now)
+        candidates += [ManifestDifference(kind, name, old.get(name), new.get(name)) for name in sorted(names)]
+    return (difference for difference in candidates if difference.there != difference.now)
 
 
 def key_that_differs(configs: ManifestDifference) -> tuple[str, str, str]:
@@ -136,7 +144,7 @@ def key_that_differs(configs: ManifestDifference) -> tuple[str, str, str]:
 
 
 def leaves(value: object, key: str = "") -> Iterator[tuple[str, object]]:
-    """Yield each dotted key of a table with its value. A list counts as one value."""
+    """Yield (dotted key, value) for each value in nested tables. A list counts as one value."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield from leaves(inner, f"{key}.{name}" if key else str(name))
@@ -145,4 +153,5 @@ def leaves(value: object, key: str = "") -> Iterator[tuple[str, object]]:
 
 
 def _of_packs(manifest: Manifest, key: str) -> dict[str, object]:
+    """Return scenario -> a field of its pack in the manifest."""
     return {name: getattr(pack, key) for name, pack in manifest.scenarios.items()}

@@ -1,4 +1,4 @@
-"""A variant's table in a config: an architecture, or a command, with its own settings."""
+"""The form of a variant's table in a config: an architecture, or a command, with its own settings."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""A recording in one file: `results/NAME.zip` instead of the folder `results/NAME`.
+"""Write and read the archive of a run: one file `results/NAME.zip` instead of the folder `results/NAME`.
 
     path = archive(Path("results/mine"))     # results/mine.zip: the run's files, always the same bytes
     file = member(Path("results/mine.zip"), "trials.jsonl")
 
-An archive is read in place and never written to. It can come from a stranger, so its list of files is checked before anything
-is unpacked: it may hold only a run's files, which may unpack to `LARGEST` bytes together. A member is unpacked while it is
-read, so memory stays flat. Of LZMA, `zipfile` unpacks in one piece what it has read: `unpack` does not.
+An archive is read in place and never changed. It can come from a stranger, so its list of files is checked before anything is
+unpacked: it may hold only a run's files, which may unpack to `LARGEST` bytes together. A member is unpacked while it is read,
+so memory stays flat. `zipfile` itself unpacks all LZMA input that it has read at once, whatever its size; `unpack` does not.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from bench.common.errors import ResultsError
 from bench.common.files import new_file, opened
 
 SUFFIX = ".zip"
-# The order in which they stand in an archive.
+# The files of a run, in their order in an archive.
 MEMBERS = ("manifest.json", "trials.jsonl", "texts.jsonl", "responses.jsonl", "grades.jsonl")
 LARGEST = 4 * 2**30
-"""Bytes to which the files of an archive may unpack."""
+"""The most bytes to which all files of an archive may unpack."""
 DENSEST, DENSE = 1_000, 2**25
-"""How many times its packed size a file may unpack to, and the bytes up to which it may unpack however dense it is. Ours are at
-most sixty times as large."""
+"""How many times its packed size a file may unpack to, and the bytes to which any file may unpack. Files of real runs unpack
+to at most sixty times their packed size."""
 LONGEST_LIST = 2**20
-"""Bytes of the list of files at an archive's end: a list of five names is a thousand times shorter."""
+"""The most bytes of the list of files at an archive's end. A list of five names is a thousand times shorter."""
 STAMP = (1980, 1, 1, 0, 0, 0)
 """The time of every member, so that the same run makes the same bytes."""
 COMPRESSIONS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA})
 MOST_MEMORY = 2**26
-"""Bytes that unpacking a member by LZMA may keep in memory. Ours take an eighth."""
+"""The most bytes of memory for unpacking a member by LZMA. Members that `archive` writes need an eighth."""
 BLOCK = 2**16
 ENCRYPTED = 0x1
 END, END_OF_64 = b"PK\x05\x06", b"PK\x06\x07"
-"""How the end of an archive begins, and what stands before it where its list of files is of zip64."""
+"""The bytes with which the end of an archive begins, and the bytes before this end if the list of files is of zip64."""
 
 
 def archive_path(folder: Path) -> Path:
@@ -90,7 +90,7 @@ def archive(folder: Path) -> Path:
 
 
 def names_in(archive: Path) -> frozenset[str]:
-    """Return the names of the files in an archive. Raises ResultsError if the archive is damaged or contains other files than a
+    """Return the names of the files in an archive. Raises ResultsError if the archive is damaged or has other files than a
     run's."""
     with _open_checked(archive) as listed:
         return frozenset(listed.namelist())
@@ -111,7 +111,7 @@ def member(archive: Path, name: str) -> IO[bytes]:
 
 
 def unpack(listed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Unpacked | zipfile.ZipExtFile:
-    """Open a file of an archive that anybody can have made: `read1(N)` unpacks at most N bytes of it.
+    """Open a file of an archive that can come from anybody. `read1(N)` of the result unpacks at most N bytes.
 
     Raises:
         NotImplementedError: It is packed in a way that `zipfile` unpacks in one piece, or that it does not know.
@@ -123,7 +123,7 @@ def unpack(listed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Unpacked | zipfil
 
 
 def _open_checked(archive: Path) -> zipfile.ZipFile:
-    """Open an archive if its list of files can be a run's."""
+    """Open an archive. Raises ResultsError if its list of files cannot be that of a run."""
     damaged = f"{archive}: is not a whole archive of a run; restore the file from a copy"
     try:
         with opened(archive) as file:
@@ -151,8 +151,8 @@ def _open_checked(archive: Path) -> zipfile.ZipFile:
 
 
 def _refuse_long_list(file: IO[bytes]) -> None:
-    """Raise ValueError if the list of files, which is read as a whole, is too long for a run's. An end with a comment, and
-    zip64, are refused as well: `zipfile` would then take the length from another place."""
+    """Raise ValueError if the list of files, which `zipfile` reads as a whole, is too long for a run's. An archive with a
+    comment at its end, and zip64, are refused as well: `zipfile` would then read the list's length elsewhere."""
     file.seek(-min(42, file.seek(0, io.SEEK_END)), io.SEEK_END)
     last = file.read()
     end = last[-22:]
@@ -162,7 +162,7 @@ def _refuse_long_list(file: IO[bytes]) -> None:
 
 
 class Unpacked:
-    """A member of an archive, packed by LZMA, that is unpacked by at most the requested number of bytes: APPNOTE.TXT of the zip
+    """A member of an archive, packed by LZMA, that is unpacked in pieces of at most the requested size: APPNOTE.TXT of the zip
     format, 5.8.8."""
 
     def __init__(self, listed: zipfile.ZipFile, entry: zipfile.ZipInfo):
@@ -196,7 +196,7 @@ class Unpacked:
 class _Member(io.RawIOBase):
     """The bytes of one member, unpacked as they are read. Damage raises OSError, as on a bad disk.
 
-    zipfile reads no more than the size in the list of files, and compares the checksum at the end.
+    zipfile reads at most the size in the list of files, and compares the checksum at the end.
     """
 
     def __init__(self, archive: Path, listed: zipfile.ZipFile, name: str):

@@ -1,4 +1,5 @@
-"""Lines chained by digest: each line's link covers all earlier lines, so that a damaged, lost or moved line is found.
+"""Chain lines by digest: each line has a link, a digest of the line and of all lines before it, so that a damaged, lost or
+moved line is found.
 
 This finds accidents. A forger can chain a file anew.
 """
@@ -8,23 +9,25 @@ from __future__ import annotations
 import hashlib
 
 DIGEST = 20
-"""Hex digits of a link."""
+"""The number of hex digits of a link."""
 SEAL = b',"chain":"%b"}'
 SUFFIX = len(SEAL % b"") + DIGEST
 
 
 class BrokenChain(ValueError):
-    """A line does not follow the line before it."""
+    """A line that does not follow the line before it."""
 
 
 def seal(line: bytes, before: str) -> tuple[bytes, str]:
-    """Return a line, a JSON object without its line end, with its link added; and the link, for the next line."""
+    """Return a line with its link, and the link, which the next line needs as `before`. The line is a JSON object without line
+    end."""
     link = _digest(line, before)
     return line[:-1] + SEAL % link.encode() + b"\n", link
 
 
 def unseal(line: bytes, before: str) -> tuple[bytes, str]:
-    """Return the line without its link, and the link. Raises BrokenChain if the line was changed, or follows another line."""
+    """Return the line without its link, and the link. Raises BrokenChain if the line was changed or does not follow the link
+    `before`."""
     whole = line.rstrip(b"\n")
     content = whole[:-SUFFIX] + b"}"
     link = _digest(content, before)
@@ -34,7 +37,7 @@ def unseal(line: bytes, before: str) -> tuple[bytes, str]:
 
 
 def link_of(line: bytes) -> str:
-    """Return the link that a line states, right or wrong."""
+    """Return the link that a line has, without checking it."""
     return line.rstrip(b"\n")[-DIGEST - 2 : -2].decode("ascii", "replace")
 
 

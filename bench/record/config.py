@@ -1,4 +1,4 @@
-"""A config as a manifest keeps it."""
+"""The form of a config in a manifest."""
 
 from __future__ import annotations
 

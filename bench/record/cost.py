@@ -1,4 +1,5 @@
-"""The cost of a trial: the provider's token counts if it sent them, else our tokenizer's, times the provider's prices."""
+"""The cost of a trial in dollars: token counts times the provider's prices. The counts are the provider's if it sent them, else
+our tokenizer's."""
 
 from __future__ import annotations
 
@@ -26,6 +27,7 @@ class Tariff:
 
     @classmethod
     def of(cls, models: Mapping[str, Parametrised]) -> Tariff:
+        """Return the tariff of running models."""
         return cls({name: ModelParameters.of(model.parameters) for name, model in models.items()})
 
     def cost(self, record: TrialRecord) -> float | None:

@@ -1,4 +1,5 @@
-"""The damage in a world by kind (`bench.worlds.run.environment.damage` counts it), and a trial's world as it is shown."""
+"""The types for damage in a world (`bench.worlds.run.environment.damage` counts it), and for a world that is rebuilt from a
+record."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from bench.record.journal import JournalEntry
 
 @dataclass(frozen=True)
 class Damage:
-    """The number of damaged effects of each kind in one trial; None if this count cannot tell."""
+    """The number of damaged effects of each kind in one trial. None for a kind that this way of counting cannot count."""
 
     lost: int = 0
     doubled: int = 0
@@ -23,10 +24,11 @@ class Damage:
 
     @property
     def total(self) -> int:
+        """The number of damaged effects of all kinds."""
         return sum(count or 0 for count in asdict(self).values())
 
     def agrees(self, other: Damage) -> bool:
-        """Return whether two counts agree on all kinds that both can count."""
+        """Whether two counts are equal for all kinds that both can count."""
         pairs = zip(asdict(self).values(), asdict(other).values(), strict=True)
         return all(first == two for first, two in pairs if first is not None and two is not None)
 
@@ -36,8 +38,8 @@ DAMAGES = tuple(field.name for field in fields(Damage))
 
 @dataclass(frozen=True)
 class Harm:
-    """A damaged effect, how often it was damaged, and the journal entries from which that was counted (none if the effect is
-    lost)."""
+    """A damaged effect: its business key, how often it was damaged, and the numbers of the journal entries that show it (none
+    if the effect is lost)."""
 
     effect: str
     times: int
@@ -54,7 +56,7 @@ class RowChange:
 
     @property
     def text(self) -> str:
-        """Return the change as one line: + marks an added row, - a removed row, ~ a changed row."""
+        """The change as one line: + marks an added row, - a removed row, ~ a changed row."""
         if self.before is None or self.after is None:
             row = self.after if self.before is None else self.before
             return f"{'+' if self.before is None else '-'} {self.table}: {_row_text(row or {})}"
@@ -69,12 +71,12 @@ def _row_text(row: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Remade:
-    """A world that was reconstructed from a record.
+    """A world that was rebuilt from a record.
 
     entries   the journal
-    changes   journal entry -> the rows that it changed; an entry that changed nothing is absent
-    harms     kind of damage -> the effects that it was counted from
-    lacking   why changes and harms are unknown, or ""
+    changes   number of a journal entry -> the rows that it changed; an entry that changed nothing is absent
+    harms     kind of damage -> the damaged effects
+    lacking   why changes and harms are unknown; "" if they are known
     """
 
     entries: tuple[JournalEntry, ...]

@@ -1,6 +1,6 @@
-"""The descriptions of a run's architectures and effects for readers. A manifest holds them, so that no report needs their code.
+"""The descriptions of a run's architectures and effects. A manifest holds them, so that a report does not need their code.
 
-Manifests of earlier versions lack it: `described.toml` has it for the parts that those versions had.
+Manifests of earlier versions lack them: `described.toml` has the descriptions of the parts that those versions had.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ UNTOLD = "nothing"
 
 @dataclass(frozen=True)
 class Structure:
-    """The structure of an architecture, in words. A comparison of two architectures that differ in several of these is no
-    evidence for any of them.
+    """The structure of an architecture, in words. A comparison of two architectures that differ in several of these aspects is
+    no evidence about any single aspect.
 
     asks      how the task is asked
     verifies  when an output is verified
     repeats   what is asked again after a rejection
-    tells     what the next prompt is told of it, unless a config's `repair` says that it is told nothing
+    tells     what the next prompt says of the rejection, unless a config's `repair` says that it tells nothing
     """
 
     asks: str
@@ -67,5 +67,5 @@ class Described(ManifestPart):
 
 @cache
 def described_earlier() -> Described:
-    """Return the descriptions of the parts of earlier versions."""
+    """Return the descriptions of the architectures and effects of earlier versions, whose manifests have none."""
     return Described.model_validate(tomllib.loads(FILE.read_text(encoding="utf-8")), strict=False)

@@ -1,4 +1,4 @@
-"""The trials of a run that have ended, as a collection that holds millions of them."""
+"""A collection of the trials of a run that have ended, in so little memory that it holds millions."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 RECENT = 2**16
-"""So many ids are kept as texts, of about a hundred bytes each, before they are sorted in among the others."""
+"""The number of ids that are kept as texts, of about a hundred bytes each, before they are sorted into an array."""
 
 
 class EndedTrials(Collection[str]):
-    """The ids of trials, or the digests of their places, in twenty bytes each."""
+    """The ids of trials, or the digests of their places in the run, in twenty bytes each."""
 
     def __init__(self, ids: Iterable[str] = ()):
         self._recent, self._sorted = set[str](), list[Any]()

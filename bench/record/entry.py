@@ -1,4 +1,4 @@
-"""The base of every table of a config, and of every part of a manifest."""
+"""The base classes of all tables of a config, and of all parts of a manifest."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from pydantic import BaseModel, ConfigDict, ValidationInfo, ValidatorFunctionWra
 MOST = 1_000
 """The most tables of one kind, names in one list, and attempts at one subtask."""
 STORED = {"stored": True}
-"""The context in which a manifest is read: what its config names need not be installed, known to this version, or an allowed
-name."""
+"""The validation context for a manifest. The names in its config need not be installed, known to this version, or allowed by
+today's patterns."""
 
 
 def unless_stored(value: object, checked: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-    """Check a text's pattern only if a person wrote the text, and not if it comes from a manifest."""
+    """Return a value. Its pattern is checked only if a person wrote it in a config, and not if it comes from a manifest."""
     return value if info.context == STORED and isinstance(value, str) else checked(value)
 
 
 class ConfigEntry(BaseModel):
-    """A table of a config. An unknown key is a mistake."""
+    """A table of a config. Unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class ManifestPart(BaseModel):
-    """A part of a manifest. A later version can have written further keys, which are kept."""
+    """A part of a manifest. Unknown keys, which a later version can have written, are kept."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True, ser_json_inf_nan="constants")
 
     @property
     def shown(self) -> dict[str, Any]:
-        """The values that were given, as JSON."""
+        """The values that were given, not the defaults, as JSON."""
         return self.model_dump(mode="json", exclude_unset=True)

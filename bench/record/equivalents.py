@@ -6,12 +6,12 @@ REORDERED, REWORDED = 1, 2
 
 
 def level_of(scenario: str) -> int:
-    """Return the level ε of a scenario, by its name or its variant's; 0 if it is no equivalent."""
+    """Return the level ε of an equivalent, by the scenario's name; 0 if the scenario is not an equivalent."""
     variant = scenario.rpartition(":")[2]
     return LEVELS.index(variant) + 1 if variant in LEVELS else 0
 
 
 def task_of(scenario: str) -> str:
-    """Return the scenario of which this is an equivalent, or this name if it is none. Faults are drawn by this name, so that an
-    equivalent gets the same faults as the task."""
+    """Return the scenario of which this is an equivalent; its own name if it is not an equivalent. Faults are drawn by this
+    name, so that an equivalent gets the same faults as the task."""
     return scenario.rpartition(":")[0] if level_of(scenario) else scenario

@@ -1,8 +1,8 @@
 """The events of a trial, one small type for each kind, in the order in which they happened.
 
-A trial's record holds nothing else about its course: the ledger, every statistic and every figure is computed from these.
-Seconds are on the trial's clock and count from its start. Texts are named by digest; the store keeps each text once. An event's
-number is its place among the trial's events, from 0.
+A trial's record has nothing else on what happened: the ledger, every statistic and every figure is computed from its events.
+Seconds are on the trial's clock and count from its start. Texts are named by digest; the store keeps each text once. An
+event's number is its index among the trial's events, from 0.
 """
 
 from __future__ import annotations
@@ -26,50 +26,50 @@ EventType = TypeVar("EventType")
 Cause = Literal["first", "step", "sample", "retry", "rerun", "judge"]
 """Why a call is made.
 
-first    nobody asked for these outputs before
-step     a further turn before the proposer's output is there
+first    no call asked for these outputs before
+step     a further turn of the agent, before its output is there
 sample   planned redundancy: votes, best of n
 retry    the last output of these subtasks was rejected, or a paid reply to them was lost
-rerun    neither, but an earlier rejection or loss in the trial made the call necessary
-judge    a judgment on outputs is asked for, not an output
+rerun    none of these, but an earlier rejection or loss in the trial made the call necessary
+judge    the call asks for a judgment on outputs, not for an output
 """
 ViolationKind = Literal["cut_off", "missing_field", "form", "vocabulary", "content", "insufficient"]
 """What a rejected output violates; of several kinds the first of these.
 
 cut_off        it breaks off inside its JSON object, a code block, or a draft
-missing_field  a field that its schema requires is not there: the paper's kind
-form           there is no JSON object in it, its code blocks cannot be assigned, or a field's form differs from its schema
-vocabulary     its form is right, but a field holds a word outside of its closed list
+missing_field  a field that its schema requires is missing: the paper's kind
+form           it has no JSON object, its code blocks cannot be assigned, or a field's form differs from its schema
+vocabulary     its form is right, but a field has a word outside of its closed list
 content        its form is right, but a check or a later validation refused its content
-insufficient   it is right as far as it goes, and too weak to build on
+insufficient   it is right, but too weak to build on
 """
 Stage = Literal["planned", "delivered", "not_applicable", "detected", "recovered", "gave_up", "undetected"]
 View = Literal["told", "undamaged", "shadow"]
-"""What a verdict is on: a reply whose proposer is told of it; the reply before a fault struck it; a reply whose proposer judges
-by itself and is told nothing."""
+"""What a verdict is about: `told`, the reply that the agent got, and the agent is told the verdict; `undamaged`, the reply
+before a fault struck it; `shadow`, the reply of an agent that judges by itself and is not told the verdict."""
 
 
 @dataclass(frozen=True)
 class Called:
     """One request to the model and its outcome. A fault can have kept the request from being sent.
 
-    attempt      counts the attempts at these subtasks, from 1; `try_` counts the requests for one reply
-    sample       which of the samples of this attempt
+    attempt      the number of the attempt at these subtasks, from 1; `try_` numbers the requests for one reply
+    sample       the number of the sample of this attempt
     caused_by    number of the event (a rejection, a lost call) that made a retry, a rerun or a judge call necessary; else None
-    inferred     whether the cause is inferred from what the proposer sent, not known from what it was told
-    seconds      seconds in flight; `delay` is the part of them that a fault added
-    client       the time that this process took besides: its own work on the call, a connection, other work while bytes lay
-                 ready; 0 if it is not measured separately
+    inferred     whether the cause was inferred from the agent's request, and is not known from what the agent was told
+    seconds      the seconds in flight; `delay` is the part of them that a fault added
+    client       the seconds that this process took besides: its own work on the call, a connection, other work while bytes were
+                 ready; 0 if they are not measured separately
     asked        whether the model was asked: false if a fault kept the request from being sent
-    reply        digest of the model's text; None if nothing came
+    reply        digest of the model's text; None if no reply came
     delivered    digest of the text that the architecture got, if a fault changed the reply; else None
-    tokens_*     tokens paid, by our tokenizer: the model's own reply, before any fault touched it; of a reply that was cut off,
-                 the part that came
+    tokens_*     the tokens paid, by our tokenizer, of the model's own reply, before any fault changed it; if the reply was cut
+                 off, of the part that came
     usage_*      the provider's own count; None if it sent none; `usage_cached` is the part of `usage_in` that its prompt cache
-                 held already
-    failure      None, or the `kind` of the CallFailed that the call ended in
+                 had already
+    failure      the `kind` of the CallFailed that the call ended in; None if it did not fail
     reused       whether this is the earlier reply to the same request, with its seconds
-    retry_after  the seconds after which the server that refused the call asked for the next
+    retry_after  the seconds that the server which refused the call asked to wait
     by           the model that answered, if the trial's model passed the request on; else ""
     tool_calls   digest of the JSON of the model's tool calls; None if it made none
     options      digest of the JSON of the other options, such as tools; None if there were none
@@ -110,7 +110,7 @@ class Called:
 
 @dataclass(frozen=True)
 class Waited:
-    """Seconds in which the trial waited for a `slot` at the endpoint or for a `backoff` after a failed call."""
+    """The trial waited for a `slot` at the endpoint, or as a `backoff` after a failed call."""
 
     why: Literal["slot", "backoff"]
     started: Seconds
@@ -130,8 +130,8 @@ class Refused:
 
 @dataclass(frozen=True)
 class SetAside:
-    """Settings that an outside agent sent with its requests and that were not passed on: settings that the experiment sets
-    itself, and hints that change no reply. `settings` has the last value of each, as JSON."""
+    """Settings that an outside agent sent with its requests and that were not passed on: the experiment sets them itself, or
+    they are hints that change no reply. `settings` has the last value of each, as JSON."""
 
     settings: Lookup[str, str]
     kind: Literal["set_aside"] = "set_aside"
@@ -139,9 +139,9 @@ class SetAside:
 
 @dataclass(frozen=True)
 class Faulted:
-    """One stage in the receipt of one planned fault; `fault` numbers the planned faults of the trial.
+    """One stage in the receipt of one planned fault. `fault` is the fault's number in the trial.
 
-    `call` is the call that carried it. A fault is not applicable if nothing could carry it.
+    `call` is the struck call. A fault is not applicable if there was nothing that it could strike.
     """
 
     fault: Count
@@ -157,10 +157,10 @@ class Faulted:
 
 @dataclass(frozen=True)
 class Judged:
-    """The verifier's verdict on one subtask's output, which `calls` made. If the output was accepted, `reason` is empty and
-    `violation` is None. `detail` is for readers.
+    """The verifier's verdict on one subtask's output. `calls` are the calls that made the output. If it was accepted, `reason`
+    is empty and `violation` is None. `detail` is for readers.
 
-    `fault` numbers the fault that struck the reply, if its undamaged form is judged.
+    `fault` is the number of the fault that struck the reply, if the verdict is on the reply without the fault.
     """
 
     calls: Many[Count]
@@ -176,7 +176,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Committed:
-    """A version of an output was written to the state, verified or not. `calls` made it; empty if code wrote it.
+    """A version of an output was written to the state, verified or not. `calls` are the calls that made it; none if code did.
 
     made_from   (name, version, digest) of each input; a document's version is 0
     """
@@ -192,7 +192,7 @@ class Committed:
 
 @dataclass(frozen=True)
 class Answered:
-    """The versions that form the final answer: (subtask, version)."""
+    """The final answer. `versions` has (subtask, version) of each output in it."""
 
     versions: Many[tuple[str, Count]]
     kind: Literal["answer"] = "answer"
@@ -207,7 +207,7 @@ class OfAKind(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class EventPart(Part):
-    """The entry of a kind of event. `form` is its dataclass, whose field `kind` names it."""
+    """The registry entry of a kind of event. `form` is its dataclass, whose field `kind` has the kind's name."""
 
     form: type[OfAKind]
 
@@ -222,8 +222,8 @@ EVENTS = Registry("kind of event", EventPart, plural="events")
 
 
 class _ReadEvent:
-    """Validates an event by its kind. An event of an unregistered kind, which a later version can add, is kept unchanged and
-    ignored."""
+    """Validates an event by its kind. An event of an unregistered kind, which a later version can add, is kept as a dict and
+    ignored by readers."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -244,7 +244,7 @@ Event = Annotated[OfAKind | BoundedTable[str, Any], _ReadEvent]
 
 
 class Events(tuple[Event, ...]):
-    """A trial's events in order. They are sorted by kind once, since they are read by kind many times."""
+    """A trial's events in order. They are grouped by kind once, since they are read by kind many times."""
 
     @kept
     def by_kind(self) -> Mapping[type, Sequence[Any]]:

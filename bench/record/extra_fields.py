@@ -1,4 +1,5 @@
-"""Fields of a message or a tool call beside those that are measured, such as `reasoning_content` or a thought's signature.
+"""The extra fields of a message or a tool call: fields that are not measured, such as `reasoning_content` or a thought's
+signature.
 
 A provider may want them back with the next turn, and refuse a turn without them. They are kept as one JSON text with sorted
 names, and are sent back as they came. Our tokenizer does not count them; only the provider's count includes them.
@@ -12,10 +13,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 STANDARD = ("refusal", "annotations", "audio", "function_call", "name", "parsed", "parsed_arguments")
-"""Fields of OpenAI and of its clients that mean nothing when they are empty. An empty text in any other field can have a
-meaning: Kimi tells it from a missing field."""
+"""Fields of OpenAI and of its clients that mean nothing when they are empty. In any other field an empty text can have a
+meaning: Kimi treats it differently from a missing field."""
 LARGEST = sys.float_info.max
-"""Few programs read a larger number, and Python does not write one of 4,301 digits."""
+"""The largest number that is kept. Few programs read a larger number, and Python does not write a number of 4,301 digits."""
 
 
 def extra_text(fields: Mapping[str, Any], clean: Callable[[str], str] = str) -> str:
@@ -41,7 +42,7 @@ def meaningful_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def extra_in(text: str) -> dict[str, Any]:
-    """Parse the fields in a text that `extra_text` made. Raises ValueError for any other text."""
+    """Return the fields in a text that `extra_text` made. Raises ValueError for any other text."""
     try:
         fields = json.loads(text) if text else {}
     except RecursionError as error:

@@ -1,7 +1,7 @@
-"""The files of a run's folder: how they are opened, appended to and written whole, and how their lines are read and checked.
+"""The files of a run's folder: functions that open, append to and write them, and that read and check their lines.
 
-A foreign folder can hold anything. No link is followed on writing, and anything but a file is refused: reading a pipe would
-wait forever.
+A foreign folder can hold anything. No link is followed on writing, and anything but a regular file is refused: reading a pipe
+would wait forever.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from bench.record.chain import BrokenChain, link_of, seal, unseal
 FORMAT = 4
 """The format of the files in a run's folder."""
 READ_BY = {2: "0.1.0", 3: "at commit b912e43"}
-"""Earlier format -> the version that reads it; format 3 was never released."""
+"""Earlier format -> the version of bench that reads it. Format 3 was never released."""
 
 LARGEST_MANIFEST, LONGEST_LINE, BLOCK = 2**24, 2**28, 2**20
-"""Bytes of the largest manifest, of the longest line, and of a block that is read."""
+"""The most bytes of a manifest, the most bytes of a line, and the bytes of a block that is read."""
 MANIFEST, TRIALS, TEXTS, RESPONSES, GRADES = MEMBERS
 
 
 class AppendOnly:
-    """One file of lines, open for appending. Raises ResultsError for a link or anything but a file."""
+    """A file of lines that is open for appending. Raises ResultsError for a link, or anything but a regular file."""
 
     def __init__(self, path: Path, opened: ExitStack):
         self.path, self.link = path, ""
@@ -55,7 +55,7 @@ class AppendOnly:
             return False
 
     def repair(self) -> bool:
-        """Cut off an incomplete last line, which a kill left. Return whether there was one."""
+        """Cut off an incomplete last line, which a kill left. Return whether there was such a line."""
         size = self.size
         end, block = size, 1 << 16
         while end > 0:
@@ -96,9 +96,9 @@ def refuse_link(path: Path) -> None:
 
 
 def opened(path: Path) -> IO[bytes]:
-    """Open a file of a run for reading, from the run's archive if it has no folder (`bench.record.archive`).
+    """Open a file of a run for reading, from the run's archive if the run has no folder (`bench.record.archive`).
 
-    Raises OSError, also for anything but a file, and ResultsError for anything but a run's archive.
+    Raises OSError, also for anything but a regular file, and ResultsError for an archive that is not a run's.
     """
     archive = archive_of(path.parent)
     return member(archive, path.name) if archive else files.opened(path)
@@ -111,21 +111,21 @@ def holds(folder: Path, name: str) -> bool:
 
 
 def runs_in(results: Path) -> list[Path]:
-    """Return the folders of the runs below a folder, sorted; for an archived run, the folder that it was made from."""
+    """Return the folders of the runs below a folder, sorted. For an archived run this is the folder that it was made from."""
     folders = {path.parent for path in results.glob(f"*/{MANIFEST}")}
     archives = {path.with_name(path.name.removesuffix(SUFFIX)) for path in results.glob(f"*{SUFFIX}")}
     return sorted(folders | archives)
 
 
 def manifest_bytes(folder: Path) -> bytes:
-    """Return the manifest's bytes. Raises OSError, and ResultsError for anything but a run's archive."""
+    """Return the manifest's bytes. Raises OSError, and ResultsError for an archive that is not a run's."""
     with opened(folder / MANIFEST) as file:
         return files.read_bounded(file, folder / MANIFEST, LARGEST_MANIFEST)
 
 
 def lines_of(path: Path, sparse: int = MIN_BYTES_PER_VALUE) -> Iterator[tuple[int, bytes]]:
-    """Yield the complete lines of a file with their numbers. Raises ResultsError for an unreadable file, and for a line with
-    too many values."""
+    """Yield (number, line) for each complete line of a file. Raises ResultsError for an unreadable file, a line that is too
+    long, or a line with too many values."""
     try:
         with opened(path) as file:
             for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), 1):
@@ -164,7 +164,7 @@ def link_at_end(path: Path) -> str:
 
 
 def damage_error(path: Path, number: int) -> ResultsError:
-    """Return the error that this line of a file is damaged."""
+    """Return the error for a damaged line of a file."""
     problem = f"{path}: line {number} is damaged, or one before it is missing"
     todo = f"`bench verify {path.parent}` says more; restore the file from a copy, or run again under another --name"
     return ResultsError(f"{problem}; {todo}")
@@ -193,14 +193,14 @@ def write_files(to: Path, contents: Mapping[str, bytes]) -> list[Path]:
 
 
 def _refuse_outside(to: Path, name: str) -> None:
-    """Raise ResultsError for a name that is no path below a folder: a name can contain a stranger's text."""
+    """Raise ResultsError for a name that is not a path below the folder: a name can contain text from outside."""
     place = PurePath(name)
     if "\0" in name or place.is_absolute() or ".." in place.parts or not place.name:
         raise ResultsError(f"{to}: {one_line(name, 60)!r} would be written outside of it; nothing was written")
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, first under another name."""
+    """Write a file whole or not at all, by writing it under another name first."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write_whole(path, content)

@@ -1,4 +1,4 @@
-"""The forms in which an answer is requested and read."""
+"""The formats in which an answer is requested and read."""
 
 from __future__ import annotations
 

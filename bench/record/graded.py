@@ -1,4 +1,4 @@
-"""Find contradictions in the grades of a run, alone and compared with its trials."""
+"""Find contradictions in the grades of a run, and between its grades and its trials."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def contradiction(record: TrialRecord | NewGrade) -> str:
 
 
 def missing_parts_of_answer(trial: TrialRecord) -> Iterator[str]:
-    """Yield what is missing in a trial's events of the answer that was graded. No call is required: code can write an
-    answer."""
+    """Yield each part of the graded answer that the trial's events lack, in words. Code can write an answer, so no call is
+    required."""
     if not trial.grade:
         return
     answers = of_kind(trial.events, Answered)
@@ -32,10 +32,10 @@ def missing_parts_of_answer(trial: TrialRecord) -> Iterator[str]:
 
 
 def misplaced_grades(records: Sequence[tuple[int, NewGrade | Regrade]], scenarios: Mapping[str, str]) -> LineDefects:
-    """Yield the new grades that no `bench more regrade` can have written. `scenarios` maps each trial to its scenario.
+    """Yield the lines of new grades that `bench more regrade` cannot have written. `scenarios` maps each trial to its scenario.
 
     A regrade writes a line with the number of grades of one scenario that changed, followed by these grades. A regrade that was
-    killed writes fewer; the next one of its scenario adds the missing ones.
+    killed writes fewer; the next regrade of its scenario adds the missing grades.
     """
     last = {record.scenario: number for number, record in records if isinstance(record, Regrade)}
     done, at, left = None, 0, 0
@@ -55,5 +55,6 @@ def misplaced_grades(records: Sequence[tuple[int, NewGrade | Regrade]], scenario
 
 
 def _lacking(done: Regrade | None, at: int, left: int, last: Mapping[str, int]) -> LineDefects:
+    """Yield a defect if the last regrade of a scenario is followed by fewer grades than its line says."""
     if done and left and last[done.scenario] == at:
         yield at, f"says that {done.changed} grades changed, and {left} of them are lost; `bench more regrade` makes them again"

@@ -1,4 +1,5 @@
-"""The history of a recording, which the manifest of its replay keeps: the replay itself shows none of it."""
+"""The history of a recording: its sessions, machine and live seconds. The manifest of a replay keeps it, because the trials of
+the replay do not show it."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from bench.record.record import SessionRecord, TrialRecord, latest
 
 @dataclass(frozen=True)
 class LiveSeconds:
-    """The seconds of one arm's live trials that did not end in an error: sums of real seconds, and the `least` and the `most`
-    share of framework time in a trial's latency (API, waiting and framework time)."""
+    """The real seconds of one arm's live trials that did not end in an error. `latency` (API, waiting and framework time) and
+    `framework` are sums; `least` and `most` are the lowest and the highest share of framework time in a trial's latency."""
 
     scenario: str
     architecture: str
@@ -27,7 +28,7 @@ class LiveSeconds:
 
     @classmethod
     def of(cls, scenario: str, architecture: str, plan: str, trials: Sequence[tuple[float, float]]) -> LiveSeconds:
-        """Sum up `trials`: latency and framework seconds of each."""
+        """Return the live seconds of an arm. `trials` has (latency, framework seconds) of each trial."""
         shares = [_share(*trial) for trial in trials]
         latency, framework = (sum(seconds) for seconds in zip(*trials, strict=True))
         return cls(scenario, architecture, plan, len(trials), latency, framework, min(shares), max(shares))
@@ -44,11 +45,11 @@ def _share(latency: float, framework: float) -> float:
 @dataclass(frozen=True)
 class History:
     """The history of one recorded model. `name`, `digest`, sessions and machine are the recording's; all other fields concern
-    the replayed model.
+    this model.
 
-    superseded  records of errors that a later record of the same trial replaced
-    calls       the calls of its trials' latest records; `reused` of them got a reply that another trial had had
-    seconds     by arm; empty if nothing ran live
+    superseded  the number of records of errors that a later record of the same trial replaced
+    calls       the number of calls in the last records of its trials; `reused` of them got a reply of another trial's call
+    seconds     the live seconds by arm; empty if no trial ran live
     before      the history of the recording that this recording replays; None if it replays none
     """
 
@@ -95,7 +96,7 @@ class History:
 
     @property
     def live_seconds(self) -> tuple[LiveSeconds, ...]:
-        """The live seconds of the run in which the replies were first given, however often they were replayed since."""
+        """The live seconds of the run in which the replies were first given, even if they were replayed several times since."""
         return self.seconds or (self.before.live_seconds if self.before else ())
 
 

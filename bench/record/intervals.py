@@ -1,14 +1,14 @@
-"""Intervals of time in whole nanoseconds, so that a recorded call's seconds are the same on any trial's clock."""
+"""Intervals of time in whole nanoseconds, so that the seconds of a recorded call are equal on any trial's clock."""
 
 from __future__ import annotations
 
 Interval = tuple[int, int]
-"""Begin and end in nanoseconds."""
+"""The start and the end in nanoseconds."""
 NANOSECONDS = 1_000_000_000
 
 
 def union(intervals: list[Interval]) -> list[Interval]:
-    """Return disjoint intervals, in order, that cover the same time."""
+    """Return disjoint intervals, in order, that cover the same time as these intervals."""
     merged: list[Interval] = []
     for start, end in sorted(intervals):
         if merged and start <= merged[-1][1]:

@@ -1,4 +1,4 @@
-"""The append-only journal of a world: everything that happened in it, in order."""
+"""The append-only journal of a world: its entries, in order, and how a database stores them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from bench.record.moment import Moment
 What = Literal["call", "event", "ask", "answer", "crash"]
 CallOutcome = Literal["done", "replayed", "refused", "failed"]
 """done       the call ran
-replayed   its idempotency key was known: it returned the stored result, and nothing happened
+replayed   its idempotency key was known: it returned the stored result, and changed nothing
 refused    it did not run, or the business declined; nothing changed, and the reason says why
-failed     it broke, or no answer came: the agent cannot tell whether the effect happened"""
+failed     it raised an error, or no answer came: the agent cannot know whether the effect happened"""
 
 
 NEVER = Moment(0)
@@ -27,15 +27,16 @@ class JournalEntry:
     """One entry of a world's journal.
 
     seq, at, life   its number, its moment, and the number of the agent's process, from 1; set when it is written
-    what         a tool call, an event, a question to a person, a person's answer, the agent's death
-    name, kind   a tool and its kind; an event's name and kind; a person, and for a question the manner of its answer
-    arguments    JSON; for an event its payload
-    effect       the business key
+    what         what happened: a tool call, an event, a question to a person, a person's answer, or the agent's death
+    name, kind   a tool and its kind; an event's name and kind; a person, and for a question how it is answered
+    arguments    the arguments of a call, or the payload of an event, as JSON
+    effect       the business key of a call's effect
     key          the idempotency key, or None
     decision     the policy's verdict on a call that writes, with the `rule` and the version of the `policy`
-    seen         thing -> (version that the agent saw last, version that it had): what the effect was based on
+    seen         thing -> (the version that the agent saw last, its version at the call), for the things that the effect rests
+                 on
     versions     thing -> its version afterwards
-    late         whether the effect came after its last moment
+    late         whether the effect came after the last moment at which it was allowed
     """
 
     what: What
@@ -60,12 +61,12 @@ class JournalEntry:
 
     @property
     def is_effect(self) -> bool:
-        """Return whether the agent changed the world with this entry."""
+        """Whether the agent changed the world with this entry."""
         return self.what == "call" and self.outcome == "done" and self.kind != "read"
 
     @property
     def is_stale(self) -> bool:
-        """Return whether the entry was based on a thing that had changed since."""
+        """Whether the effect rested on a thing that had changed since the agent saw it."""
         return any(seen < current for seen, current in self.seen.values())
 
     @property
@@ -74,7 +75,7 @@ class JournalEntry:
 
 
 def dump(value: Any) -> str:
-    """Return a value as JSON text for the journal: the same text for the same value. Unknown types become strings."""
+    """Return a value as JSON text: the same text for equal values. Values of other types become strings."""
     return json.dumps(value, sort_keys=True, default=str)
 
 

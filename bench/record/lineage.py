@@ -1,4 +1,5 @@
-"""The lineage of outputs: the calls that made a version, and the versions from which it was made, directly or indirectly."""
+"""The lineage of outputs: for each version the calls that made it, and the versions from which it was made, directly or
+indirectly."""
 
 from __future__ import annotations
 
@@ -23,13 +24,8 @@ class Lineage:
     @property
     def of_answer(self) -> frozenset[int]:
         """The calls that contributed to the final answer; empty if there is none."""
-        return self.calls_behind(self._answer)
-
-    def calls_behind(self, outputs: Iterable[OutputVersion]) -> frozenset[int]:
-        """Return the calls that made these outputs and all outputs from which these were made."""
-        return frozenset(
-            call for output in self.ancestry(outputs) if output in self._commits for call in self._commits[output].calls
-        )
+        commits = [self._commits[output] for output in self.ancestry(self._answer) if output in self._commits]
+        return frozenset([call for commit in commits for call in commit.calls])
 
     def ancestry(self, outputs: Iterable[OutputVersion]) -> frozenset[OutputVersion]:
         """Return these outputs and all outputs from which they were made."""
@@ -43,7 +39,7 @@ class Lineage:
         return frozenset(reached)
 
     def calls_made_from(self, calls: Iterable[int]) -> frozenset[int]:
-        """Return these calls, and the calls of every output that was made from an output of theirs."""
+        """Return these calls, and the calls of every output that was made from an output of these calls."""
         touched = set(calls)
         outputs: set[OutputVersion] = set()
         for output, commit in self._commits.items():  # a version is written after what it was made from

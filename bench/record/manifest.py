@@ -1,4 +1,4 @@
-"""The manifest of a run: the type that its writer and its readers share."""
+"""The manifest of a run: the type that its writers and its readers share."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_TAGS, LONGEST_NOTE = 20, 500
 
 
 class BaselineGrades(ManifestPart):
-    """The grades of keyword rules without any model: the floor under every score in the run."""
+    """The grades of keyword rules without any model, which every score in the run should exceed."""
 
     solved: Count
     of: Count
@@ -40,8 +40,8 @@ class BaselineGrades(ManifestPart):
 
 
 class ManifestPack(ManifestPart):
-    """A scenario of the run. `asked` and `graded_by` are digests over all its instances in this run; `asked_by_instance` shows
-    whether a run of fewer instances asks the same."""
+    """A scenario of the run. `asked` and `graded_by` are digests over all its instances in this run. `asked_by_instance` has a
+    digest for each instance, so that runs with different instances can be compared."""
 
     variant: str = "–"
     instances: Many[str] = ("",)
@@ -183,7 +183,7 @@ class Manifest(ManifestPart):
         return self.model_copy(update=update)
 
     def continued_by(self, now: Manifest, records: int) -> Manifest:
-        """Return this manifest with the mark that the code of `now` continues after this number of trial records."""
+        """Return this manifest with a note that the code of `now` continues after this number of trial records."""
         mark = OtherCode(
             started=now.started,
             records=records,
@@ -197,12 +197,12 @@ class Manifest(ManifestPart):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The sentences on the run's origin that every reader of its numbers must know."""
+        """The sentences on the run's origin that a reader must know before its numbers."""
         return tuple(filter(None, (self.origin, self.mixture)))
 
     @property
     def mixture(self) -> str:
-        """A sentence on the versions of the code that ran the trials, if there are several; else ""."""
+        """A sentence on the versions of the code that ran the trials, if several did; else ""."""
         if not self.other_code:
             return ""
         later = "; ".join(f"from record {other.records + 1} on by {other.code.digest}" for other in self.other_code)

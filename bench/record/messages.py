@@ -19,8 +19,8 @@ Timing = Literal["live", "simulated", "recorded"]
 
 
 OptionalText = Annotated[str | None, Field(exclude_if=operator.not_)]
-"""A text's digest that most records lack. An empty value is not written, so that a record without it stays the same as before
-the field existed."""
+"""The digest of a text that most records lack. An empty value is not written, so that a record without it has the same bytes
+as before the field existed."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from bench.record.formats import DEFAULT
 
 
 class EarlierRun(ManifestPart):
-    """A run whose replies were reused."""
+    """A run whose replies another run reused."""
 
     name: str
     digest: str
@@ -91,14 +91,15 @@ class ModelParameters(ManifestPart):
         return self.kind == "routed" and self.prices is None
 
     def answering(self, by: str, subtasks: Sequence[str]) -> ModelParameters | None:
-        """Return the parameters of the model that answered, or would have answered without a fault; None if it is unknown."""
+        """Return the parameters of the model that answered, or would have answered without a fault; None if that model is not
+        known. `by` is the model that the call names; "" if it names none."""
         if not self.is_routed:
             return self
         return self.models.get(by or target_of(self.default, self.subtasks, subtasks))
 
     def cost(self, tokens_in: int, tokens_out: int, cached: int | None = None) -> float | None:
-        """Return the cost of these tokens in dollars; None if a price is unknown. `cached` of the tokens read can have a price
-        of their own."""
+        """Return the cost of these tokens in dollars; None if a price is unknown. `cached` of the tokens read can have another
+        price."""
         if self.prices is None:
             return None
         less = 0.0 if self.price_cached is None else min(cached or 0, tokens_in) * (self.prices[0] - self.price_cached)
@@ -112,6 +113,7 @@ class ModelParameters(ManifestPart):
 
 
 def target_of(default: str, routes: Mapping[str, str], subtasks: Sequence[str]) -> str:
-    """Return the name of the model for these subtasks; `routes` maps a subtask to its model."""
+    """Return the model for a request for these subtasks. `routes` maps a subtask to its model. If the subtasks have different
+    models, the default answers."""
     named = {routes.get(name, default) for name in subtasks}
     return named.pop() if len(named) == 1 else default

@@ -1,4 +1,4 @@
-"""World time in days and minutes. Events and waiting move it, never the machine's clock."""
+"""A moment of world time, in days and minutes. Events and waiting advance world time, never the machine's clock."""
 
 from __future__ import annotations
 

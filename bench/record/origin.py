@@ -1,4 +1,4 @@
-"""The origin of a result in a manifest: the code and the machine that produced it."""
+"""The origin of a run's results: the code and the machine that produced them, as a manifest has them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bench.record.entry import ManifestPart
 
 
 def names_package(digest: str) -> bool:
-    """Return whether a part's digest is of another package's code (`Codebase.of_part`)."""
+    """Whether a digest is that of another package's part, which begins with the package's name (`Codebase.of_part`)."""
     return " " in digest
 
 
@@ -39,7 +39,7 @@ def digests_text(codes: Sequence[CodeVersion]) -> str:
 
 
 class Machine(ManifestPart):
-    """The kind of machine; no name, no address, no path."""
+    """The kind of a machine, without a name, an address or a path."""
 
     system: str | None = None
     release: str | None = None

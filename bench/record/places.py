@@ -1,4 +1,4 @@
-"""The place in a user's code where an exception was raised: the file and line that its author can correct."""
+"""Find the place in a user's code where an exception was raised: the file and line that its author can correct."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ LIBRARIES = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib"
 
 
 def place_of(error: BaseException) -> str:
-    """Return `folder/file.py:12` of the last frame outside of libraries, a user's file before ours; "" if there is none."""
+    """Return `folder/file.py:12` of the last frame outside of libraries, preferably in a user's file and not in ours; "" if
+    there is none."""
     frames = [(Path(frame.filename), frame.lineno) for frame in reversed(traceback.extract_tb(error.__traceback__))]
     known = [(path.resolve(), line) for path, line in frames if path.is_file() and not _is_library(path.resolve())]
     authors = [(path, line) for path, line in known if not _is_ours(path)]
@@ -25,5 +26,5 @@ def _is_library(path: Path) -> bool:
 
 
 def _is_ours(path: Path) -> bool:
-    """Return whether a file is in the package, but not among its architectures."""
+    """Whether a file is in the package, but not among its architectures."""
     return path.is_relative_to(PACKAGE) and not path.is_relative_to(PACKAGE / "run" / "architectures")

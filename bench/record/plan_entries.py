@@ -1,4 +1,4 @@
-"""A fault plan's table in a config, and the faults in it."""
+"""The form of a fault plan's table in a config, and of the faults in it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.record.entry import ConfigEntry
 Point = Literal["output", "input", "call", "state", "tool", "event", "process"]
 """Where a fault strikes; the last three exist only in worlds."""
 EVERY = "*"
-"""In the place of a name: each."""
+"""In place of a name: every subtask, tool or event."""
 Position = Literal["first", "middle", "last"]
 
 

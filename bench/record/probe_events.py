@@ -1,4 +1,5 @@
-"""The events of a probe's cell, one small type for each kind. A cell is a trial: the agent ran once, and one call was struck.
+"""The events of a probe's cell, one small type for each kind. A cell is a trial in which the agent ran and a fault struck one
+call.
 
 A cell's record has its calls at the gateway and its readings of the stores, in the order in which they happened, then the
 processes of the agent (`bench.record.process_events`), and `CellJudged`. The record of the last clean run has

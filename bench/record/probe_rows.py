@@ -1,4 +1,4 @@
-"""Rows of a store that differ from the state at the last reset: all that a witness ever holds in memory."""
+"""The rows of a store that differ from its state at the last reset. A witness holds no other rows in memory."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from bench.common.bounds import Lookup, Many
 from bench.common.values import dataclass
 
 SEQUENCES = "(sequences)"
-"""The table that holds the counters from which a store makes its keys. They are content, and a reset sets them back. They move
-when a row was made and removed again, which is no damage."""
+"""The name of the table that holds the counters from which a store makes its keys. Counters are content, and a reset sets them
+back. They also move when a row was made and removed again, which is no damage."""
 BY_CONTENT = re.compile(r"[0-9a-f]{20,32} (\d+)")
 """The key of a row in a table without a key."""
 IN_LIST = re.compile(r"(.*)\([0-9a-f]{20} \d+\)", re.DOTALL)
@@ -26,9 +26,9 @@ class RowDifference:
     """A row that differs from the state at the last reset.
 
     store    the store's name; `table` the table in it, or "" for a folder
-    key      what names the row within its table: the values of its primary key as JSON, a file's path, or, in a table without a
-             key, the digest of the difference and how many equal differences come before it
-    before, after   the row then and now; None if it was absent
+    key      the name of the row within its table: the values of its primary key as JSON, a file's path, or, in a table without
+             a key, the digest of the difference and the number of equal differences before it
+    before, after   the row at the reset and now; None if it was absent
     """
 
     store: str
@@ -42,8 +42,8 @@ class RowDifference:
 class StoreReading:
     """One reading of all stores: the rows that differ from the state at the last reset, in the order of their keys.
 
-    digest   of all stores' content. Two readings with one digest are equal
-    more     how many further differences there are, beyond the bound on what is held
+    digest   the digest of all stores' content: readings with the same digest are equal
+    more     the number of further differences, beyond the bound on what is held in memory
     """
 
     digest: str

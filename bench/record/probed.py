@@ -1,4 +1,4 @@
-"""What a probe's manifest says of what was probed. It has no command, no path, no address and no value of a variable."""
+"""The part of a probe's manifest on what was probed. It has no command, no path, no address and no value of a variable."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bench.common.numbers import Seconds
 from bench.record.entry import ManifestPart
 
 AGENT, WITHOUT_MODEL = "agent", "none"
-"""The architecture of every cell, and the model of a probe that stands before no model."""
+"""The architecture of every cell, and the model of a probe that has no model's gateway."""
 
 
 class ProbedStore(ManifestPart):
@@ -17,15 +17,16 @@ class ProbedStore(ManifestPart):
 
 
 class Probed(ManifestPart):
-    """A subject, in the words of its owner's `probe.toml`.
+    """The agent that was probed, and how, from its owner's `probe.toml`.
 
-    subject   digest of all that determines what its cells do
+    subject   the digest of all that determines what its cells do
     doors     servers and services by name, each with its kind
-    patience  seconds of silence after which a client counts as one that waits longer; `limit`: of all lives of the agent
+    patience  the seconds of silence after which a client counts as waiting longer
+    limit     the most seconds for all lives of the agent together
     hide      columns and arguments whose values are in no output
-    reads     patterns of `DOOR.TOOL` for what only reads, as the owner says
-    boxed     whether the agent ran in a box, where its files are copies; None if that was not asked yet
-    unsaid_fails  whether it is damage that all effects stand and the agent said that it failed
+    reads     patterns of `DOOR.TOOL` for the tools that only read, as the owner says
+    boxed     whether the agent ran in a box, where its files are copies; None in older records
+    unsaid_fails  whether it counts as damage if all effects happened but the agent said that it failed
     """
 
     subject: str

@@ -1,4 +1,4 @@
-"""The events of an agent that is a command: its processes, one small type for each kind."""
+"""The events of an agent that is a command: a small type for the start and for the end of its processes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class ProcessEnded:
     """A process ended, with an exit code or by a signal.
 
     seconds     real seconds from its start
-    why         "" if it ended by itself; else what ended it: crash, time limit, folder, error, cancelled; or that it is broken,
-                and nobody saw how it ended
-    requests    tool calls that the world took from it
-    output      digest of the end of its stdout and stderr, one stream; `written` counts all its bytes
+    why         "" if it ended by itself; else what ended it: crash, time limit, folder, error, cancelled; or that how it ended
+                was not seen
+    requests    the number of tool calls that the world received from it
+    output      digest of the end of its stdout and stderr, which are one stream; `written` is the number of all bytes
     own_log     digest of the new content of its log, `log.jsonl` in its folder; None if there is none
-    parts_killed   of the agent's processes, those that a planned kill ended while the others went on; 0 in older records
+    parts_killed   the number of the agent's processes that a planned kill ended while the others went on; 0 in older records
     """
 
     life: Count

@@ -1,6 +1,6 @@
-"""Read a run's folder. Nothing here writes.
+"""Read the files of a run's folder. Nothing here writes.
 
-Each reader raises ResultsError, which names file and line, for damage; a last line that a kill cut short is ignored.
+Each reader raises ResultsError, which names file and line, for damage. A last line that a kill cut short is ignored.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def are_probes(*folders: Path) -> bool:
-    """Return whether the folders are probes. Raises ResultsError for a folder without a run, and if only some are probes."""
+    """Whether the folders are probes. Raises ResultsError for a folder without a run, and if only some are probes."""
     probes = [folder for folder in folders if read_manifest(folder).probe]
     if probes and len(probes) < len(folders):
         raise ResultsError(f"{probes[0]}: is a probe, and not every run here is; give probes alone")
@@ -58,11 +58,11 @@ def _no_run(folder: Path) -> ResultsError:
 
 
 def read_records(folder: Path, only: Container[str] | None = None) -> Iterator[TrialRecord | SessionRecord]:
-    """Yield trials and sessions in the order of recording; a trial that was run again after an error comes twice.
+    """Yield the records of trials and sessions in the order of recording. A trial that was run again after an error comes
+    twice. A trial that was graded again has its new grade.
 
-    If `only` is given, other trials are not parsed; only their chain is checked. A trial that was graded anew has its new
-    grade. A truncated last line is ignored: its trial counts as not run. Raises ResultsError if the folder holds no run, and
-    for any other damage, with the line.
+    If `only` is given, other trials are not parsed; only their chain is checked. A truncated last line is ignored: its trial
+    counts as not run. Raises ResultsError if the folder holds no run, and, with the line, for any other damage.
     """
     if not holds(folder, MANIFEST):
         raise _no_run(folder)
@@ -71,7 +71,7 @@ def read_records(folder: Path, only: Container[str] | None = None) -> Iterator[T
 
 
 def _ended_once(path: Path, records: Iterable[TrialRecord | SessionRecord]) -> Iterator[TrialRecord | SessionRecord]:
-    """Yield the records. Raises ResultsError for a further record of a trial that had ended without an error."""
+    """Yield the records. Raises ResultsError for a further record of a trial that has ended without an error."""
     ended = EndedTrials()
     for record in records:
         if isinstance(record, TrialRecord):
@@ -86,7 +86,7 @@ def _ended_once(path: Path, records: Iterable[TrialRecord | SessionRecord]) -> I
 def with_grades(
     records: Iterable[TrialRecord | SessionRecord], grades: Mapping[str, NewGrade]
 ) -> Iterator[TrialRecord | SessionRecord]:
-    """Yield the records, each regraded trial with its new grade."""
+    """Yield the records. A trial in `grades` gets its new grade."""
     for record in records:
         if isinstance(record, TrialRecord) and record.id in grades and record.grade:
             grade = grades[record.id]
@@ -102,7 +102,7 @@ def read_trials(folder: Path, only: Container[str] | None = None) -> Iterator[Tr
 
 
 def read_responses(folder: Path) -> Iterator[ResponseRecord]:
-    """Yield the responses in the order of their arrival."""
+    """Yield the recorded responses in the order of their arrival."""
     return _read_chain(folder / RESPONSES, RESPONSE)
 
 
@@ -115,7 +115,7 @@ class Grades:
 
 
 def read_grades(folder: Path) -> Grades:
-    """Return the new grades; empty if nothing was regraded."""
+    """Return the new grades of a run; empty if nothing was graded again."""
     if not holds(folder, GRADES):
         return Grades({})
     records = list(_read_chain(folder / GRADES, GRADE))
@@ -141,7 +141,8 @@ def without_collector() -> Iterator[None]:
 
 
 def _may_be_among(only: Container[str], content: bytes) -> bool:
-    """Return whether a line can be the record of one of these trials: a run writes a trial's id first."""
+    """Whether a line can be the record of one of these trials. A run writes a trial's id first, so the line need not be
+    parsed."""
     if not content.startswith(ID):
         return True
     name = content[len(ID) : content.find(b'"', len(ID))]
@@ -172,7 +173,7 @@ def text_lines(folder: Path) -> Iterator[dict[str, str]]:
 
 
 def text_of_line(line: bytes) -> dict[str, str]:
-    """Return a text with its digest. Raises ValueError if they do not match."""
+    """Return {"digest": ..., "text": ...} from a line. Raises ValueError if the text does not fit its digest."""
     try:
         value: dict[str, str] = json.loads(line)
         if digest_of(value["text"]) != value["digest"]:

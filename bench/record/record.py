@@ -1,4 +1,4 @@
-"""The records of trials, of sessions, of responses and of new grades."""
+"""The records in a run's files: of trials, of sessions, of responses and of new grades."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from pydantic import AfterValidator, Field, TypeAdapter
 
 from bench.common.bounds import Many
 from bench.common.numbers import Count, Seconds, Seed
-from bench.common.values import dataclass
+from bench.common.values import dataclass, kept
 from bench.record.events import Event, Events
 from bench.record.messages import OptionalText, StoredMessage, Timing
 from bench.scenario import Grade
 
 TrialId = Annotated[str, Field(pattern=r"^[0-9a-f]{20}$")]
-"""A trial's id in a file: it names files of exports, and so must be no path."""
+"""A trial's id in a file. It becomes part of the names of exported files, so its pattern allows no path."""
 Outcome = Literal["solved", "wrong", "gave_up", "ungraded", "error"]
-"""How a trial ended. `ungraded`: its calls were only counted; it enters no rate and no mean."""
+"""How a trial ended. `ungraded`: its calls were only counted; it is in no rate and in no mean."""
 
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """One whole trial. `id` is the digest of all that determines it.
+    """The record of one trial. `id` is the digest of all that determines the trial.
 
-    instance   "" for the only instance of a pack
-    tokens     the caller's own count, separate from the events: the ledger's accounts must add up to it
-    timing     the kind of the seconds of calls and waits; framework seconds are always this machine's
-    reason     why a trial gave up or ended in an error, in one line
+    instance   the name of the instance; "" for the only instance of a pack
+    tokens     the tokens as the caller counted them, separately from the events: the ledger's accounts must add up to them
+    timing     the kind of the seconds of calls and waits; framework seconds are always real seconds
+    reason     why the trial gave up or ended in an error, in one line
     traceback  digest of the traceback of a trial that ended in a bug; else None
     """
 
@@ -55,7 +55,7 @@ class TrialRecord:
     def arm(self) -> str:
         return arm_of(self.architecture, self.plan)
 
-    @property
+    @kept
     def place(self) -> str:
         """The digest of the trial's place in its run."""
         return place_in_run(self.scenario, self.instance, self.architecture, self.model, self.plan, self.repetition)
@@ -85,14 +85,15 @@ def place_in_run(scenario: str, instance: str, architecture: str, model: str, pl
 
 
 class FailedTrials:
-    """The trials of a run that ended in an error. When the run continues, another record replaces each of them: with the same
-    id, or with another id if other code made it."""
+    """The trials of a run whose last record ended in an error. When the run continues, another record replaces each of them:
+    with the same id, or with another id if other code ran it."""
 
     def __init__(self) -> None:
         self._ids: dict[str, str] = {}
 
     def replaced_by(self, record: TrialRecord) -> str:
-        """Note the next record of the run. Return the id of the failed trial that it replaces; "" if it replaces none."""
+        """Take in the next record of the run, and return the id of the failed trial that it replaces; "" if it replaces
+        none."""
         replaced = self._ids.pop(record.place, "")
         if record.outcome == "error":
             self._ids[record.place] = record.id
@@ -111,8 +112,8 @@ def latest(records: Iterable[TrialRecord]) -> list[TrialRecord]:
 
 @dataclass(frozen=True)
 class EndpointTrouble:
-    """The trouble of an endpoint in a session: how often a 429 halved its limit on calls in flight, the limit before and the
-    lowest limit; how often all calls to it were held back, and for how many seconds."""
+    """How an endpoint was slowed down in a session. A 429 halved its `limit` on calls in flight `fell` times, to `lowest` at
+    least. All calls to it were held back `pauses` times, for `paused` seconds in all."""
 
     endpoint: str
     limit: Count
@@ -124,7 +125,7 @@ class EndpointTrouble:
 
 @dataclass(frozen=True)
 class ClosingMark:
-    """The content of a complete run: the number of its trials, and the link of its last response, which covers all
+    """The mark of a complete run: the number of its trials, and the link of its last response, which is a digest of all
     responses."""
 
     trials: Count
@@ -133,9 +134,13 @@ class ClosingMark:
 
 @dataclass(frozen=True)
 class SessionRecord:
-    """The begin or end of one `bench run` on a results folder, and how it ended; at its end also the `trouble` of endpoints.
-    Times are UTC, ISO 8601. A session that completes the run ends with a `mark`; if more trials are run later, the mark of
-    their session replaces it. `harmed`: a probe ended since a store itself had changed; nothing is concluded from its run."""
+    """The beginning or the end of one `bench run` on a run's folder. Times are UTC, ISO 8601.
+
+    detail   how it began or ended
+    trouble  at its end: the endpoints that slowed it down
+    mark     at its end, if all planned trials are recorded; a later session with more trials has a new mark
+    harmed   whether a probe ended because a store itself had changed, so that nothing can be concluded from the run
+    """
 
     at: str
     what: Literal["began", "ended"]
@@ -148,16 +153,17 @@ class SessionRecord:
 
 @dataclass(frozen=True)
 class ResponseRecord:
-    """A model's response to one request, written when it came.
+    """The record of a model's response to one request, written when the response came.
 
     settings    digest of the settings that determine the model's reply (`bench.run.experiment.recording.settings_digest`)
-    seed, occurrence, answers   of the request: its seed, how often this trial had sent it, how many replies it had had
+    seed        the seed of the request; `occurrence`: how often this trial had sent the request before; `answers`: how many
+                replies it had got
     reply       digest of the reply's text; None if the call failed
-    failure     the kind of the CallFailed that it ended in; "" if a reply came; `partial` is the digest of what did arrive
+    failure     the kind of the CallFailed that it ended in; "" if a reply came; `partial` is the digest of the part that came
     tool_calls, options   as in the event of the call
     extra       digest of the provider's other fields; None for none
     usage_*     the provider's own count, of a reply or of a failure that was paid; None if it sent none
-    account     what told the account that was asked (`bench.run.openai.settings.account_of`); "" if it needs no key
+    account     an identifier of the account that was asked (`bench.run.openai.settings.account_of`); "" without a key
     """
 
     model: str
@@ -198,8 +204,8 @@ RESPONSE: TypeAdapter[ResponseRecord] = TypeAdapter(ResponseRecord)
 
 @dataclass(frozen=True)
 class Regrade:
-    """The answers of one scenario were graded again: the time (UTC, ISO 8601), the grader's digest, and how many grades
-    changed.
+    """The record that the answers of one scenario were graded again: the time (UTC, ISO 8601), the grader's digest, and how
+    many grades changed.
 
     unguarded   the missing guards of the sandbox despite which the user let a model's code run
     """

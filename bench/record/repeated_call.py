@@ -1,4 +1,4 @@
-"""Detect an agent that makes no progress: its model repeats the same tool call in one trial."""
+"""Detect an agent that makes no progress, because its model makes the same tool call again and again in one trial."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from bench.record.events import Called, of_kind
 from bench.record.record import TrialRecord
 from bench.record.tool_calls import ToolCall, calls_in
 
-ENOUGH = 20
-"""So many equal calls in a trial mean no progress."""
+MIN_EQUAL_CALLS = 20
+"""The number of equal calls in a trial from which on the agent is taken to make no progress."""
 
 
 class RepeatedCalls:
-    """The tool calls of one trial's model, counted as its replies come. Ids are ignored when calls are compared."""
+    """The tool calls in one trial's replies, counted as the replies come. Calls that differ only in their ids are equal."""
 
     def __init__(self) -> None:
         self._made: Counter[tuple[tuple[str, str], ...]] = Counter()
@@ -33,9 +33,9 @@ class RepeatedCalls:
 
     @property
     def description(self) -> str:
-        """The call that the model repeated, and the reason, in words; "" if it repeated none."""
+        """The repeated call and its likely reason, in words; "" if no call was repeated MIN_EQUAL_CALLS times."""
         times = max(self._made.values(), default=0)
-        if times < ENOUGH:
+        if times < MIN_EQUAL_CALLS:
             return ""
         text = f"the model made the same tool call {times} times in one trial"
         if self._gets_results:
@@ -47,7 +47,7 @@ class RepeatedCalls:
 
 
 def repeated_call(record: TrialRecord, texts: Mapping[str, str]) -> str:
-    """Return which call the model repeated in a trial, and the reason, in words; "" if it repeated none.
+    """Return the call that the model repeated in a trial and the likely reason, in words; "" if it repeated none.
 
     Args:
         record: The trial.

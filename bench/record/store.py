@@ -1,12 +1,12 @@
-"""A run on disk: append-only, written so that a kill at any moment loses no response.
+"""Write a run's folder. Files are append-only, so that a kill at any moment loses no response.
 
 manifest.json    the run's config, code, packages, machine, models and packs; written once
 trials.jsonl     one line for each session and trial, each written whole in one call
 responses.jsonl  one line for each response, written as it arrives: a trial that is killed need not ask again
-texts.jsonl      {"digest": ..., "text": ...}: each prompt and reply once; texts are written before what names them
+texts.jsonl      {"digest": ..., "text": ...}: each prompt and reply once; texts are written before the records that name them
 grades.jsonl     new grades from `bench more regrade` after the run; most runs have none
 
-Each line of trials, responses and grades is chained to the one before (`bench.record.chain`); a digest names each text.
+Each line of trials, responses and grades is chained to the line before it (`bench.record.chain`); a digest names each text.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ from bench.record.record import (
 class RunWriter:
     """Appends to a run's folder, which it creates if there is none. Raises ResultsError if it cannot.
 
-    repaired   the files whose half-written last line was cut off
-    ended      the places of the trials that had ended at the opening, but not in an error
-    trials     how many trials are recorded now
+    repaired   the names of the files whose half-written last line was cut off
+    ended      the places of the trials that had ended before the folder was opened, without an error
+    trials     the number of trials that are recorded now
     """
 
     def __init__(self, folder: Path, manifest: Manifest, goes_on: bool = False):
@@ -57,8 +57,8 @@ class RunWriter:
 
         Args:
             folder: The run's folder.
-            manifest: What the present code would write of the run.
-            goes_on: Whether other code than the code that recorded the run may go on with it. The run's manifest then says so.
+            manifest: The manifest that the present code would write.
+            goes_on: Whether other code than the code that recorded the run may continue it. The run's manifest then says so.
 
         Raises:
             RecordedByOtherCode: The folder holds the same experiment by other code, and `goes_on` is false.
@@ -93,23 +93,24 @@ class RunWriter:
         labels; if other code continues it (`goes_on`), note that code."""
         path = self.folder / MANIFEST
         if path.exists():
-            now = manifest_in(_text_of(manifest, self.folder))  # as its file would say it: null is a value there
+            now = manifest_in(_text_of(manifest, self.folder))  # as it would be read from its file: null is a value there
             there = read_manifest(self.folder)
-            more = there.with_labels_of(now)
+            updated = there.with_labels_of(now)
             try:
                 refuse_other(there, now, self.folder)
             except RecordedByOtherCode:
                 if not goes_on:
                     raise
-                more = more.continued_by(now, sum(1 for _ in read_trials(self.folder)))
-            if more != there:
-                write_manifest(self.folder, more)
+                updated = updated.continued_by(now, sum(1 for _ in read_trials(self.folder)))
+            if updated != there:
+                write_manifest(self.folder, updated)
             return
         if self._trials.size:
             raise ResultsError(f"{path}: is missing beside recorded trials; put it back, or give --name")
         write_manifest(self.folder, manifest)
 
     def _ended_places(self) -> Iterator[str]:
+        """Yield the place of each recorded trial that ended without an error, and note the places of failed trials."""
         for record in read_trials(self.folder):
             if record.outcome == "error":
                 self._failed.add(record.place)
@@ -137,6 +138,7 @@ class RunWriter:
         self._responses.append_chained(_line(RESPONSE, response))
 
     def note(self, session: SessionRecord) -> None:
+        """Append the record of a session's beginning or end."""
         self._trials.append_chained(_line(RECORD, session))
 
     @property
@@ -148,7 +150,7 @@ class RunWriter:
         self._opened.close()
 
     def remove_if_empty(self) -> None:
-        """Remove the folder if no model replied and no trial was recorded, as when the key is missing."""
+        """Remove the folder if no response and no trial was recorded, for instance because the key is missing."""
         if not (self.trials or self._responses.size or self._texts.size):
             for name in (TRIALS, TEXTS, RESPONSES, MANIFEST):
                 (self.folder / name).unlink(missing_ok=True)
@@ -169,7 +171,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def is_written(folder: Path) -> bool:
-    """Return whether another process is writing to a run now."""
+    """Whether another process is writing to a run now."""
     if archive_of(folder):
         return False
     with opened(folder / TRIALS) as file:
@@ -235,7 +237,8 @@ def _lock(trials: AppendOnly) -> None:
 
 
 def _trial_line(record: TrialRecord) -> bytes:
-    """Return a trial's line. Each event is written by its own type: as a member of a union it takes pydantic twice as long."""
+    """Return a trial's line. Each event is written by the serializer of its own type: pydantic's serializer of the union takes
+    twice as long."""
     try:
         rest = _serializer(TrialRecord).to_json(record, exclude={"events"})
         kinds = map(type, record.events)
@@ -251,8 +254,8 @@ def _serializer(kind: type) -> SchemaSerializer:
 
 
 def _line(adapter: TypeAdapter[Any], record: object) -> bytes:
-    """Return a record's line. A text from outside can contain half a surrogate pair in any field: no record is lost for
-    that."""
+    """Return a record's line. A text from outside can contain half of a surrogate pair, which is replaced, so that the record
+    can be written."""
     try:
         return adapter.serializer.to_json(record)
     except PydanticSerializationError:

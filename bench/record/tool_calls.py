@@ -1,4 +1,4 @@
-"""Tool calls as a model writes them, and the JSON text in which they are stored, compared and counted."""
+"""The tool calls of a model, and the JSON text in which they are stored, compared and counted."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ OF_A_FUNCTION = ("name", "arguments")
 
 @dataclass(frozen=True)
 class ToolCall:
-    """One tool call. `arguments` is the text that the model wrote; it need not be JSON. `extra` holds the call's other fields
-    (`bench.record.extra_fields`), and its function's other fields under `function`."""
+    """One tool call. `arguments` is the text that the model wrote, which need not be JSON. `extra` has the call's other fields
+    (`bench.record.extra_fields`), and under `function` the other fields of its function."""
 
     id: str
     name: str
@@ -25,7 +25,7 @@ class ToolCall:
 
     @property
     def plain(self) -> dict[str, Any]:
-        """Return the call in the form of a chat completion."""
+        """The call in the form of a chat completion."""
         extra = extra_in(self.extra)
         function = {"name": self.name, **extra.pop("function", {}), "arguments": self.arguments}
         return {"id": self.id, "type": "function", **extra, "function": function}
@@ -53,7 +53,7 @@ def counted_text_of(calls: Collection[ToolCall]) -> str:
 
 
 def calls_in(text: str) -> tuple[ToolCall, ...]:
-    """Parse the calls in a text that `text_of` made. Raises ValueError for any other text."""
+    """Return the calls in a text that `text_of` made. Raises ValueError for any other text."""
     try:
         calls = tuple(map(_call, json.loads(text) if text else []))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -1,9 +1,9 @@
-"""Find defects in a run's folder: lines that were changed, lost, doubled or moved.
+"""Check a run's folder for defects: lines that were changed, lost, doubled or moved.
 
-Each line contains the digest of the line before it, so the first changed line is found. Comparing the files finds more: each
-trial refers to its texts and calls, and each session holds the number of trials of the complete run. A text is identified by
-its digest, so the order of texts is free. A forger can compute all digests anew, but then they differ from the digests that the
-report of the run prints (`sources`).
+Each line has the digest of the line before it, so the first changed line is found. Comparing the files finds more: each trial
+names its texts and calls, and the last session of a complete run has the number of trials. A text is identified by its digest,
+so the order of texts is free. A forger can compute all digests anew, but then they differ from the digests that the report of
+the run prints (`sources`).
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from bench.record.reading import read_manifest, text_of_line, with_grades, witho
 from bench.record.record import GRADE, RECORD, RESPONSE, NewGrade, ResponseRecord, SessionRecord, TrialRecord
 
 MOST = 20
-"""The most defects of one kind that are named singly, and the most broken lines of a file up to which it is read."""
+"""The most defects of one kind that are listed, and the number of broken lines after which a file is not read further."""
 LISTED, SEARCHED, A_LINK = 2**20, 2**30, 2**10
-"""The most lines among which the places of a file's broken ones are searched, and the bytes that are digested for it; each link
-that is tried counts as so many more."""
+"""Bounds of the search for the places of a file's broken lines: the most lines that are searched, and the most bytes that are
+digested. Each link that is tried counts as A_LINK further bytes."""
 CHAINED: Mapping[str, TypeAdapter[Any]] = {TRIALS: RECORD, RESPONSES: RESPONSE, GRADES: GRADE}
 SEAL = re.compile(rb',"chain":"[^"]*"}\n$')
 Lines = Iterable[tuple[int, Any]]
@@ -62,9 +62,12 @@ class Defect:
 
 @dataclass(frozen=True)
 class Checked:
-    """The result of a check: how many trials, responses and texts the run's folder holds, all defects, and how its last session
-    ended, `complete` if all that was planned is there. `has_end` is false if a session has no end, as after a kill or if lines
-    were cut off. A trial that was run again after an error has several `records`."""
+    """The result of a check.
+
+    trials   the number of trials; `records` is the number of their records: a trial that was run again has several
+    ending   how the last session ended; `complete` if all planned trials are there
+    has_end  false if the last session has no end, as after a kill or if lines were cut off
+    """
 
     trials: int
     records: int
@@ -102,10 +105,10 @@ def sound_records(folder: Path) -> Iterator[TrialRecord | SessionRecord]:
 
 
 class RunCheck:
-    """A check of all files of a run while its records are read. It yields the readable records, each trial with its present
-    grade. Of records, responses and texts only their keys stay in memory.
+    """Checks all files of a run while its records are read. Iterating over it yields the readable records, each trial with its
+    present grade. Only the keys of records, responses and texts stay in memory.
 
-    checked   the result, once the last record is read
+    checked   the result of the check, after the last record was read
 
     Raises ResultsError if the folder holds no run of this format.
     """
@@ -150,7 +153,7 @@ class RunCheck:
         )
 
     def _compare(self, defects: Defects, sought: str, kept: Container[int], trials: _Trials, texts: _Texts) -> None:
-        """Add the defects that show only when the files are compared: records, responses or texts that another file names and
+        """Add the defects that only a comparison of the files shows: trials, responses or texts that another file names and
         that are missing."""
         folder = self._folder
         for number, lost in trials.unlike_mark:
@@ -174,16 +177,16 @@ def whole_digest(folder: Path) -> str:
 
 
 def sources(folder: Path) -> str:
-    """Return, by digest, the files from which numbers are made: the manifest, and the last links of the trials and of the new
-    grades, each of which covers all lines before it. The lines are checked when they are read, not here."""
+    """Return the digests of the files from which numbers are made, as text: of the manifest, and the last links of the trials
+    and of the new grades, each of which covers all lines before it. The lines are checked when they are read, not here."""
     digests = {MANIFEST: hashlib.blake2b(manifest_bytes(folder), digest_size=10).hexdigest()}
     digests |= {name: link_at_end(folder / name) for name in (TRIALS, GRADES) if holds(folder, name)}
     return ", ".join(f"{name} {digest}" for name, digest in digests.items())
 
 
 class Defects:
-    """Defects of files. Of each file and kind MOST are kept and the others are counted: a stranger's file can have any
-    number."""
+    """A collection of defects. MOST defects of each file and kind are kept, and the others are counted: a file from outside
+    can have any number."""
 
     def __init__(self) -> None:
         self._kinds: dict[tuple[Path, str], list[Defect]] = {}
@@ -215,8 +218,8 @@ class Defects:
 
 
 class _Chain:
-    """A chained file, and the defects in its lines. `sought` is a link that one of its lines must have. The file is read up to
-    its MOSTth broken line: `is_cut` says whether that was before its end."""
+    """Reads a chained file and collects the defects in its lines. `sought` is a link that one of its lines must have; "" once
+    it is found. Reading stops after MOST broken lines; `is_cut` says whether it stopped before the file's end."""
 
     def __init__(self, path: Path, adapter: TypeAdapter[Any]):
         self.path, self.sought, self.defects, self.is_cut = path, "", Defects(), False
@@ -241,8 +244,8 @@ class _Chain:
         return _Places(self.path)
 
     def _follow(self, number: int, line: bytes, link: str | None, following: bytes) -> tuple[str | None, Any]:
-        """Read a line. Return the link that the next line must follow (None if a broken line does not show it), and the line's
-        record (None if it has none)."""
+        """Read a line. Return the link that the next line must follow, None if a broken line does not show it; and the line's
+        record, None if it has no valid record."""
         try:
             if link is None:
                 raise BrokenChain
@@ -286,8 +289,8 @@ class _Chain:
 
 
 class _Places:
-    """The places of the first LISTED lines of a file: the hash and the link of each line, so that a million lines take 18
-    MB."""
+    """The hash and the link of each of the first LISTED lines of a file, by which the place of a line is found. A million
+    lines take 18 MB."""
 
     def __init__(self, path: Path):
         self._hashes, self._links, self._left = array("q"), bytearray(), SEARCHED
@@ -302,7 +305,7 @@ class _Places:
         return 0
 
     def before(self, line: bytes) -> int | None:
-        """Return the number of the line that a line follows, 0 if it is the first line; None if none was found."""
+        """Return the number of the line after which a line belongs, 0 if it is the first line; None if none was found."""
         if not SEAL.search(line):
             return None
         for place, start in enumerate(range(-DIGEST, len(self._links), DIGEST)):
@@ -315,15 +318,15 @@ class _Places:
 
 
 class _Trials:
-    """Notes on the trials and sessions of a run, made while their records are read.
+    """Collects what must be known of the trials and sessions of a run for its check, while their records are read.
 
-    count              the number of trial records
-    scenarios          trial -> its scenario
-    session            the last session record; `is_last` if no trial follows it
-    marked             the link of the last response when the run was complete; "" if it never was
-    unlike_mark   lines that show lost trials, or trials too many, and what is wrong
-    silent             the places of ended trials without a call, each with its line
-    defects            in trials that contradict themselves, the manifest, or earlier trials
+    count         the number of trial records
+    scenarios     trial -> its scenario
+    session       the last session record; `is_last` if no trial follows it
+    marked        the link of the last response when the run was complete; "" if it never was
+    unlike_mark   (line, text) for each mark of a complete run that has another number of trials than the file
+    silent        the place of each ended trial without a call -> its line
+    defects       the defects of trials that contradict themselves, the manifest, or earlier trials
     """
 
     def __init__(self, path: Path, manifest: Manifest, texts: _Texts):
@@ -354,8 +357,8 @@ class _Trials:
         return len(self._places)
 
     def lost_responses(self, kept: Container[int]) -> Iterator[str]:
-        """Yield the trials whose replies lack responses. Each reply must have a response, unless it came from an earlier
-        run."""
+        """Yield in words the trials some of whose replies have no response. A reply that came from an earlier run needs
+        none."""
         lost = Counter(number for number, reply in zip(self._lines, self._replies, strict=True) if reply not in kept)
         for number, count in lost.items():
             yield f"lacks {count} responses of the trial in line {number} of {TRIALS}"
@@ -406,8 +409,8 @@ class _Trials:
 
 
 class _Texts:
-    """The texts' digests, the defects in their lines, and the named texts that are missing. The file is read up to its MOSTth
-    defect: `is_cut` says whether that was before its end."""
+    """Reads the file of texts: their digests, the defects in its lines, and the texts that records name and that are missing.
+    Reading stops after MOST defects; `is_cut` says whether it stopped before the file's end."""
 
     def __init__(self, path: Path):
         self.known: dict[str, int] = {}
@@ -429,7 +432,7 @@ class _Texts:
                 self.defects.add(path, number, f"appears twice: its text is that of line {self.known[digest]}")
 
     def look_for(self, digests: Iterable[str | None], named_in: str) -> None:
-        """Note which of these texts are missing."""
+        """Note which of these texts are missing. `named_in` says where they are named."""
         for digest in digests:
             if digest and digest not in self.known:
                 self._missing.setdefault(digest, named_in)
@@ -441,11 +444,12 @@ class _Texts:
 
 
 def _content(line: bytes) -> bytes:
-    """Return a line as it was before it was sealed, whatever its link says."""
+    """Return a line without its link, right or wrong."""
     return SEAL.sub(b"}", line)
 
 
 def _follows(line: bytes, link: str) -> bool:
+    """Whether a line follows a line with this link."""
     try:
         unseal(line, link)
     except BrokenChain:
@@ -454,7 +458,7 @@ def _follows(line: bytes, link: str) -> bool:
 
 
 def _reply_key(record: TrialRecord | ResponseRecord, reply: str | None, messages: Sequence[StoredMessage]) -> int:
-    """Return a reply's key as a number: a million numbers take less memory than their parts."""
+    """Return a number that identifies a reply. A million numbers take less memory than what they are computed from."""
     return hash((record.scenario, record.instance, record.repetition, record.arm, reply, messages))
 
 

@@ -1,4 +1,4 @@
-"""The events of a trial that has a world, one small type for each kind. `bench.record.events` has all other events."""
+"""The events of a trial in a world, one small type for each kind. `bench.record.events` has the events of all trials."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from bench.record.events import EventPart
 AGENT, COMPENSATION = "agent", "compensation"
 """The role of an agent without a declared role, and the role of an agent that takes an effect back."""
 ASKED = "asked"
-"""The log in the store. Each entry is one judgment, with the fields of `bench.run.models.bank.BankedReply` except the trial's
-own."""
+"""The name of a log in the agent's store. Each entry is one judgment, with the fields of `bench.run.models.bank.BankedReply`
+that do not name the trial."""
 REPAIRED = "repaired"
-"""The log in the store. Each entry is one signal: the fields of `every_judgment`'s log, and the `signal`."""
+"""The name of a log in the agent's store. Each entry is one signal, with the fields of `every_judgment`'s log and the
+`signal`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EventOrigin:
-    """The request and the plan version from which an event came.
+    """The model call and the plan version that led to an event.
 
-    request        the number of the last model call for the judgment of the present step; if it has none, for the judgments of
-                   the steps before it; for an agent in a separate process, its last call. None: nothing was asked
+    request        the number of the last model call for the judgment of the present step, or else of the steps before it; for
+                   an agent in a separate process, of its last call. None if the model was not asked
     plan_version   the version of the plan that was followed; 0 if no plan is kept
     """
 
@@ -33,26 +34,26 @@ class EventOrigin:
 
 @dataclass(frozen=True, kw_only=True)
 class StepOrigin(EventOrigin):
-    """`step` is the present step of the procedure; "" between two steps, or without a procedure."""
+    """The origin of an event within a procedure. `step` is the present step; "" between two steps, or without a procedure."""
 
     step: str = ""
 
 
 @dataclass(frozen=True)
 class ToolCalled(StepOrigin):
-    """A tool call, as the agent was told of it.
+    """A tool call with its result, as the agent got it.
 
-    effect       the business key of the intended effect; `try_` counts the tries of that key, from 1
+    effect       the business key of the intended effect; `try_` is the number of the try of that key, from 1
     key          the idempotency key, or None
     entry        its number in the world's journal; 0 if the call did not reach the tool, or no answer reached the agent
-    arguments, result   digests of their JSON; None if there is none
-    outcome      done, replayed, refused or failed, and the `reason` of the last two
-    decision, rule, policy   the policy's verdict, and its version, if the tool writes
+    arguments, result   digests of their JSON; None if there is no result
+    outcome      done, replayed, refused or failed; `reason` says why it was refused or failed
+    decision, rule, policy   the policy's verdict with its rule, and the policy's version, if the tool writes
     life         the number of the agent's process, from 1
     day, minute  world time; `started` is in the trial's seconds
-    before, after   digests of the world's tables
-    code         why it was refused or failed (`bench.worlds.run.environment.calling.RefusalCode`)
-    role         the role in which it was called
+    before, after   digests of the world's tables before and after the call
+    code         the kind of a refusal or failure (`bench.worlds.run.environment.calling.RefusalCode`)
+    role         the agent's role in which it made the call
     """
 
     tool: str
@@ -81,7 +82,7 @@ class ToolCalled(StepOrigin):
 
 @dataclass(frozen=True)
 class Arrived:
-    """The agent was told of an event or of a person's answer. `number` counts the notices; `payload` is a digest."""
+    """The agent got a notice of an event, or of a person's answer. `number` is the notice's number; `payload` is a digest."""
 
     number: Count
     event: str
@@ -95,8 +96,8 @@ class Arrived:
 
 @dataclass(frozen=True)
 class PersonAsked(StepOrigin):
-    """A person was asked. The answer comes as an arrival of kind `answer`. `shown` is the preview that the person saw of the
-    effect to approve: the rows that it would change, and its risks; "" if the question concerns no effect."""
+    """The agent asked a person. The answer comes as an arrival of the event `answer`. `shown` is the preview of the effect that
+    the person is to approve: the rows that it would change, and its risks; "" if the question is not about an effect."""
 
     person: str
     about: str
@@ -110,7 +111,7 @@ class PersonAsked(StepOrigin):
 
 @dataclass(frozen=True)
 class PersonDecided(StepOrigin):
-    """The wait for a person's answer ended. `said` is approved, denied, or late if nobody answered in time."""
+    """The wait for a person's answer ended. `said` is approved, denied, or late if no answer came in time."""
 
     person: str
     ticket: str
@@ -123,7 +124,7 @@ class PersonDecided(StepOrigin):
 
 @dataclass(frozen=True)
 class Stepped(EventOrigin):
-    """A step of the procedure `began` (once for each attempt) or `ended`. `why` says why it failed; "" if it did not."""
+    """A step of the procedure `began` (once for each attempt) or `ended`. `why` says why it failed; "" if it did not fail."""
 
     step: str
     stage: Literal["began", "ended"]
@@ -146,7 +147,7 @@ class Stored(StepOrigin):
 
 @dataclass(frozen=True)
 class ProcessDied(StepOrigin):
-    """The agent died at a `point` of an effect, in its `life`-th process."""
+    """The agent's process died at a `point` of an effect. `life` is the number of the process, from 1."""
 
     point: str
     life: Count
@@ -157,8 +158,8 @@ class ProcessDied(StepOrigin):
 
 @dataclass(frozen=True)
 class WorldBegan:
-    """The world began. `digest` names the content of its tables, `policy` the version of its policy, `tools` the contracts of
-    its tools; an earlier record has no `tools`."""
+    """The world began. `digest` is that of its tables, `policy` the version of its policy, `tools` the digest of its tools'
+    contracts; an earlier record has no `tools`."""
 
     digest: str
     day: int
@@ -170,10 +171,10 @@ class WorldBegan:
 
 @dataclass(frozen=True)
 class WorldEnded:
-    """The end of a world: `digest` of its tables, and of the text `kept` for its grader.
+    """The world ended. `digest` is that of its tables, `kept` that of their SQL, from which the world can be rebuilt.
 
-    damage    how often each kind happened, counted from the journal
-    recount   the same, counted from the tables alone; None if they do not tell
+    damage    kind of damage -> the number of damaged effects, counted from the journal
+    recount   the same, counted from the tables alone; None for a kind that they do not show
     lives     the number of the agent's processes
     """
 

@@ -20,7 +20,8 @@ ROWS = read(FOLDER / "edits.csv")
 
 def test_the_page_says_what_the_rows_say() -> None:
     page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
-    assert [sentence for sentence in results(ROWS) if sentence not in page] == []
+    of_edits, *of_losses = results(ROWS)[:3]
+    assert [sentence for sentence in (of_edits, *of_losses) if sentence not in page] == [] and len(of_losses) == 2
 
 
 def test_the_page_says_what_the_failing_test_and_then_all_tests_saved_in_the_rows() -> None:
@@ -29,7 +30,10 @@ def test_the_page_says_what_the_failing_test_and_then_all_tests_saved_in_the_row
     tests = [f"{-(saved['tests', arm] or 0):.0f}" for arm in ("both", "selection")]
     tokens = -(saved["read", "both"] or 0)
     page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
-    assert f"it saved {tests[0]} runs of tests a task, and the selection {tests[1]}; it saved {tokens:,.0f} tokens read" in page
+    assert (
+        f"saved {tests[0]} runs of tests a task, and the selection {tests[1]}. The simpler way saved {tokens:,.0f} tokens"
+        in page
+    )
 
 
 def test_the_page_says_how_many_traps_there_are() -> None:
@@ -42,9 +46,7 @@ def test_the_page_says_how_many_of_a_strangers_trees_were_lost() -> None:
     seen, judged = outcomes.count("seen"), len(outcomes) - outcomes.count("not judged")
     page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
     assert f"wrote {len(outcomes)} small trees with tests" in page and judged - seen == 2
-    assert (
-        f"Of these {judged} could be judged, and `bench code` saw the failure in {seen} of the {judged}. It lost two:" in page
-    )
+    assert f"{judged} trees could be judged; `bench code` saw the failure in {seen} of the {judged}, and lost two:" in page
 
 
 def test_the_report_is_made_of_the_rows() -> None:
@@ -81,10 +83,11 @@ def test_what_the_page_says_of_a_models_patches_stands_in_the_table_of_the_arms(
     edits, whole = rows["edits", "selective"], rows["whole files", "selective"]
     assert {row["Solved"].split(" ")[0] for row in rows.values()} == {"0/12"}
     expected = (
-        f"Of its edits, {edits['Patches that fit']} could be applied. Of its whole files, {whole['Patches that fit']} could.",
+        f"Of the model's edits, {edits['Patches that fit']} could be applied.",
+        f"Of its whole files, {whole['Patches that fit']} could.",
         f"In edits `selective` saved {edits['Executions saved']} runs of tests a case",
         f"of the {rows['edits', 'rerun_everything']['Executions']} that `rerun_everything` makes",
-        f"saved no runs that can be told from none, {whole['Executions saved']}.",
+        f"saved no runs beyond chance, {whole['Executions saved']}.",
     )
     assert [sentence for sentence in expected if sentence not in page] == []
     folder = ROOT / "results" / "patching-qwen2.5-coder-1.5b-instruct"

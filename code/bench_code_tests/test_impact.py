@@ -139,19 +139,26 @@ ROWS = [
 
 def test_an_edit_is_lost_once_and_the_bound_counts_packages_that_kept_something() -> None:
     judged, ours, theirs, *_ = results([*ROWS, *({**row, "package": "store-1"} for row in ROWS)])
-    assert "lost a result after 0 of 4 edits that changed one, of 6 edits of 2 packages." in ours
-    assert f"After 2 of the 4 some results were kept (in 0 of 2 packages, so in at most {limit(2)} of such" in ours
-    assert "lost a result after 4 of 4" in theirs and "After 6 of the 6 a test that ran came out otherwise" in theirs
-    assert "judged by 6 edits of 2 packages. A result could be lost after 2 of them, in 2 packages: the others" in judged
+    assert "lost a result after 0 of 4 edits that changed a result, of 6 edits of 2 packages." in ours
+    assert (
+        f"After 2 of the 4 edits `bench code` kept some results (in 0 of 2 packages, so in at most {limit(2)} of such" in ours
+    )
+    assert "lost a result after 4 of 4" in theirs and "After 6 of the 6 edits a test that ran had another outcome" in theirs
+    assert (
+        "6 edits of 2 packages. `bench code` could lose a result after 2 of these edits, in 2 packages: after the other edits"
+        in judged
+    )
     assert [limit(count) for count in (1, 10)] == ["95%", "26%"]
 
 
 def test_what_was_not_measured_is_left_out_and_a_number_of_its_own_has_no_range() -> None:
     alone = [_row("shop/till.py:2 default: 1 -> 2", ran=4), _row("first: nothing is recorded yet", ran=4)]
     judged, ours, theirs, costs, _ = results(alone)  # no day
-    assert judged.startswith("`bench code` was judged by 1 edit of 1 package. A result could be lost after 0 of them: ")
-    assert "After 0 of the 1 some results were kept. After" in ours and "packages at 95%" not in ours + theirs
-    assert costs.endswith("the first session 0.50 times (1 session), a session after another edit 0.50 times (1 session).")
+    assert judged.startswith(
+        "`bench code` was tested with 1 edit of 1 package. `bench code` could lose a result after 0 of these edits: "
+    )
+    assert "After 0 of the 1 edits `bench code` kept some results. After" in ours and "packages at 95%" not in ours + theirs
+    assert costs.endswith("the first session 0.50 (1 session), a session after another edit 0.50 (1 session).")
     assert results([{**row, "plain s": "1"} for row in alone]) == [judged, ours, theirs]
     assert "| 0 | - | - | - | 0.50 (1) | - | - |" in report(alone[1:])
 
@@ -165,18 +172,19 @@ def test_few_packages_are_said_to_show_next_to_nothing(packages: int, is_little:
 def test_costs_are_told_of_long_suites_alone_and_of_all_tests() -> None:
     short = [{**row, "package": "small-1", "plain s": "1"} for row in ROWS]
     *_, ours, _, days = results([*ROWS, *short])
-    first, nothing, body = "2.00 times (1 session)", "0.25 times (1 session)", "0.50 times (1 session)"
-    assert f"In the 1 suite of 5 seconds and more `bench code` took, of all tests: the first session {first}" in ours
+    first, nothing, body = "2.00 (1 session)", "0.25 (1 session)", "0.50 (1 session)"
+    taken = "`bench code` took, as a multiple of the time of all tests"
+    assert f"In the 1 suite whose tests take 5 seconds or more, {taken}: the first session {first}" in ours
     assert f"nothing changed {nothing}" in ours and f"after a body edit {body}" in ours
     assert day_of(ROWS) == pytest.approx((2 + 18 * 0.5 + 12 * (1.5 + 0.5) / 2) / 30)
-    assert "0.77 times in shop-1" in days and "small" not in days
+    assert "0.77 in shop-1" in days and "small" not in days
     assert day_of(ROWS[:2]) is None
 
 
 def test_an_edit_after_which_nothing_is_collected_counts_for_no_time() -> None:
     nothing = {**ROWS[2], "tests": "0", "bench ran": "0", "plain s": "0.1"}
-    assert [each for each in results([*ROWS, nothing]) if "times" in each] == [
-        each for each in results(ROWS) if "times" in each
+    assert [each for each in results([*ROWS, nothing]) if "multiple" in each] == [
+        each for each in results(ROWS) if "multiple" in each
     ]
 
 

@@ -17,11 +17,11 @@ from bench.common.errors import ResultsError
 from bench.read.analysis.arms import Arm, Condition, arms_of
 from bench.read.analysis.factors import ARCHITECTURE, ArmName, VerdictEvidence, factors_between, reason_against_verdict
 from bench.read.analysis.frames import Run
-from bench.read.analysis.metrics import LEAST_PRICED
+from bench.read.analysis.metrics import MIN_PRICED_TRIALS
 from bench.read.analysis.plans import subtasks_of_round
 from bench.read.analysis.published import load_published
 from bench.read.analysis.statistics import PairedMean
-from bench.read.claims.closed_forms import NEAR, FirstPrices, agrees_with_side, first_prices
+from bench.read.claims.closed_forms import MIN_RATIO_GAP, FirstPrices, agrees_with_side, first_prices
 from bench.read.render.cells import Cell, Estimate
 from bench.read.render.drawing import BLACK, GREY, PALE, Picture, finish, panels
 from bench.read.render.labels import model_label, slug
@@ -99,11 +99,11 @@ class SizedRound:
 def verdict(ratio: float, measured: PairedMean, factors: tuple[str, ...] = (ARCHITECTURE,)) -> str:
     """Return the verdict on a measured direction, given the closed form's ratio of the rounds and in what the arms differ."""
     difference = measured.difference
-    if difference.n < LEAST_PRICED or difference.low is None or difference.high is None:
+    if difference.n < MIN_PRICED_TRIALS or difference.low is None or difference.high is None:
         return "not measured"
     if reason_against_verdict(VerdictEvidence(factors, difference.n, difference.n, difference.n), ARCHITECTURE):
         return "not comparable"
-    if abs(ratio - 1) < NEAR:
+    if abs(ratio - 1) < MIN_RATIO_GAP:
         return "sizes do not decide"
     side = (difference.low > 0) - (difference.high < 0)
     if not side:
@@ -163,7 +163,7 @@ NOTES = (
     "passes: mean tokens of the first calls without faults; round: the closed form, the product of the two columns before it",
     "first rounds: measured, paired by repetition, mean ± sd [95% interval]",
     f"decided by sizes: the closed form has the sign that was measured, so that it says nothing of the model or of the "
-    f"architecture beyond sizes; sizes do not decide: the closed form is within {NEAR:.0%} of 1",
+    f"architecture beyond sizes; sizes do not decide: the closed form is within {MIN_RATIO_GAP:.0%} of 1",
 )
 PARITY_NOTES = (
     "for equal calls, in units of a call's own tokens (its instructions, its form, its reply); handed on: what a call "

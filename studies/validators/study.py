@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from bench.common.errors import ResultsError
 from bench.common.wording import first_violation
 from bench.read.analysis.frames import Run
-from bench.read.analysis.replies import FORM
+from bench.read.analysis.replies import FORM_REASONS
 from bench.read.analysis.statistics import Share, share_of
 from bench.read.render.cells import Rate
 from bench.read.render.drawing import BLACK, VERMILION, Picture, finish, panels
@@ -20,7 +20,7 @@ from bench.read.render.table import Table, TableColumn, table_of
 
 from .mutants import KEPT, Mutants, Survivor
 
-UNREADABLE = tuple(reason for reason in FORM if reason != "schema")
+UNREADABLE = tuple(reason for reason in FORM_REASONS if reason != "schema")
 
 
 @dataclass(frozen=True)

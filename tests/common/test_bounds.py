@@ -24,7 +24,7 @@ from bench.record.reading import read_grades, read_manifest, read_records, read_
 from bench.run.endpoint import responses, wire
 from bench.run.experiment.config import load_config
 from bench.run.serve.protocol import reason_of
-from bench.run.trial.decoding import LONGEST_OBJECT, Extracted
+from bench.run.trial.decoding import MAX_OBJECT_CHARS, Extracted
 from bench.run.trial.verification import extract, validate
 from bench.scenario import Json
 from bench.wire.problem import Problem
@@ -120,7 +120,7 @@ def read_texts_line(folder: Path) -> None:
 
 
 def in_answer(case: Case) -> bytes:
-    return full(case, LONGEST_OBJECT)
+    return full(case, MAX_OBJECT_CHARS)
 
 
 def read_answer(text: bytes) -> None:

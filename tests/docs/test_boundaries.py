@@ -41,7 +41,7 @@ def test_the_verdicts_that_the_page_names_are_those_of_the_tables() -> None:
     )
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
     by_name = {(row["What is said"], row["Scenario"]): row["Verdict"] for row in verdicts}
-    assert "**The commit matters**: holds in `contract_renewal`, inconclusive in `incident_response`." in page
+    assert "| The commit matters | holds in `contract_renewal`, inconclusive in `incident_response` |" in page
     assert by_name["The commit matters", "contract_renewal"] == "holds"
     assert by_name["The commit matters", "incident_response"] == "inconclusive"
     refused = {name for (name, _), verdict in by_name.items() if verdict == "not comparable"}
@@ -144,7 +144,8 @@ def test_what_the_page_says_of_approval_stands_in_its_table() -> None:
     assert [rows[world, "right", "risky", "says yes"]["Less damage"] for world in worlds] == risky
     expected = (
         f"prevents {risky[0]} damaged effects a trial in `contract_renewal` and {risky[1]} in `incident_response`",
-        f"does harm: {silent[0]} and {silent[1]}. One who answers late does as well, {late[0]} and {late[1]}.",
+        f"damaged effects are {silent[0]} and {silent[1]} a trial.",
+        f"A reviewer who answers late also adds damage: {late[0]} and {late[1]} a trial.",
     )
     assert [sentence for sentence in expected if sentence not in page] == []
 
@@ -166,7 +167,7 @@ def test_what_further_remedies_mend_and_what_they_do_not_is_what_the_page_says()
     assert [cell.split(", ")[1] for cell in queue.values()] == ["6/10", "10/10", "6/10", "8/10"]
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
     assert "6 of 10 renewals and 6 of 10 incidents" in page
-    assert "claim the same step, 10 of 10 and 10 of 10 trials are damaged" in page
+    assert "claim the same step, 10 of 10 renewals and 10 of 10 incidents are damaged" in page
 
 
 def test_how_many_pairs_of_patterns_are_told_apart_is_what_the_table_counts() -> None:
@@ -213,7 +214,7 @@ def test_what_approval_prevents_is_told_with_how_few_instances_differ() -> None:
     (renewals, p), (incidents, other) = by_world
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
     assert (
-        f"Only {renewals} and {incidents} of 12 instances differ, so that the sign flip gives p = {p:.4f} and {other:.3f}"
+        f"Only {renewals} and {incidents} of 12 instances differ, so that the sign-flip test gives p = {p:.4f} and {other:.3f}"
         in page
     )
 
@@ -231,7 +232,7 @@ def test_a_step_that_is_claimed_twice_is_told_by_all_trials_that_are_damaged_and
             sum(harm > once[name] for name, harm in twice.items()),
         )
     assert of_world == {"contract_renewal": (10, 10, 10), "incident_response": (10, 10, 8)}
-    assert "10 of 10 and 10 of 10 trials are damaged, 10 and 8 of them more than without" in " ".join(
+    assert "10 of 10 renewals and 10 of 10 incidents are damaged, 10 and 8 of them more than without" in " ".join(
         PAGE.read_text(encoding="utf-8").split()
     )
 

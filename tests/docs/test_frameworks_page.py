@@ -48,7 +48,7 @@ def for_100(group: dict[str, Any]) -> str:
 
 
 def test_each_row_of_the_killed_systems_is_that_of_the_scorecard() -> None:
-    shown = rows_under("**Measured**, SIMULATED")
+    shown = rows_under("**Results**, SIMULATED")
     assert shown
     for names, crashes, right, of_crashes, _, answers, of_answers in shown:
         for name in re.findall(r"`(\w+)`", names):

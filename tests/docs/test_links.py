@@ -10,7 +10,12 @@ from reference.pages import HELD
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted(
-    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "reports" / "README.md", *ROOT.glob("scenarios/*/README.md")]
+    [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "reports" / name / "README.md" for name in (".", "probe")),
+        *ROOT.glob("scenarios/*/README.md"),
+    ]
 )
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 INCLUDED = re.compile(r"^```\{include\} (\S+)$", re.MULTILINE)

@@ -67,7 +67,7 @@ def test_what_is_said_below_exactly_once_is_what_its_tables_count() -> None:
     assert f"With remedies no effect was damaged in any way in {kept['Lost n'].sum():,} crashes" in TEXT
     assert kills.groupby(kills["Architecture"].str.removesuffix("_remedied"))["SIGKILLs"].sum().eq(50).all()
     assert f"After {kills['SIGKILLs'].sum()} kills, 50 for each pattern" in TEXT
-    assert f"in {same} of {kills['Trials'].sum()} trials. They are of four customers" in TEXT
+    assert f"in {same} of {kills['Trials'].sum()} trials. These real kills are of four customers" in TEXT
 
 
 def test_what_is_said_of_the_runtime_alone_is_what_the_committed_report_counts() -> None:
@@ -77,7 +77,7 @@ def test_what_is_said_of_the_runtime_alone_is_what_the_committed_report_counts()
     remedied = sagas[sagas["Architecture"].str.endswith("_remedied")]
     assert len(remedied) == 4 and remedied["Otherwise high"].lt(0.1).all(), "they hold: the intervals end within 10%"
     boundaries = " ".join((ROOT / "docs" / "results" / "boundaries.md").read_text(encoding="utf-8").split())
-    assert "both hold with remedies. A counterexample is found for bare `composition` and bare `state_machine`" in boundaries
+    assert "both hold with remedies; counterexamples are bare `composition` and bare `state_machine`" in boundaries
 
 
 def test_what_is_said_of_the_reliability_surface_is_what_its_table_counts() -> None:
@@ -115,4 +115,7 @@ def test_the_page_says_after_how_many_deaths_at_the_queue_effects_are_doubled() 
     assert f"effects are doubled after {doubled['planner_exchanged']} of 12 deaths; if the plan keeps" in TEXT
     assert {doubled[name] for name in ("queue_keys", "adapter_pinned", "planner_pinned")} == {0}
     none = table("in_flight-simulated", "tables/study-exactly-once").query("`Doubled k` == 0")
-    assert f"Of none of three customers the 95% interval ends at {none['Doubled high'].max():.0%}." in TEXT
+    assert (
+        f"doubled for none of three customers, and the 95% interval of this share ends at {none['Doubled high'].max():.0%}."
+        in TEXT
+    )

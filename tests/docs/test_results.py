@@ -69,10 +69,7 @@ def test_the_results_say_what_a_first_round_took_in_each_arm() -> None:
     took = {(row[0], row[1]): re.sub(r" ± \d+", "", row[7]) for row in cells if row[1] in ARCHITECTURES}
     assert len(took) == 6 and {row[6] for row in cells} == {"9", "10"}
     [whole] = [row for row in cells if row[:2] == ["k8s_oomkill", "monolithic"]]
-    assert (
-        whole[3] == "0"
-        and "Of the nine rounds of `monolithic` on `k8s_oomkill` 0 would not have come without the fault" in RESULTS
-    )
+    assert whole[3] == "0" and "On `k8s_oomkill` 0 of the nine rounds of `monolithic` were caused by the fault alone" in RESULTS
     for scenario in ("multi_file_debugging", "k8s_oomkill"):
         assert f"| {scenario} | {' | '.join(took[scenario, name] for name in ARCHITECTURES)} |" in RESULTS
 
@@ -103,12 +100,17 @@ def test_what_is_said_of_recovering_to_a_right_answer_stands_in_the_committed_re
         cells_by_plan[plan].append([cell.partition(" = ")[0] for cell in row])
     changes, again, repaired = zip(*cells_by_plan["missing_field"], strict=True)
     assert "solves {} (`monolithic`), {} (`static`) and {} (`runtime_structured`)".format(*control) in RESULTS
-    assert (
-        "{}, {} and {} of these are solved again, and of all 40 the change is {}, {} and {}".format(*again, *changes) in RESULTS
+    assert "solved {}, {} and {} of the nine incidents again".format(*again) in RESULTS
+    assert "the share of the 40 incidents that each architecture solves changed by {}, {} and {}".format(*changes) in RESULTS
+    wrong = (
+        "After a repair {} (`monolithic`), {} (`static`) and {} (`runtime_structured`) answers that had been right are wrong"
     )
-    assert "After a repair {}, {} and {} answers that had been right are wrong".format(*repaired) in RESULTS
+    assert wrong.format(*repaired) in RESULTS
     changes, again, _ = zip(*cells_by_plan["wrong_value"], strict=True)
-    assert "nobody notices: of all 40 the change is {}, {} and {}".format(*changes) in RESULTS
+    assert (
+        "the share of the 40 incidents that each of the three architectures solves changed by {}, {} and {}".format(*changes)
+        in RESULTS
+    )
     still_solved = "Of the nine incidents that all three architectures solve without a failure, {}, {} and {} are still solved"
     assert still_solved.format(*again) in RESULTS
     assert "solved {} (`monolithic`), {} (`static`) and {} (`runtime_structured`)".format(*control) in README
@@ -144,7 +146,7 @@ def test_two_looks_at_the_incidents_are_told_as_two_with_their_test() -> None:
         for row in cells("looks", "Solved, taken over", "Solved, asked later", "p of the two looks")
     ]
     first, later = ([sum(int(row[look][place]) for row in counted) for place in (0, 1)] for look in (0, 1))
-    sentence = "{} of {} on the twenty incidents that were asked first, and {} of {} on the twenty".format(*first, *later)
+    sentence = "{} of {} trials on the first twenty incidents, and {} of {} on the twenty".format(*first, *later)
     assert sentence in RESULTS and f"(p = {counted[0][2]}" in RESULTS
 
 
@@ -155,8 +157,8 @@ def test_how_many_replies_no_committed_run_was_the_first_to_ask_for_is_counted()
             if response.reply is not None and response.model != "simulated":
                 asked[response.reused].add((response.model, response.messages, response.reply))
     different, elsewhere = asked[True] | asked[False], asked[True] - asked[False]
-    assert f"hold {len(different):,} different replies" in RESULTS
-    assert f"the first to ask for {len(elsewhere):,} of them" in RESULTS
+    assert f"have {len(different):,} different replies" in RESULTS
+    assert f"Of these replies {len(elsewhere):,} were first requested by earlier" in RESULTS
 
 
 def test_how_many_calls_a_recording_asked_is_what_it_did_not_take_over() -> None:
@@ -182,14 +184,14 @@ def test_what_is_wrong_after_a_repair_under_single_faults_is_what_the_table_coun
     )
     trials, wrong = sum(int(n) for _, n in silent), sum(int(k) for k, _ in repaired)
     assert all(k == "0" for k, _ in silent)
-    assert f"Of {trials} trials in which a good reply was cut off" in RESULTS and f"Yet in {wrong} of them" in RESULTS
+    assert f"In {trials} trials a good reply was cut off" in RESULTS and f"Yet in {wrong} of these trials" in RESULTS
 
 
 def test_a_published_share_of_the_same_problems_is_told_by_how_many_differ() -> None:
     [row] = rows("humaneval_one_call", "study-humaneval")
     theirs, least = re.search(r", (\d+) of the same 164: at least (\d+) differ", row["Published"]).groups()  # type: ignore[union-attr]
     assert least == "10" and f"{theirs} of the same 164 problems" in RESULTS
-    assert f"For the unquantized model {theirs} of the same problems are published as solved" in RESULTS
+    assert f"publish that the unquantized model solves {theirs} of the same problems" in RESULTS
 
 
 def test_what_is_said_of_the_answer_formats_is_what_the_study_counted() -> None:
@@ -356,7 +358,7 @@ def test_the_results_say_how_often_verdicts_are_false_and_how_often_they_are_rea
     assert f"{alone}% for the worst claim, and {at_once}% for any of them at once" in RESULTS
     decided = [row for row in rows if "1.5b" in row["Run"] and row["Verdict"] not in ("inconclusive", "cannot be decided", "–")]
     reached = [float(row["Reached, pairs drawn anew"]) for row in decided]
-    assert f"in {min(reached):.0%} to {max(reached):.0%} of 500 draws" in RESULTS
+    assert f"in {min(reached):.0%} to {max(reached):.0%} of 500 samples" in RESULTS
 
 
 SHORT = " ".join(DOCUMENTS[0].read_text(encoding="utf-8").split())
@@ -375,8 +377,11 @@ def test_the_short_version_is_read_in_minutes_and_its_counts_are_those_of_the_ru
     assert f"**{(outcomes == 'solved').sum()} of {len(outcomes)} trials**" in SHORT
     faults = reference_run().faults
     impacts = Counter(faults.loc[faults["delivered"], "impact"])
-    masked = f"{impacts['masked']} of them struck a reply that would have been rejected anyway"
-    assert f"{impacts.total()} faults were delivered. {masked}, so {impacts['effective']} tell what a failure costs" in SHORT
+    masked = f"{impacts['masked']} of these faults changed a reply that would have been rejected anyway"
+    sentence = (
+        f"{impacts.total()} faults were delivered. {masked}, so only {impacts['effective']} faults show what a failure costs"
+    )
+    assert sentence in SHORT
     steps = {name: share.split()[0] for name, share in solved("humaneval-qwen2.5-coder-1.5b-instruct").items()}
     sentence = "`monolithic` solves {monolithic}, `static` {static} and `runtime_structured` {runtime_structured}"
     assert sentence.format(**steps) in SHORT

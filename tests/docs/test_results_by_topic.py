@@ -72,7 +72,7 @@ def test_what_is_said_of_humaneval_without_a_fault_is_what_its_controls_did() ->
         f"`runtime_structured` solves {control['runtime_structured'].sum()} of 24, `static` {control['static'].sum()}.",
         f"p = {compared['none', 'static', 'runtime_structured']:.3f}, and {corrected:.3f} after Holm's correction for nine "
         "comparisons",
-        f"`monolithic` solves {control['monolithic'].sum()}. It cannot be told from either",
+        f"`monolithic` solves {control['monolithic'].sum()}. `monolithic` differs from neither other architecture",
         f"(p = {first:.2f} and {second:.2f}, uncorrected)",
     )
 
@@ -165,7 +165,8 @@ def test_what_is_said_of_the_smaller_model_on_incidents_is_how_its_trials_ended(
     assert not missing(
         "results/paper",
         f"{run.trials['outcome'].eq('solved').sum()} of {len(run.trials)} trials without a fault, and gives up in "
-        f"{run.trials['outcome'].eq('gave_up').sum()}. Of its {len(replies)} distinct outputs {unfit.sum()} do not",
+        f"{run.trials['outcome'].eq('gave_up').sum()}. Of the {len(replies)} distinct outputs of the 0.5B model "
+        f"{unfit.sum()} do not",
         f"and {content.sum()} more are rejected for what they say",
     )
 
@@ -181,9 +182,8 @@ def test_what_the_smaller_model_took_more_is_the_paired_difference_of_its_trials
         assert mean.n == 10
         return told(mean)
 
-    sentences = [" and ".join(more(name, pack) for pack in ("multi_file_debugging", "k8s_oomkill")) for name in ARMS]
-    texts = [f"`{name}` {'took ' * (name == ARMS[-1])}{sentence}" for name, sentence in zip(ARMS, sentences, strict=True)]
-    assert not missing("results/paper", *texts)
+    rows = [" | ".join(more(name, pack) for pack in ("multi_file_debugging", "k8s_oomkill")) for name in ARMS]
+    assert not missing("results/paper", *(f"| `{name}` | {row} |" for name, row in zip(ARMS, rows, strict=True)))
 
 
 def test_what_is_said_of_break_even_and_of_first_passes_is_what_its_table_holds() -> None:
@@ -299,7 +299,8 @@ def test_what_is_said_of_the_larger_models_judgments_in_a_world_is_what_its_tabl
     assert not missing(
         "results/incidents",
         "had 60 unauthorised effects in 100 trials and solved 17.0% [6.5%, 37.6%].",
-        "With remedies each pattern had none, left out 101 effects that were due, and solved 43.0% [25.1%, 62.9%].",
+        "With remedies each pattern had no unauthorised effect, left out 101 effects that were due,",
+        "and solved 43.0% [25.1%, 62.9%].",
         "342 effects twice, since the pack sends two notices; 5 of 100 are solved",
         "in all 57 wrong trials with remedies every check passed",
     )
@@ -311,8 +312,8 @@ def test_what_is_said_of_the_larger_models_judgments_in_a_world_is_what_its_tabl
     wrong = int(decision["Caught"]) + int(decision["Passed"])
     assert not missing(
         "results/incidents",
-        f"The model reads the request right in {request['Right']}, and decides right in {decision['Right']}.",
-        f"turns {decision['Caught']} of the {wrong} wrong decisions away, and {decision['Passed']} pass",
+        f"the 1.5B model reads the request right in {request['Right']}, and decides right in {decision['Right']}.",
+        f"rejects {decision['Caught']} of the {wrong} wrong decisions, and {decision['Passed']} pass",
     )
 
 

@@ -20,20 +20,20 @@ def test_each_sentence_on_strong_models_says_what_the_report_counts() -> None:
     _, errors, repaired, _, calls, tokens, struck, spared, _ = cells("chance")
     again = re.search(r"The same call succeeded later in (\d+) of (\d+) cases, after ([\d.]+) calls in the mean", REPORT)
     assert again and again[2] == errors
-    assert f"Of {errors} reads that were struck, the same call succeeded later in {again[1]}, after {again[3]} calls" in PAGE
+    assert f"Of {errors} reads that got the error, the same call succeeded later in {again[1]}, after {again[3]} calls" in PAGE
     after = f"after {calls.split(',')[0]} call and {tokens.split(',')[0]} tokens in the median"
-    assert f"{repaired} were followed by a success of the same tool, {after}" in PAGE
-    assert f"With a drawn error {struck.split(' (')[0]} trials were solved" in PAGE
+    assert f"Of these reads {repaired} were followed by a success of the same tool, {after}" in PAGE
+    assert f"With an injected error {struck.split(' (')[0]} trials were solved" in PAGE
     assert f"and without it {spared.split(' (')[0]}." in PAGE
     *_, struck, spared, _ = cells("the model")
-    assert f"caused {struck.split(' (')[0]} were solved, and without it {spared.split(' (')[0]}." in PAGE
+    assert f"caused {struck.split(' (')[0]} trials were solved, and without it {spared.split(' (')[0]}." in PAGE
     airline = cells("GPT-4o airline, 4 trials a task")
     assert f"**GPT-4o repaired {airline[6]} of {airline[3].split(' (')[0]} errors" in PAGE
-    assert f"It took {airline[8].split(',')[0]} calls and {airline[9].split(',')[0]} tokens in the median." in PAGE
+    assert f"A repair took {airline[8].split(',')[0]} calls and {airline[9].split(',')[0]} tokens in the median." in PAGE
     rows = [cells(f"{name} airline") for name in ("Sonnet 4.5", "Opus 4.6", "GPT-5.4")]
     (errors, calls), *others = [(row[3].split(" (")[0], row[2]) for row in rows]
     opus, gpt = [f"made {made} in {asked}" for made, asked in others]
-    assert f"Sonnet 4.5 made {errors} error in {calls} calls, Opus 4.6 {opus} and GPT-5.4 {gpt}, too few" in PAGE
+    assert f"Sonnet 4.5 made {errors} error in {calls} calls, Opus 4.6 {opus} and GPT-5.4 {gpt}, too few to measure" in PAGE
 
 
 def test_the_tools_are_as_dangerous_as_the_page_says_and_say_nothing_of_it() -> None:

@@ -64,7 +64,7 @@ def test_what_was_made_from_a_call_is_every_output_that_has_it_in_its_lineage(ev
     lineage = Lineage(events)
     commits = [event for event in events if isinstance(event, Committed)]
     made = {
-        call for commit in commits if lineage.calls_behind([(commit.subtask, commit.version)]) & calls for call in commit.calls
+        call for commit in commits if reckoned(events, ((commit.subtask, commit.version),)) & calls for call in commit.calls
     }
     assert lineage.calls_made_from(calls) == calls | made
 

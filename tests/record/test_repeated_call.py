@@ -11,7 +11,7 @@ from trials import TINY
 
 from bench.record.events import Called, Event
 from bench.record.messages import Message, MessageRole, StoredMessage
-from bench.record.repeated_call import ENOUGH, repeated_call
+from bench.record.repeated_call import MIN_EQUAL_CALLS, repeated_call
 from bench.record.tool_calls import ToolCall, text_of
 from bench.run.experiment.session import Session
 from bench.run.models.base import Reply, Request, RequestContext, Response
@@ -49,14 +49,14 @@ def told_of_record(times: int, role: MessageRole = "tool", tools: Sequence[str] 
 
 @pytest.mark.parametrize("tools", [("wait",), ("wait", "look")])
 def test_fewer_equal_calls_than_enough_are_told_of_nowhere(tools: Sequence[str]) -> None:
-    times = len(tools) * (ENOUGH - 1)
+    times = len(tools) * (MIN_EQUAL_CALLS - 1)
     assert told_during(times, tools=tools) == []
     assert told_of_record(times, tools=tools) == ""
 
 
 def test_an_agent_in_a_circle_is_told_of_at_the_twentieth_call_and_once_in_a_run() -> None:
-    assert told_during(ENOUGH) == [f"mine: {CIRCLE}"]
-    assert told_during(3 * ENOUGH, trials=2) == [f"mine: {CIRCLE}"]
+    assert told_during(MIN_EQUAL_CALLS) == [f"mine: {CIRCLE}"]
+    assert told_during(3 * MIN_EQUAL_CALLS, trials=2) == [f"mine: {CIRCLE}"]
 
 
 def test_a_record_tells_how_often_the_call_was_made_in_all() -> None:
@@ -64,7 +64,7 @@ def test_a_record_tells_how_often_the_call_was_made_in_all() -> None:
 
 
 def test_an_agent_that_returns_no_tool_results_is_told_what_to_do() -> None:
-    [line] = told_during(ENOUGH, role="user")
+    [line] = told_during(MIN_EQUAL_CALLS, role="user")
     assert line.startswith(f"mine: {CIRCLE}, and this agent sends the tools' results back as text")
     assert line.endswith("use a real model for it, or let it send messages of role 'tool'")
     assert told_of_record(61, role="user").endswith("of role 'tool'")

@@ -40,7 +40,7 @@ from bench.read.analysis.statistics import (
     ratio_of_means,
     share_of,
 )
-from bench.read.analysis.statistics.limits import CALIBRATED, NARROW, worst_coverages
+from bench.read.analysis.statistics.limits import CALIBRATION_FILE, NARROW_COVERAGE, worst_coverages
 
 ROOT = Path(__file__).parents[2]
 REPORT = ROOT / "reports" / "calibration" / "calibration.csv.gz"
@@ -352,7 +352,7 @@ def test_the_report_is_the_same_when_made_again_and_leaves_nothing_undefined(
 
 
 def test_the_limits_that_are_shown_are_those_that_were_measured() -> None:
-    assert to_csv(worst(committed())) == CALIBRATED.read_text(encoding="utf-8")
+    assert to_csv(worst(committed())) == CALIBRATION_FILE.read_text(encoding="utf-8")
 
 
 def test_below_164_values_the_kinds_are_marked_that_the_concepts_name() -> None:
@@ -361,12 +361,12 @@ def test_below_164_values_the_kinds_are_marked_that_the_concepts_name() -> None:
         about: {n: min(cell.recorded, cell.beyond) for n, cell in cells.items()} for about, cells in worst_coverages().items()
     }
     del held["sign-flip test"]
-    always = {about for about, cells in held.items() if all(share < NARROW for n, share in cells.items() if n < 164)}
+    always = {about for about, cells in held.items() if all(share < NARROW_COVERAGE for n, share in cells.items() if n < 164)}
     assert always == {"ratio of means", *amounts}
-    assert all(held[about][164] >= NARROW for about in always)
+    assert all(held[about][164] >= NARROW_COVERAGE for about in always)
     rates = ("rate", "rate by instance", "difference of rates")
     from_ten = (*rates, "mean of score", "difference of score", "difference of effect")
-    assert all(share >= NARROW for about in from_ten for n, share in held[about].items() if n >= 10)
+    assert all(share >= NARROW_COVERAGE for about in from_ten for n, share in held[about].items() if n >= 10)
     page = " ".join((ROOT / "docs" / "concepts.md").read_text(encoding="utf-8").split())
     assert "below 164 values all of them do, except retry tokens" in page
     assert "From ten values on, rates, scores, differences of these, and effects over instances have no †" in page
@@ -419,4 +419,4 @@ def test_the_scorecards_page_says_how_often_its_intervals_hold() -> None:
 
     assert f"shares in {least('share of trials')} at the least" in page
     assert f"effects for each crash in {least('effects for a crash')}" in page
-    assert f"and pass^k in {least('pass^k', 'k=4')} for k = 4" in page
+    assert f"and of pass^k in {least('pass^k', 'k=4')} for k = 4" in page

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from probe.__main__ import CLEAN, Bound
 from probe.equality import Equality, Trial, counted
-from probe.report import PAGE, RECORD, page
+from probe.report import PAGES, RECORD, page
 from probe.script import (
     TRIES,
     Call,
@@ -153,7 +153,8 @@ def test_a_session_gives_each_pair_its_share_of_what_is_left_and_none_when_it_is
 
 
 def test_the_page_shows_what_the_record_holds_and_trials_differ_only_of_the_agent_and_pack_that_it_names() -> None:
-    assert page(PAGE.read_text(encoding="utf-8"), RECORD) == PAGE.read_text(encoding="utf-8")
+    pages = [path.read_text(encoding="utf-8") for path in PAGES]
+    assert [page(text, RECORD) for text in pages] == pages and all("python -m probe.report" in text for text in pages)
     rows = read(RECORD, Equality)
     assert sum(row.trials for row in rows) >= 500
     assert {(row.agent, row.pack) for row in rows if row.differ} <= {("small_loop, retries", "contract_renewal")}

@@ -13,7 +13,7 @@ def leave_undrawn(replace: Replace) -> None:
     """Leave the files of figures empty; the figures are made."""
     from bench.read.render import drawing  # noqa: PLC0415  # here, as few tests need it
 
-    replace(drawing, "_settle", lambda _: None)
+    replace(drawing, "_fix_layout", lambda _: None)
     replace(drawing, "_png", lambda _: b"")
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.read.compare.compare import GATE
+from bench.read.compare.compare import DEFAULT_GATE
 from bench.read.compare.verdict import (
     ComparisonFinding,
     GatedMeasure,
@@ -88,11 +88,11 @@ def _judged(rng: np.random.Generator, cell: Cell, unlike: bool) -> dict[str, Com
     solved = [rng.random(shape) < np.clip(hard * (1 - less / SOLVED), 0, 1) for less in (0.0, fewer)]
     judged: dict[str, ComparisonFinding] = {}
     if cell.planted == "solved" or not cell.change:
-        rates, _ = compare_rates(_rates(solved[0]), _rates(solved[1]), GATE["solved"], more_is_good=True)
+        rates, _ = compare_rates(_rates(solved[0]), _rates(solved[1]), DEFAULT_GATE["solved"], more_is_good=True)
         judged["solved"] = finding_of(rates, rates.p)
     if cell.planted != "solved":
         tokens = [_tokens(rng, shape, size, shared, chance, by) for chance, by in ((failing, 1.0), (more, dearer))]
-        amounts, _ = compare_amounts(_by_pair(tokens[0]), _by_pair(tokens[1]), GATE["tokens"])
+        amounts, _ = compare_amounts(_by_pair(tokens[0]), _by_pair(tokens[1]), DEFAULT_GATE["tokens"])
         judged["tokens"] = finding_of(amounts, amounts.p)
     return judged
 
@@ -181,7 +181,7 @@ def to_csv(results: Sequence[Counted]) -> str:
 
 def passed_at_the_margin(results: Sequence[Counted], planted: str) -> list[tuple[float, Cell]]:
     """Return the share of passed pairs of runs in each cell that loses at least the margin, the largest first."""
-    margin = GATE["solved" if planted == "solved" else "tokens"]
+    margin = DEFAULT_GATE["solved" if planted == "solved" else "tokens"]
     lost = [one for one in results if one.cell.planted == planted and one.cell.change >= margin]
     shares = [
         (1 - sum(one.findings.get(each, 0) for each in ("worse", "undecided")) / sum(one.findings.values()), one.cell)

@@ -27,7 +27,7 @@ from golden.items import CONFIGS
 
 import bench
 from bench.common.digests import digest_of
-from bench.read.analysis.factors import OCCASIONS
+from bench.read.analysis.factors import OCCASION_COLUMNS
 from bench.read.analysis.frames import Run
 from bench.read.render.drawing import style
 from bench.read.render.table import comma_separated, markdown
@@ -72,7 +72,9 @@ BY_CASE: Mapping[str, Callable[[Run], Mapping[str, Mapping[str, Sequence[Any]]]]
 """Config -> the result of each case, by what its arms repair under and by arm: a row is a case."""
 NOT_RECOUNTED = ("replay_divergence", "paraphrase")
 """Configs that read recorded replies alone. Git holds these whole."""
-ROWS = list(dict.fromkeys([*COLUMNS, "model", *(name for names in OCCASIONS.values() for name in names), "tool_retries"]))
+ROWS = list(
+    dict.fromkeys([*COLUMNS, "model", *(name for names in OCCASION_COLUMNS.values() for name in names), "tool_retries"])
+)
 ROWS.remove("tokens")
 
 

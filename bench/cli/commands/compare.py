@@ -187,7 +187,7 @@ def _compare_runs(
     from bench.read.analysis.frames import load_run  # noqa: PLC0415
     from bench.read.analysis.pairing import COUNTERPARTS, part_of_run  # noqa: PLC0415
     from bench.read.compare.compare import compare  # noqa: PLC0415
-    from bench.read.compare.compare_table import WIDE, as_json, cases_of, compare_table, sentences  # noqa: PLC0415
+    from bench.read.compare.compare_table import WIDE_COLUMNS, as_json, cases_of, compare_table, sentences  # noqa: PLC0415
 
     chosen_pairs = [pair for pair in sides if pair]
     if not (run_b or chosen_pairs):
@@ -208,7 +208,7 @@ def _compare_runs(
         (compare_table(comparison, by_arm),),
         as_json(comparison),
         (f"{name_b} against {name_a}: {verdict}", *rest),
-        WIDE,
+        WIDE_COLUMNS,
         tuple(ComparedCase(*case) for case in cases_of(comparison)),
     )
 

@@ -7,7 +7,6 @@ repetition does.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -41,7 +40,7 @@ class Arm:
     """The trials of one arm.
 
     usable          the trials that were graded or gave up; means are taken over these
-    is_instrument   whether its architecture only asks: it has no task and does nothing in a world
+    is_instrument   whether its architecture only asks the model: it has no task to solve and does nothing in a world
     """
 
     condition: Condition
@@ -75,23 +74,25 @@ class Arm:
         return self._values_by_pair[column]
 
     def values(self, column: str) -> Iterator[tuple[str, Pair, float]]:
-        """Yield each value with its trial and its pair."""
+        """Yield (trial, pair, value) for each usable trial that has a value in the column."""
         values = self.usable[column]
-        every = zip(self._places, values.tolist(), values.notna().tolist(), strict=True)
-        yield from ((*place, value) for place, value, known in every if known)
+        for (trial, pair), value, is_known in zip(self._pairs, values.tolist(), values.notna().tolist(), strict=True):
+            if is_known:
+                yield trial, pair, value
 
     @cached_property
     def _means(self) -> dict[str, Mean]:
-        """Column -> its mean, of the columns that were asked for before."""
+        """Column -> its mean, for the columns of which the mean was asked for before."""
         return {}
 
     @cached_property
     def _values_by_pair(self) -> dict[str, Mapping[Pair, float]]:
-        """The columns that were read so far. Tables, claims and figures ask for the same columns again."""
+        """Column -> its values by pair, for the columns that were read before: tables, claims and figures read the same
+        columns."""
         return {}
 
     @cached_property
-    def _places(self) -> list[tuple[str, Pair]]:
+    def _pairs(self) -> list[tuple[str, Pair]]:
         """The trial and the pair of each usable trial."""
         return list(zip(self.usable["trial"].tolist(), pairs_of(self.usable), strict=True))
 
@@ -110,9 +111,8 @@ class Arm:
 
     @cached_property
     def _share_solved(self) -> Share:
-        """The share of usable trials that are solved. It has no trial if the architecture is an instrument."""
-        tried = self.usable[:0] if self.is_instrument else self.usable
-        return share_of_rows(tried, tried["outcome"].eq("solved"))
+        trials = self.usable[:0] if self.is_instrument else self.usable
+        return share_of_rows(trials, trials["outcome"].eq("solved"))
 
     def minus(self, other: Arm, column: str) -> PairedMean:
         """Return the paired difference: this arm's values minus the other arm's values."""
@@ -141,11 +141,10 @@ Arms = Mapping[Condition, Mapping[str, Arm]]
 def arms_of(run: Run) -> Arms:
     """Return the arms of a run, by condition and architecture, both in the config's order."""
     order = run.names("architecture")
-    described = run.manifest.descriptions.architectures
-    instruments = {name for name in order if (known := described.get(run.config.base(name))) and known.is_instrument}
+    descriptions = {name: run.manifest.descriptions.architectures.get(run.config.base(name)) for name in order}
+    instruments = {name for name, description in descriptions.items() if description and description.is_instrument}
     by_condition: dict[Condition, dict[str, Arm]] = {}
-    grouped = run.trials.groupby(["scenario", "model", "plan", "architecture"], sort=False)
-    for key, trials in grouped:
+    for key, trials in run.trials.groupby(["scenario", "model", "plan", "architecture"], sort=False):
         scenario, model, plan, architecture = (str(name) for name in key)
         condition = Condition(scenario, model, plan)
         unusable = trials["outcome"].isin(UNUSABLE)
@@ -156,7 +155,7 @@ def arms_of(run: Run) -> Arms:
 
 
 def instances_of(rows: pd.DataFrame) -> list[str]:
-    """Return each row's instance; "" if the pack has only one."""
+    """Return each row's instance; "" for all rows if the frame has no instances."""
     return rows["instance"].tolist() if "instance" in rows else [""] * len(rows)
 
 
@@ -166,15 +165,15 @@ def pairs_of(trials: pd.DataFrame) -> list[Pair]:
 
 
 def instances_by_scenario(run: Run) -> Mapping[str, list[str]]:
-    """Return scenario -> its instances in this run, both in order. With several, intervals are about tasks like these; with
-    one, about repetitions of that task."""
+    """Return scenario -> its instances in this run, both in order. Intervals over several instances hold for tasks like these;
+    with a single instance they hold for repetitions of that task."""
     instances = dict.fromkeys(zip(run.trials["scenario"].tolist(), instances_of(run.trials), strict=True))
     return {name: sorted(instance for scenario, instance in instances if scenario == name) for name in run.names("scenario")}
 
 
-def share_of_rows(rows: pd.DataFrame, held: Sequence[bool] | pd.Series[bool]) -> Share:
-    """Return the share of rows for which a condition is true. The interval clusters by instance."""
-    return statistics.share_by_instance(instances_of(rows), [bool(success) for success in held])
+def share_of_rows(rows: pd.DataFrame, is_counted: Sequence[bool] | pd.Series[bool]) -> Share:
+    """Return the share of rows for which `is_counted` is true. The interval clusters by instance."""
+    return statistics.share_by_instance(instances_of(rows), [bool(value) for value in is_counted])
 
 
 def control_of(arms: Arms, arm: Arm) -> Arm | None:
@@ -187,13 +186,13 @@ def control_of(arms: Arms, arm: Arm) -> Arm | None:
 
 
 def excess_tokens(control: Arm | None, arm: Arm) -> Mean:
-    """Return the paired excess: this arm's tokens minus its control's tokens, over the pairs that both answered. Empty without
-    a control."""
+    """Return the paired excess: this arm's tokens minus its control's tokens, over the pairs that both answered; a mean of no
+    values without a control."""
     return arm.answered.minus(control.answered, "tokens").difference if control else statistics.mean_of(())
 
 
 def shortfalls(run: Run) -> list[str]:
-    """Return two lines at most: how many trials are not recorded yet, and how many ended in an error."""
+    """Return a line if trials are not recorded yet, and a line if trials ended in an error, each with their number."""
     lines = []
     if missing := sum(map(missing_trials, run.recorded)):
         lines.append(
@@ -206,30 +205,31 @@ def shortfalls(run: Run) -> list[str]:
 
 
 def require_receipts(run: Run) -> None:
-    """Raise ResultsError, with the names of the trials, if a fault's receipt does not add up: the fault was planned and neither
-    delivered nor not applicable, or it was delivered and never planned. The arms then did not run under the faults that the
-    comparison is about."""
+    """Raise ResultsError, with the ids of the trials, if a fault's receipt does not add up: the fault was planned, and neither
+    delivered nor not applicable, or it was delivered and never planned. The arms then did not run under their fault plans."""
     bad = list(dict.fromkeys(run.faults.loc[~run.faults["adds_up"], "trial"].tolist()))
     if bad:
-        named = ", ".join(bad[:5]) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
-        raise ResultsError(f"faults were planned but not delivered in {len(bad)} trials ({named}): the run reports no numbers")
+        trials = ", ".join(bad[:5]) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
+        raise ResultsError(f"faults were planned but not delivered in {len(bad)} trials ({trials}): the run reports no numbers")
 
 
 def missing_trials(run: Run) -> int:
-    """Return how many trials of the config are not recorded yet. If arms have more repetitions than the config says, that
-    number counts. An instance with nothing recorded is not counted. A probe runs each of its plans as often as it needs."""
+    """Return how many trials of the config are not recorded yet. If arms have more repetitions than the config says, their
+    number counts. An instance without a recorded trial is not counted. Of a probe, which runs each of its plans as often as it
+    needs, the plans without a trial are counted."""
     if run.manifest.probe:
         return len(set(run.config.plans) - set(run.trials["plan"]))
     repetitions = max(run.config.repetitions, int(run.trials["repetition"].max()))
     arms = 1
     for column in ("architecture", "model"):
         arms *= len(set(run.config.names(column)) | set(run.names(column)))
-    recorded = set(zip(run.trials["scenario"].tolist(), instances_of(run.trials), strict=True))
-    there = set(zip(run.trials["scenario"].tolist(), run.trials["plan"].tolist(), strict=True))
-    unseen = set(map(run.manifest.recorded_name, run.config.scenarios)) - {
-        name for scenario, instance in recorded for name in (scenario, f"{scenario}/{instance}")
-    }
-    there |= {(name, plan) for name in [*unseen, *(scenario for scenario, _ in there)] for plan in run.config.plans_on(name)}
-    plans = Counter(name for name, _ in there)
-    tasks = sum(plans[name] for name in [*unseen, *(scenario for scenario, _ in recorded)])
-    return tasks * arms * repetitions - len(run.trials)
+    tasks = set(zip(run.trials["scenario"].tolist(), instances_of(run.trials), strict=True))
+    plans: dict[str, set[str]] = {}
+    for scenario, plan in zip(run.trials["scenario"].tolist(), run.trials["plan"].tolist(), strict=True):
+        plans.setdefault(scenario, set()).add(plan)
+    recorded_names = plans.keys() | {f"{scenario}/{instance}" for scenario, instance in tasks}
+    unrecorded = set(map(run.manifest.recorded_name, run.config.scenarios)) - recorded_names
+    for name in (*unrecorded, *plans):
+        plans.setdefault(name, set()).update(run.config.plans_on(name))
+    conditions = sum(len(plans[name]) for name in (*unrecorded, *(scenario for scenario, _ in tasks)))
+    return conditions * arms * repetitions - len(run.trials)

@@ -1,4 +1,5 @@
-"""Data frames made block by block. Only the rows of past trials are kept, as columns; the trials are not."""
+"""Make a run's data frames block by block, so that memory holds the rows of all trials as columns, but only a block of
+trials."""
 
 from __future__ import annotations
 
@@ -16,24 +17,24 @@ from bench.read.analysis.metrics import METRICS, Metric
 from bench.read.analysis.rows import FRAMES, PLACE, Column, FrameRows, TrialRows
 from bench.record.config import FAULT_FREE, StoredConfig
 
-BLOCK = 2_000
-"""Trials whose rows become columns together."""
-JOINED = 16
-"""Blocks that are joined: small ones would leave gaps in memory when they go."""
-ORDER = ("scenario", "model", "plan", "instance", "repetition", "architecture")
-"""The columns that sort rows."""
-NAMED = ("scenario", "model", "plan", "architecture")
-"""The columns whose names are in the config's order."""
+TRIALS_PER_BLOCK = 2_000
+"""The number of trials whose rows become columns together."""
+BLOCKS_PER_JOIN = 16
+"""The number of blocks that are joined into one: many small blocks would leave gaps in memory."""
+SORT_COLUMNS = ("scenario", "model", "plan", "instance", "repetition", "architecture")
+"""The columns by which rows are sorted, the first first."""
+CONFIG_COLUMNS = ("scenario", "model", "plan", "architecture")
+"""The columns of names from the config, which are sorted in the config's order."""
 ColumnBlocks = dict[str, list[ExtensionArray]]
-"""Column -> its values, in the order of the blocks."""
-ALIKE = ("scenario", "instance", "architecture", "model", "repetition")
-"""What a trial and its control share."""
+"""Column -> its blocks of values, in order."""
+PAIR_COLUMNS = ("scenario", "instance", "architecture", "model", "repetition")
+"""The columns in which a trial and its control are equal."""
 
 
 class TrialBlocks:
-    """The rows of trials, in the order of arrival. A trial that comes again replaces its earlier rows.
+    """The rows of trials, in the order in which trials were added. A trial that is added again replaces its earlier rows.
 
-    undetermined   the trials with a fault whose impact is not known
+    undetermined   the ids of trials with a fault whose impact is not known
     """
 
     def __init__(self) -> None:
@@ -64,16 +65,16 @@ class TrialBlocks:
         self._last[name] = self._added
         self._added += 1
         self._open.append(trial)
-        if len(self._open) == BLOCK:
+        if len(self._open) == TRIALS_PER_BLOCK:
             self._close()
 
     def controls(self) -> dict[str, str]:
         """Return undetermined trial -> its control, the same trial without faults. A trial without a control is left out."""
         self._close()
-        names, plans, *places = (_values(self._trials[name]) for name in ("trial", "plan", *ALIKE))
-        placed = list(zip(names, plans, zip(*places, strict=True), strict=True))
-        fault_free = {place: trial for trial, plan, place in placed if plan == FAULT_FREE}
-        return {trial: fault_free[place] for trial, _, place in placed if trial in self.undetermined and place in fault_free}
+        ids, plans, *keys = (_values(self._trials[name]) for name in ("trial", "plan", *PAIR_COLUMNS))
+        trials = list(zip(ids, plans, zip(*keys, strict=True), strict=True))
+        controls = {key: trial for trial, plan, key in trials if plan == FAULT_FREE}
+        return {trial: controls[key] for trial, _, key in trials if trial in self.undetermined and key in controls}
 
     def frames(self, config: StoredConfig) -> dict[str, pd.DataFrame]:
         """Return the data frames by name, `trials` first. Call it once: it frees the collected rows.
@@ -85,15 +86,16 @@ class TrialBlocks:
         order = self._order(config)
         columns = {column.name: _take(self._trials, column.name, order) for column in (*PLACE, *METRICS)}
         place = {column.name: columns[column.name] for column in PLACE}
-        made = {part.name: self._frame(part.name, part.rows, order, place) for part in FRAMES}
-        return {"trials": pd.DataFrame(columns), **made}
+        frames = {part.name: self._frame(part.name, part.rows, order, place) for part in FRAMES}
+        return {"trials": pd.DataFrame(columns), **frames}
 
     def _close(self) -> None:
+        """Convert the rows of the open trials to a block of columns."""
         trials, self._open = self._open, []
         if not trials:
             return
         self._closed += 1
-        join = self._closed % JOINED == 0
+        join = self._closed % BLOCKS_PER_JOIN == 0
         place = zip(*(trial.place for trial in trials), strict=True)
         metrics = zip(*(trial.trial for trial in trials), strict=True)
         _append(self._trials, arrays(PLACE, place) | arrays([*METRICS], metrics), join)
@@ -101,40 +103,43 @@ class TrialBlocks:
             rows = [trial.frames[part.name] for trial in trials]
             self._lengths[part.name].append(np.array([len(cells) for cells in rows], dtype=np.int64))
             values = zip(*itertools.chain.from_iterable(rows), strict=True) if any(rows) else ((),) * len(part.rows.names)
-            read = dict(zip(part.rows.names, values, strict=True))
-            columns = arrays(part.rows.columns, (read[column.name] for column in part.rows.columns))
+            by_name = dict(zip(part.rows.names, values, strict=True))
+            columns = arrays(part.rows.columns, (by_name[column.name] for column in part.rows.columns))
             _append(self._frames[part.name], columns, join)
 
     def _order(self, config: StoredConfig) -> NDArray[np.int64]:
-        """Return the numbers of the trials that count, in sorted order."""
-        last = np.fromiter(self._last.values(), np.int64)
-        rank = {name: ranks(config, name) for name in NAMED}
-        keys = [_places(_values(self._trials[name]), rank.get(name, {}))[last] for name in ORDER]
-        return last[np.lexsort(keys[::-1])]
+        """Return the row numbers of the trials' valid rows, in sorted order."""
+        valid = np.fromiter(self._last.values(), np.int64)
+        rank = {name: ranks(config, name) for name in CONFIG_COLUMNS}
+        keys = [_ranks_of(_values(self._trials[name]), rank.get(name, {}))[valid] for name in SORT_COLUMNS]
+        return valid[np.lexsort(keys[::-1])]
 
     def _frame(
-        self, name: str, of: FrameRows[Any], order: NDArray[np.int64], place: Mapping[str, ExtensionArray]
+        self, name: str, frame_rows: FrameRows[Any], order: NDArray[np.int64], place: Mapping[str, ExtensionArray]
     ) -> pd.DataFrame:
-        """Return the rows of all trials. `place` has the columns that begin every row, with a value for each trial."""
+        """Return the frame of this name with the rows of all trials, in the order of the trials. `place` has the columns that
+        begin every row, with a value for each trial."""
         lengths = np.concatenate(self._lengths[name])
         firsts, lengths = (np.cumsum(lengths) - lengths)[order], lengths[order]
         trial = np.repeat(np.arange(len(order)), lengths)
         rows = np.arange(len(trial)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + firsts[trial]
-        begin = {column: values.take(trial) for column, values in place.items()}
-        return pd.DataFrame(begin | {column.name: _take(self._frames[name], column.name, rows) for column in of.columns})
+        first_columns = {column: values.take(trial) for column, values in place.items()}
+        return pd.DataFrame(
+            first_columns | {column.name: _take(self._frames[name], column.name, rows) for column in frame_rows.columns}
+        )
 
 
 def ranks(config: StoredConfig, column: str) -> dict[str, int]:
-    """Return the place of each name in the order of the config.
+    """Return the rank of each name in the order of the config.
 
     Args:
         config: The run's config.
         column: `scenario`, `architecture`, `model` or `plan`.
 
     Returns:
-        Name -> place, from 0.
+        Name -> rank, from 0.
     """
-    return {name: place for place, name in enumerate(config.names(column))}
+    return {name: rank for rank, name in enumerate(config.names(column))}
 
 
 def arrays(columns: Sequence[Column[Any] | Metric], values: Iterable[Iterable[Any]]) -> dict[str, ExtensionArray]:
@@ -144,40 +149,42 @@ def arrays(columns: Sequence[Column[Any] | Metric], values: Iterable[Iterable[An
     }
 
 
-def _places(values: Sequence[Any], rank: Mapping[str, int]) -> NDArray[np.int64]:
-    """Return each value's rank among all values."""
-    every = sorted(set(values), key=lambda value: (rank.get(value, len(rank)), value))
-    place = {value: number for number, value in enumerate(every)}
-    return np.array([place[value] for value in values], dtype=np.int64)
+def _ranks_of(values: Sequence[Any], rank: Mapping[str, int]) -> NDArray[np.int64]:
+    """Return each value's rank among all distinct values. Names of the config are ranked by the config's order (`rank`)."""
+    distinct = sorted(set(values), key=lambda value: (rank.get(value, len(rank)), value))
+    numbers = {value: number for number, value in enumerate(distinct)}
+    return np.array([numbers[value] for value in values], dtype=np.int64)
 
 
-def _append(pieces: ColumnBlocks, columns: Mapping[str, ExtensionArray], join: bool) -> None:
-    """Append a block to each column; `join` the last JOINED blocks into one."""
+def _append(blocks_by_column: ColumnBlocks, columns: Mapping[str, ExtensionArray], join: bool) -> None:
+    """Append a block to each column. If `join`, the last BLOCKS_PER_JOIN blocks become one."""
     for name, values in columns.items():
-        blocks = pieces.setdefault(name, [])
+        blocks = blocks_by_column.setdefault(name, [])
         blocks.append(values)
         if join:
-            blocks[-JOINED:] = [_join(blocks[-JOINED:])]
+            blocks[-BLOCKS_PER_JOIN:] = [_join(blocks[-BLOCKS_PER_JOIN:])]
 
 
 def _join(blocks: Sequence[ExtensionArray]) -> ExtensionArray:
+    """Return blocks of a column as one."""
     if len(blocks) == 1:
         return blocks[0]
     joined: ExtensionArray = pd.concat([pd.Series(block, copy=False) for block in blocks], ignore_index=True).array
     return joined
 
 
-def _take(pieces: ColumnBlocks, name: str, rows: NDArray[np.int64]) -> ExtensionArray:
-    """Return these rows of a column. The column's blocks are not kept."""
-    taken: ExtensionArray = _join(pieces.pop(name)).take(rows)
-    return taken
+def _take(blocks_by_column: ColumnBlocks, name: str, rows: NDArray[np.int64]) -> ExtensionArray:
+    """Return these rows of a column, and free its blocks."""
+    values: ExtensionArray = _join(blocks_by_column.pop(name)).take(rows)
+    return values
 
 
-def _values(pieces: Sequence[ExtensionArray]) -> list[Any]:
-    return [value for piece in pieces for value in piece.tolist()]
+def _values(blocks: Sequence[ExtensionArray]) -> list[Any]:
+    """Return all values of a column's blocks."""
+    return [value for block in blocks for value in block.tolist()]
 
 
 @cache  # pandas searches all its types for a name each time
 def dtype_of(kind: str) -> Any:
-    """Return the pandas type of the column with this name."""
+    """Return the pandas type of this name."""
     return pd.api.types.pandas_dtype(kind)

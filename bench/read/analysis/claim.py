@@ -1,15 +1,14 @@
-"""Claims: sentences about results that a program can judge, as in `published.toml`.
+"""The form of claims: sentences about results that a program can judge, as in `published.toml`.
 
-A claim's `kind` says how its number is calculated:
+A claim's `kind` says what it states:
 
-direction   by a measure, one architecture lies above another
-ratio       by a measure, one architecture is this many times another
-rate        none of these outputs, answers or trials is so
+direction   the mean of a measure is higher in one architecture than in another
+ratio       the mean of a measure in one architecture is a multiple of the mean in another
+rate        a share of outputs, answers or trials is 0
 
-No claim needs a common scale: which of two architectures takes more, how many times as much, and a share that one
-counterexample refutes. What needs the paper's model and prompts, which nobody published, stands beside ours in the paper's
-tables, without a verdict.
-"""
+No claim needs a common scale of the paper's numbers and ours: which of two architectures takes more, how many times as much,
+and a share that one counterexample refutes. The paper's numbers that depend on its model and prompts, which were not
+published, are shown beside ours in the paper's tables, without a verdict."""
 
 from __future__ import annotations
 
@@ -21,14 +20,15 @@ from bench.common.errors import nearest
 from bench.read.analysis.metrics import METRICS
 from bench.record.config import FAULT_FREE
 
-NUMBERS = ("int64", "float64", "boolean")
-"""The types of the metrics that a claim can be about."""
+NUMBER_DTYPES = ("int64", "float64", "boolean")
+"""The types in pandas of metrics that a claim can be about."""
 
 
 def _require_metric(name: object) -> object:
-    if isinstance(name, str) and (name not in METRICS or METRICS[name].dtype not in NUMBERS):
+    """Return the name of a measure. Raises ValueError if no metric with numbers has this name."""
+    if isinstance(name, str) and (name not in METRICS or METRICS[name].dtype not in NUMBER_DTYPES):
         raise ValueError(
-            f"unknown measure '{name}': {nearest(name, [metric.name for metric in METRICS if metric.dtype in NUMBERS])}"
+            f"unknown measure '{name}': {nearest(name, [metric.name for metric in METRICS if metric.dtype in NUMBER_DTYPES])}"
         )
     return name
 
@@ -54,8 +54,8 @@ class _Claim(BaseModel):
 
 
 class DirectionClaim(_Claim):
-    """A claim that the architecture `higher` has more of `measure` than the architecture `lower`. The table's `row` has the
-    paper's figures for the claim."""
+    """A claim that the mean of `measure` is higher in the architecture `higher` than in `lower`. The paper's figures for it
+    are in the `row` of its table."""
 
     kind: Literal["direction"]
     row: str
@@ -70,8 +70,8 @@ class DirectionClaim(_Claim):
 
 
 class RatioClaim(_Claim):
-    """A claim on the ratio of two means of `measure`: architecture `of` divided by architecture `to`. The published ratio
-    follows from the means in the `row`."""
+    """A claim on the mean of `measure` in the architecture `of`, divided by the mean in `to`. The published ratio follows from
+    the means in the `row` of the paper's table."""
 
     kind: Literal["ratio"]
     row: str
@@ -89,8 +89,8 @@ class RateClaim(_Claim):
     """A claim that a share in one architecture is 0: a single counterexample refutes it. `bench.read.claims.evidence` defines
     the share.
 
-    counted   what is counted
-    effect    silent_corruption: the effect of the delivered fault, under any plan
+    counted   the outputs, answers or trials whose share is claimed to be 0
+    effect    for silent_corruption: the effect of the delivered fault, under any plan
     """
 
     kind: Literal["rate"]

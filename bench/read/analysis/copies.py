@@ -1,7 +1,7 @@
-"""Find copies: trials whose result another trial fixed. A copy is no evidence of its own, so all copies count once.
+"""Find copies: trials that repeat another trial without any random draw. A copy is no further evidence, so copies count once.
 
-A simulated model that never errs answers each repetition alike. If all repetitions of an instance gave the same result, they
-count as one. If not, something else was drawn (a person's answer, a fault), and all count.
+A simulated model that never errs gives the same answer in each repetition. If all repetitions of an instance have the same
+result, they count as one. If not, something else was drawn at random (a person's answer, a fault), and all count.
 """
 
 from __future__ import annotations
@@ -15,21 +15,22 @@ from bench.read.analysis.frames import Run
 
 
 def is_error_free(run: Run, model: str) -> bool:
-    """Return whether a model gives the same outputs in each repetition: it is simulated, without failures or a bank of
-    replies."""
+    """Whether a model gives the same outputs in each repetition: it is simulated, without failures or a bank of replies."""
     parameters = run.parameters_of(model)
-    errs = (parameters.model_extra or {}).get
-    return run.is_simulated(model) and parameters.kind == "simulated" and not errs("failure_rate") and not errs("bank")
+    settings = parameters.model_extra or {}
+    can_err = settings.get("failure_rate") or settings.get("bank")
+    return run.is_simulated(model) and parameters.kind == "simulated" and not can_err
 
 
 def counted_trials(run: Run, model: str, groups: Sequence[Hashable], values: Sequence[object]) -> NDArray[np.bool_]:
-    """Return for each trial of a model whether it counts (`first_of_copies`). All count if the model is real or can err."""
+    """Return for each trial of a model whether it counts, as `first_of_copies` says; all count if the model is real or can
+    err."""
     return first_of_copies(groups, values) if is_error_free(run, model) else np.ones(len(groups), dtype=bool)
 
 
 def first_of_copies(groups: Sequence[Hashable], values: Sequence[object]) -> NDArray[np.bool_]:
-    """Return for each trial whether it counts. If all trials of a group have the same values, the first one counts and the
-    others are copies."""
+    """Return for each trial whether it counts. If all trials of a group have the same values, the first counts and the others
+    are copies; else all count."""
     by_group: dict[Hashable, set[str]] = {}
     for group, value in zip(groups, values, strict=True):
         by_group.setdefault(group, set()).add(repr(value))

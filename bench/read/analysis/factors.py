@@ -1,10 +1,10 @@
 """Find the settings in which two arms differ, and decide whether a verdict can rest on the pairs of these arms.
 
-Every setting of an arm is a factor: its architecture, each key of its variant with the default that it takes, its model, its
-fault plan. A key is no factor of its own only if it follows from another key that differs as well (`ArmSettings.follows`).
+A factor is a setting of an arm: its architecture, each key of its variant with the default that it takes, its model, its fault
+plan. A key that follows from another key that differs as well is not counted as a factor (`ArmSettings.follows`).
 
-A factor that had no occasion to act shows nothing: a reject signal does nothing where nothing was rejected. Claims, comparisons
-and studies all ask `refusal` whether a verdict may rest on their pairs.
+A factor that could not act in a pair shows nothing there: a reject signal does nothing if no output was rejected. Claims,
+comparisons and studies all ask `reason_against_verdict` whether a verdict can rest on their pairs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bench.record.form import BARE, STRENGTHS
 
 ARCHITECTURE = "architecture"
 BOUNDARY = ("strength", "commit", "signal", "approval")
-OCCASIONS: Mapping[str, tuple[str, ...]] = {
+OCCASION_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "strength": ("rejections", "calls_forbidden", "steps_failed"),
     "approval": ("waiting_for_people_minutes",),
     "commit": ("faults_delivered",),
@@ -30,9 +30,9 @@ OCCASIONS: Mapping[str, tuple[str, ...]] = {
     "learns": ("rejections",),
     "plan": ("faults_delivered",),
 }
-"""Factor -> the columns one of which is above 0 in a trial in which it had an occasion to act. Any other factor always acts."""
+"""Factor -> columns of the trials: the factor could act in a trial if one of them is above 0. Any other factor always acts."""
 
-Place = TypeVar("Place", bound=Hashable)
+PairKey = TypeVar("PairKey", bound=Hashable)
 
 
 class ArmName(NamedTuple):
@@ -45,8 +45,8 @@ class ArmName(NamedTuple):
 
 @dataclass(frozen=True)
 class ArmSettings:
-    """The settings of an arm. `values` maps each setting to its value, with defaults filled in. `follows` holds pairs of keys:
-    the first key is no factor beside the second, because it follows from the second."""
+    """The settings of an arm. `values` maps each setting to its value, with defaults filled in. `follows` has pairs of keys: if
+    both keys differ, the first is not counted as a factor, because its value follows from the second."""
 
     values: Mapping[str, object]
     follows: frozenset[tuple[str, str]]
@@ -55,8 +55,8 @@ class ArmSettings:
 def settings_of(run: Run, arm: ArmName) -> ArmSettings:
     """Return the settings of an arm, with defaults filled in.
 
-    A boundary that checks the policy asks people as well, unless the variant says whom it asks. That is a setting of its own,
-    and follows from no other.
+    A boundary that checks the policy also asks people, unless the variant says whom it asks (`approval`). Whom it asks is a
+    setting that follows from no other.
     """
     entry = run.config.architecture.get(arm.architecture) or ArchitectureEntry(base=arm.architecture)
     form = entry.form or BARE
@@ -71,19 +71,19 @@ def settings_of(run: Run, arm: ArmName) -> ArmSettings:
         "signal": form.tells,
         "approval": form.approval or ("risky" if form.remedies or form.holds("policy") else "never"),
         "plan": arm.plan,
-        **_of_model(run, arm.model),
+        **_model_settings(run, arm.model),
     }
     follows = {("code", ARCHITECTURE)}  # an architecture is its code
-    # The author's remedies set a part that the config does not set.
+    # If the config does not set a part of the boundary, the pattern's remedies do.
     follows |= {(part, "remedies") for part in BOUNDARY if form.remedies and getattr(form, part) is None}
     if not values.get("error_rate"):  # a proposer that never errs is never asked again
         follows.add(("learns", "error_rate"))
     return ArmSettings(values, frozenset(follows))
 
 
-def _of_model(run: Run, model: str) -> dict[str, object]:
-    """Return a simulated model's settings, which the config declares. Any other model counts as one setting, whatever it
-    contains."""
+def _model_settings(run: Run, model: str) -> dict[str, object]:
+    """Return a simulated model's settings, which the config declares. Any other model counts as one setting, whatever its
+    parameters."""
     parameters = run.parameters_of(model)
     if not parameters.is_simulated:
         return {"model": model}
@@ -92,40 +92,41 @@ def _of_model(run: Run, model: str) -> dict[str, object]:
 
 def factors_between(run: Run, first: ArmName, second: ArmName, other_run: Run | None = None) -> tuple[str, ...]:
     """Return the names of the settings in which two arms differ. The second arm belongs to `other_run` if that is given."""
-    arms = (settings_of(run, first), settings_of(other_run or run, second))
-    keys = sorted({*arms[0].values, *arms[1].values})
-    differ = [key for key in keys if arms[0].values.get(key) != arms[1].values.get(key)]
-    follows = {pair for arm in arms for pair in arm.follows}
+    ours, theirs = settings_of(run, first), settings_of(other_run or run, second)
+    keys = sorted({*ours.values, *theirs.values})
+    differ = [key for key in keys if ours.values.get(key) != theirs.values.get(key)]
+    follows = ours.follows | theirs.follows
     return tuple(key for key in differ if not any((key, other) in follows for other in differ))
 
 
 def factor_could_act(trials: pd.DataFrame, factors: Collection[str]) -> pd.Series[bool]:
-    """Return for each trial whether one of the factors could act in it. Without a factor the answer is always true: two runs
-    with the same settings are compared by whatever else differs."""
-    if not factors or not set(factors) <= set(OCCASIONS):
+    """Return for each trial whether one of the factors could act in it. This is true of all trials if a factor has no
+    OCCASION_COLUMNS, and without factors: two runs with the same settings differ by something that is not a setting."""
+    if not factors or not set(factors) <= set(OCCASION_COLUMNS):
         return pd.Series(True, index=trials.index)
-    columns = [column for factor in factors for column in OCCASIONS[factor]]
+    columns = [column for factor in factors for column in OCCASION_COLUMNS[factor]]
     return trials.reindex(columns=columns).astype("Float64").fillna(0.0).gt(0.0).any(axis=1).astype(bool)
 
 
 def pairs_that_could_differ(
-    first: Mapping[Place, object], second: Mapping[Place, object], acted: Collection[Place]
-) -> list[Place]:
-    """Return the pairs that could have differed: pairs in which a factor could act in either trial (`acted`), and pairs that do
-    differ."""
-    return [place for place in first if place in second and (place in acted or first[place] != second[place])]
+    first: Mapping[PairKey, object], second: Mapping[PairKey, object], affected: Collection[PairKey]
+) -> list[PairKey]:
+    """Return the pairs that could have differed: `affected` pairs, in which a factor could act in either trial, and pairs that
+    do differ."""
+    return [pair for pair in first if pair in second and (pair in affected or first[pair] != second[pair])]
 
 
 @dataclass(frozen=True)
 class VerdictEvidence:
     """The evidence on which a verdict about two arms rests.
 
-    factors       in what the arms differ (`factors_between`)
-    pairs         pairs of trials
-    could_differ  of these, the pairs in which the factor had an occasion to act
-    units         what was drawn independently: instances, edits, deaths; a unit's trials are alike
-    struck        faults delivered in a trial of each arm, if the verdict is on harm in all and not for each fault
-    without_idle  whether the finding stands without the pairs in which neither side did anything; None if none is idle
+    factors       the settings in which the arms differ (`factors_between`)
+    pairs         the number of pairs of trials
+    could_differ  the number of these pairs that could differ (`pairs_that_could_differ`)
+    units         the number of independent draws, such as instances, edits or deaths; the trials of a unit are alike
+    struck        the mean number of faults delivered in a trial of each arm, if the verdict is on the harm of all faults
+                  together
+    without_idle  whether the finding is the same without the pairs in which neither arm did anything; None if there are none
     """
 
     factors: tuple[str, ...]
@@ -136,9 +137,9 @@ class VerdictEvidence:
     without_idle: bool | None = None
 
 
-LEAST_UNITS = 2
-STRUCK_ALIKE = 0.05
-"""Arms whose faults for each trial differ by less than this share were struck alike."""
+MIN_UNITS = 2
+MAX_FAULT_RATE_GAP = 0.05
+"""Harm is compared in all only if the arms' mean numbers of faults in a trial differ by less than this share."""
 
 
 def other_differences(factors: Collection[str], named: str) -> str:
@@ -151,8 +152,8 @@ def other_differences(factors: Collection[str], named: str) -> str:
 
 
 def reason_against_verdict(evidence: VerdictEvidence, named: str | None) -> str:
-    """Return why no verdict about the factor that a sentence names can rest on this evidence; "" if it can. None means that the
-    sentence names all factors."""
+    """Return why no verdict about the factor `named` in a sentence can rest on this evidence; "" if it can. If `named` is
+    None, the sentence names all factors."""
     return next(_reasons(evidence, named), "")
 
 
@@ -162,11 +163,11 @@ def _reasons(evidence: VerdictEvidence, named: str | None) -> Iterator[str]:
         yield reason
     if not evidence.could_differ:
         yield f"none of {evidence.pairs} pairs could have differed"
-    elif evidence.units < min(LEAST_UNITS, evidence.could_differ):
+    elif evidence.units < min(MIN_UNITS, evidence.could_differ):
         yield f"the {evidence.could_differ} pairs that could differ are copies of {evidence.units}"
     if evidence.struck is not None:
         first, second = evidence.struck
-        if abs(first - second) > STRUCK_ALIKE * max(first, second):
+        if abs(first - second) > MAX_FAULT_RATE_GAP * max(first, second):
             rates = f"{first:.2f} and {second:.2f} faults a trial"
             yield f"the arms were not struck alike, with {rates}, so harm is told for each fault"
     if evidence.without_idle is False:

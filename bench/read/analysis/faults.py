@@ -1,4 +1,5 @@
-"""Receipts: what became of each planned fault."""
+"""The receipts of a trial's faults: for each planned fault whether it was delivered, what it spoiled, and how the trial
+ended."""
 
 from __future__ import annotations
 
@@ -13,24 +14,28 @@ from bench.record.record import Outcome, TrialRecord
 
 CONTENT_POINTS = ("output", "input", "state")
 ANSWERED = "recovered"
-"""The stage recorded for a fault if an answer followed, before anybody knows whether it is right."""
+"""The stage that is recorded for a fault if an answer followed, before the answer is graded."""
 ENDINGS = (ANSWERED, "gave_up", "undetected")
+"""The last stages of a fault that are recorded."""
 NEVER_MASKED = ("call", "tool", "event", "process")
 IMPACTS = ("effective", "masked", "undetermined")
-TOLD_BY_CONTROL = ("input", "state")
-"""Points at which no undamaged reply exists to be judged."""
+POINTS_WITHOUT_REPLY = ("input", "state")
+"""Points at which no undamaged reply exists that could be judged, so that only the control shows a fault's impact."""
 _exchange_of = attrgetter("subtasks", "attempt", "seed", "messages", "reply", "delivered", "failure", "tool_calls", "options")
-"""Returns what a call asked and what it got: all that the next call can depend on."""
+"""Returns the request and the reply of a call, which are all that the next call can depend on."""
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """What became of one planned fault. `first` is its first entry.
+    """What became of one planned fault.
 
-    impact   `effective` if what it struck would have been accepted without it, `masked` if that would have been rejected
-             anyway, `undetermined` if neither the trial nor its control tells; '' if it was not delivered
+    number   the fault's number in its trial
+    first    its first recorded entry
+    call     the number of the call that it struck, if any
+    impact   `effective` if the struck content would have been accepted without the fault, `masked` if it would have been
+             rejected anyway, `undetermined` if neither the trial nor its control shows which; '' if it was not delivered
     finish   `recovered` if the trial's answer is right; else `restarted` for a process that went on, `answered_wrong`,
-             `gave_up`, `undetected` if the answer uses what was struck and nobody noticed, `answered` if nothing graded the
+             `gave_up`, `undetected` if the answer uses the struck content and nobody noticed, `answered` if nothing graded the
              answer, or `error`; '' if it was not delivered
     """
 
@@ -50,25 +55,23 @@ class Receipt:
         return self.delivered == (self.planned and not self.not_applicable)
 
 
-def receipts(record: TrialRecord, told_by_control: Mapping[int, str] = MappingProxyType({})) -> tuple[Receipt, ...]:
-    """Return the receipts of a trial, in order.
-
-    told_by_control   fault -> its impact, for faults whose impact the trial alone does not tell (`impacts_by_control`)
-    """
-    followed: dict[int, list[Faulted]] = {}
+def receipts(record: TrialRecord, impacts: Mapping[int, str] = MappingProxyType({})) -> tuple[Receipt, ...]:
+    """Return the receipts of a trial, in order. `impacts` maps faults whose impact the trial alone does not show to their
+    impact (`impacts_by_control`)."""
+    entries_by_fault: dict[int, list[Faulted]] = {}
     for entry in of_kind(record.events, Faulted):
-        followed.setdefault(entry.fault, []).append(entry)
-    undamaged = {verdict.fault: verdict for verdict in of_kind(record.events, Judged)}
+        entries_by_fault.setdefault(entry.fault, []).append(entry)
+    verdicts_without_fault = {verdict.fault: verdict for verdict in of_kind(record.events, Judged)}
     result: list[Receipt] = []
-    for number, entries in followed.items():
-        stages, judged = [entry.stage for entry in entries], undamaged.get(number)
-        delivered, ended = "delivered" in stages, next((stage for stage in stages if stage in ENDINGS), "")
+    for number, entries in entries_by_fault.items():
+        stages, verdict = [entry.stage for entry in entries], verdicts_without_fault.get(number)
+        delivered, ending = "delivered" in stages, next((stage for stage in stages if stage in ENDINGS), "")
         if entries[0].point in NEVER_MASKED:
             impact = "effective"
-        elif judged:
-            impact = "effective" if judged.accepted else "masked"
-        else:  # faults at inputs or in the state: only the control tells
-            impact = told_by_control.get(number) or "undetermined"
+        elif verdict:
+            impact = "effective" if verdict.accepted else "masked"
+        else:  # faults at inputs or in the state: only the control shows their impact
+            impact = impacts.get(number) or "undetermined"
         receipt = Receipt(
             number=number,
             first=entries[0],
@@ -78,24 +81,25 @@ def receipts(record: TrialRecord, told_by_control: Mapping[int, str] = MappingPr
             not_applicable="not_applicable" in stages,
             detected="detected" in stages,
             impact=impact if delivered else "",
-            finish=_finish(ended, entries[0].point, record.outcome) if delivered else "",
+            finish=_finish(ending, entries[0].point, record.outcome) if delivered else "",
         )
         result.append(receipt)
     return tuple(result)
 
 
-def _finish(ended: str, point: str, outcome: Outcome) -> str:
+def _finish(ending: str, point: str, outcome: Outcome) -> str:
+    """Return how a delivered fault ended, by its last recorded stage and the trial's outcome (`Receipt.finish`)."""
     if outcome == "error":
         return "error"
-    if ended != ANSWERED or outcome == "solved":
-        return ended
+    if ending != ANSWERED or outcome == "solved":
+        return ending
     if point == "process":
         return "restarted"
     return "answered_wrong" if outcome == "wrong" else "answered"
 
 
 def is_silently_corrupted(record: TrialRecord, receipts: Iterable[Receipt]) -> bool:
-    """Return whether the answer is wrong and a fault in its content passed every verification."""
+    """Whether the answer is wrong and a fault in its content passed every verification."""
     return record.outcome == "wrong" and any(
         receipt.delivered and receipt.finish == "undetected" and receipt.first.point in CONTENT_POINTS for receipt in receipts
     )
@@ -104,22 +108,21 @@ def is_silently_corrupted(record: TrialRecord, receipts: Iterable[Receipt]) -> b
 def impacts_by_control(
     receipts: Sequence[Receipt], calls: Sequence[LedgerEntry], control: Sequence[LedgerEntry]
 ) -> dict[int, str]:
-    """Return fault -> `effective` or `masked`, for each fault at `input` or `state` that the control can decide: both trials
-    did the same up to the call that carried the fault, and the control's call was judged.
+    """Return fault -> `effective` or `masked`, for each fault at `input` or `state` whose impact the control shows: both trials
+    made the same calls up to the struck call, and the control's reply to that call was judged.
 
     calls, control   the calls of the trial, and of its control, in order
     """
     impacts = {}
     for receipt in receipts:
-        at = next((place for place, entry in enumerate(calls) if entry.call.call == receipt.call), None)
-        if receipt.first.point not in TOLD_BY_CONTROL or at is None or at >= len(control):
+        struck = next((index for index, entry in enumerate(calls) if entry.call.call == receipt.call), None)
+        if receipt.first.point not in POINTS_WITHOUT_REPLY or struck is None or struck >= len(control):
             continue
-        same_way = all(
-            _exchange_of(entry.call) == _exchange_of(other.call) for entry, other in zip(calls[:at], control[:at], strict=True)
-        )
-        if same_way and calls[at].call.subtasks == control[at].call.subtasks:
-            if control[at].verdict == "accepted":
+        before = zip(calls[:struck], control[:struck], strict=True)
+        is_same = all(_exchange_of(entry.call) == _exchange_of(other.call) for entry, other in before)
+        if is_same and calls[struck].call.subtasks == control[struck].call.subtasks:
+            if control[struck].verdict == "accepted":
                 impacts[receipt.number] = "effective"
-            elif control[at].verdict.startswith("rejected"):
+            elif control[struck].verdict.startswith("rejected"):
                 impacts[receipt.number] = "masked"
     return impacts

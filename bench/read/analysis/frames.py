@@ -128,13 +128,13 @@ class Run:
         return self.manifest.config
 
     def parameters_of(self, model: str) -> ModelParameters:
-        """Return the parameters of a model.
+        """Return the parameters of a model, as the manifest has them.
 
         Args:
             model: Its name in the config.
 
         Returns:
-            What the manifest says; empty parameters for a model that it does not have.
+            The parameters; empty parameters for a model that the manifest does not have.
         """
         return self.manifest.models.get(model, ModelParameters())
 
@@ -206,7 +206,7 @@ class Run:
 
 
 @without_collector()
-def load_run(path: str | Path, check: bool = False, also: Callable[[TrialRecord], None] | None = None) -> Run:
+def load_run(path: str | Path, check: bool = False, also: Callable[[TrialReading], None] | None = None) -> Run:
     """Read a run.
 
     The frames of a large run are kept in the user's cache folder (`bench.read.analysis.kept`), so that they are made only once.
@@ -214,7 +214,7 @@ def load_run(path: str | Path, check: bool = False, also: Callable[[TrialRecord]
     Args:
         path: What commands take: the run's name under results/, its folder, or its archive.
         check: Whether all its files are checked, as by `bench verify`.
-        also: Called with each record of a trial, in the order of recording; never, if the frames come from the cache.
+        also: Called with each trial, in the order of recording; never, if the frames come from the cache.
 
     Returns:
         The run: frames with a row for each trial, call, fault and so on, in the config's order; tokens by our tokenizer, times
@@ -265,13 +265,15 @@ def pair_with_controls(
             yield record, calls[control_of[record.id]]
 
 
-def _load(folder: Path, manifest: Manifest, check: bool, also: Callable[[TrialRecord], None] | None) -> Loaded:
+def _load(folder: Path, manifest: Manifest, check: bool, also: Callable[[TrialReading], None] | None) -> Loaded:
     tariff = Tariff(manifest.models)
     tasks = {name: pack.subtasks for name, pack in manifest.scenarios.items()}
     blocks, sessions, rerun, failed, trials = TrialBlocks(), list[SessionRecord](), set[str](), FailedTrials(), 0
 
-    def add(record: TrialRecord, control: tuple[LedgerEntry, ...] = ()) -> None:
-        blocks.add(TrialRows.of(TrialReading(record, tariff, tasks.get(record.scenario, ()), control)))
+    def add(record: TrialRecord, control: tuple[LedgerEntry, ...] = ()) -> TrialReading:
+        trial = TrialReading(record, tariff, tasks.get(record.scenario, ()), control)
+        blocks.add(TrialRows.of(trial))
+        return trial
 
     for record in sound_records(folder) if check else read_records(folder):
         if isinstance(record, SessionRecord):
@@ -282,9 +284,9 @@ def _load(folder: Path, manifest: Manifest, check: bool, also: Callable[[TrialRe
                 rerun.add(record.id)
             if failed_trial not in ("", record.id):
                 blocks.remove(failed_trial)
-            add(record)
+            trial = add(record)
             if also:
-                also(record)
+                also(trial)
     if not blocks:
         raise ResultsError(f"{folder}: no trial is recorded yet; let `bench run` finish at least one")
     if blocks.undetermined:

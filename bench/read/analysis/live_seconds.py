@@ -1,4 +1,4 @@
-"""The framework time of live trials, from the run itself or from its recordings."""
+"""The seconds of live trials, with the framework's part, from the run itself or from its recordings."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ from bench.record.history import LiveSeconds
 
 
 def live_seconds_of(run: Run) -> list[tuple[str, LiveSeconds]]:
-    """Return (model, its live seconds by arm), in the config's order. A model without live seconds is left out."""
-    lived: list[tuple[str, LiveSeconds]] = []
+    """Return (model, live seconds of its trials in one arm) for each arm with live trials, in the config's order."""
+    rows: list[tuple[str, LiveSeconds]] = []
     for part in run.recorded:
-        lived += _live_rows(part)
-        lived += ((model, arm) for model, history in part.manifest.recordings.items() for arm in history.live_seconds)
+        rows += _live_rows(part)
+        rows += ((model, arm) for model, history in part.manifest.recordings.items() for arm in history.live_seconds)
     orders = [run.names(column) for column in ("scenario", "model", "plan", "architecture")]
 
-    def place(of: tuple[str, LiveSeconds]) -> list[int]:
-        model, arm = of
+    def ranks(row: tuple[str, LiveSeconds]) -> list[int]:
+        """Return the ranks of an arm's names. Names without a trial in this run come last."""
+        model, arm = row
         names = (arm.scenario, model, arm.plan, arm.architecture)
-        # Names without a trial in this run come last.
         return [order.index(name) if name in order else len(order) for name, order in zip(names, orders, strict=True)]
 
-    return sorted(lived, key=place)
+    return sorted(rows, key=ranks)
 
 
 def _live_rows(run: Run) -> Iterator[tuple[str, LiveSeconds]]:
+    """Yield the live seconds of each arm of a recorded run. Trials that ended in an error are left out."""
     live = run.trials[run.trials["timing"].eq("live") & run.trials["outcome"].ne("error")]
-    for place, group in live.groupby(["model", "scenario", "architecture", "plan"], sort=False):
-        model, scenario, architecture, plan = map(str, place)
+    for key, group in live.groupby(["model", "scenario", "architecture", "plan"], sort=False):
+        model, scenario, architecture, plan = map(str, key)
         seconds = list(zip(group["latency_seconds"].tolist(), group["framework_seconds"].tolist(), strict=True))
         yield model, LiveSeconds.of(scenario, architecture, plan, seconds)

@@ -1,5 +1,5 @@
-"""The unit and the kind of measured values. This stands apart from the statistics, which import scipy, so that reading a run
-does not wait for scipy."""
+"""The kinds of measured values. They are apart from the statistics, which import scipy, so that reading a run does not wait
+for scipy."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""The metrics of a trial. Each is an entry here: a function that reads a value from the trial, and a column of `run.trials`.
+"""The registry of metrics. A metric is a function that reads a value from a trial, and a column of `run.trials`.
 
 A metric with a title is also a row or a column of tables. A metric with `in_costs` is in every table of what a trial costs.
 """
@@ -26,10 +26,10 @@ class Metric(Part):
     value       (trial) -> its value, in the unit that `title` says; None if the trial has none
     title       its name in tables, with its unit; "" if no table shows it
     digits      digits after the point in our tables; `published_digits`, in the paper's
-    percent     it is a share in [0, 1], shown in percent
+    percent     whether it is a share in [0, 1], shown in percent
     measure     what it measures; this chooses the interval (`bench.read.analysis.measure`)
-    in_costs    it is a cost of a trial, shown in every table of costs
-    harm        it counts what a trial damaged
+    in_costs    whether it is a cost of a trial, shown in every table of costs
+    harm        whether it counts what a trial damaged
     """
 
     dtype: str
@@ -48,7 +48,7 @@ class Metric(Part):
 
 
 class Family(NamedTuple):
-    """Measures of a group of calls in a trial, such as their tokens and seconds."""
+    """The metrics of a group of calls in a trial: tokens, seconds, number, and tokens by the provider's count."""
 
     tokens: Metric
     seconds: Metric
@@ -62,46 +62,47 @@ class Family(NamedTuple):
         return self.tokens, self.seconds, self.calls
 
 
-def _family(name: str, title: str, measure: Measure, of: Callable[[TrialReading, CallMeasure], float | None]) -> Family:
+def _family(name: str, title: str, measure: Measure, value_of: Callable[[TrialReading, CallMeasure], float | None]) -> Family:
     """Return the metrics NAME_tokens, NAME_seconds, NAME_calls and NAME_usage.
 
-    `of` computes the value of a trial from a measure of its calls. The metric of usage has no title, so no table shows it.
+    `value_of` returns the value of a trial for a measure of its calls. The metric of usage has no title, so no table shows it.
     """
 
-    def reads(measured: CallMeasure) -> Callable[[TrialReading], float | None]:
-        return lambda trial: of(trial, measured)
+    def value(measured: CallMeasure) -> Callable[[TrialReading], float | None]:
+        return lambda trial: value_of(trial, measured)
 
     titles = {"tokens": f"{title}, tokens", "seconds": f"{title}, s", "calls": f"{title}, calls", "usage": ""}
     digits = {"seconds": 2, "calls": 1}
     metrics = {
         source: Metric(
-            f"{name}_{source}", "float64", reads(measured), titles[source], digits=digits.get(source, 0), measure=measure
+            f"{name}_{source}", "float64", value(measured), titles[source], digits=digits.get(source, 0), measure=measure
         )
         for source, measured in MEASURED.items()
     }
     return Family(**metrics)
 
 
-def _seconds(name: str, title: str, value: Callable[[TrialReading], float], digits: int = 2) -> Metric:
+def _seconds_metric(name: str, title: str, value: Callable[[TrialReading], float], digits: int = 2) -> Metric:
+    """Return the metric of a part of a trial's time, which is a cost."""
     return Metric(name, "float64", value, title, digits=digits, published_digits=2, in_costs=True)
 
 
 TOKENS = Metric("tokens", "int64", lambda trial: trial.record.tokens, "Tokens", in_costs=True)
-LATENCY = _seconds("latency_seconds", "Latency s", lambda trial: trial.latency)
-API = _seconds("api_seconds", "LLM API s", lambda trial: trial.record.api_seconds)
-WAITING = _seconds("waiting_seconds", "Waiting s", lambda trial: trial.record.waiting_seconds)
-FRAMEWORK = _seconds("framework_seconds", "Framework s", lambda trial: trial.record.framework_seconds, 4)
+LATENCY = _seconds_metric("latency_seconds", "Latency s", lambda trial: trial.latency)
+API = _seconds_metric("api_seconds", "LLM API s", lambda trial: trial.record.api_seconds)
+WAITING = _seconds_metric("waiting_seconds", "Waiting s", lambda trial: trial.record.waiting_seconds)
+FRAMEWORK = _seconds_metric("framework_seconds", "Framework s", lambda trial: trial.record.framework_seconds, 4)
 CALLS = Metric("calls", "int64", lambda trial: len(trial.entries), "LLM calls", digits=1, in_costs=True)
 SOLVED = Metric("correct", "boolean", lambda trial: trial.solved, "Solved", percent=True, measure="score")
 SCORE = Metric("score", "float64", lambda trial: trial.score, "Score", digits=3, measure="score")
 RETRY_TOKENS = Metric("retry_tokens", "int64", lambda trial: trial.retry_tokens, "Retry tokens", measure="retry")
 COST = Metric("cost", "float64", lambda trial: trial.tariff.cost(trial.record), "Cost $", digits=5)
 FIRST_ROUND = _family("first_round", "First round", "first_round", TrialReading.first_round)
-"""What is asked again at once after a fault was noticed."""
+"""The calls that are made again at once after a fault was noticed."""
 PRICE = _family("price", "Price", "price", TrialReading.price)
-"""All that is asked again because of an effective fault."""
+"""All calls that are made again because of an effective fault."""
 FIRST_PASS = _family("first_pass", "First pass", "spent", TrialReading.first_pass)
-"""The first attempts: what the structure costs when nothing fails."""
+"""The first attempts, which show what the structure costs when nothing fails."""
 OURS: tuple[Metric, ...] = (
     Metric("outcome", "str", lambda trial: trial.outcome),
     SOLVED,
@@ -140,14 +141,14 @@ OURS: tuple[Metric, ...] = (
 )
 METRICS = Registry("metric", Metric)
 PUBLISHED_PASS, PUBLISHED_ROUND = "tokens", "retry_tokens"
-"""The published figures for a first pass and a first round: the tokens of a run without a failure, and the retry tokens, which
-are for one retry."""
-LEAST_PRICED = 5
-"""A price needs at least this many trials (or instances, if there are several)."""
+"""The paper's rows that are compared with a first pass and a first round: the tokens of a run without a failure, and the retry
+tokens, which are those of one retry."""
+MIN_PRICED_TRIALS = 5
+"""The least number of trials with which a price is reported, or of instances if there are several."""
 SPENT = (COST, TOKENS, LATENCY)
-"""What is divided by the number of solved tasks."""
+"""The metrics that are divided by the number of solved tasks."""
 COMPARED = (TOKENS, RETRY_TOKENS, LATENCY, SCORE)
-"""The measures by which arms are compared pair by pair."""
+"""The metrics by which arms are compared pair by pair."""
 
 
 def costs() -> list[Metric]:

@@ -1,4 +1,4 @@
-"""The cost of a solved task: the cost of all trials divided by the number of solved trials."""
+"""The cost of a solved task: the cost of all trials of an arm divided by the number of its solved trials."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from bench.read.analysis.statistics import Ratio, ratio_of_means
 
 @dataclass(frozen=True)
 class PerSolved:
-    """The cost of `trials` trials (`spent`), of which `solved` were solved.
+    """The cost of some trials, and the cost for each of them that was solved.
 
-    spent       None if it is unknown; then all numbers below are None too
-    value       spent divided by solved; None if nothing was solved
-    low, high   95% interval of the ratio, over trials, or over instances if there are several; None below two of these
+    spent       the cost of all these trials; None if it is unknown, and then the value and its interval are None too
+    value       `spent` divided by `solved`; None if no trial was solved
+    low, high   the 95% interval of the value, over trials, or over instances if there are several; None below two of these
     units       the number of trials or instances behind the interval
     """
 
@@ -32,12 +32,13 @@ class PerSolved:
 
     @property
     def ratio(self) -> Ratio:
-        """The amount for each solved trial as a ratio, with its interval."""
+        """The value as a ratio with its interval."""
         return Ratio(self.units, self.value, self.low, self.high)
 
 
 def spent_per_solved(trials: pd.DataFrame, column: str) -> PerSolved:
-    """Return what was spent for each solved trial. Errors count as spent, because they were paid too."""
+    """Return the sum of a column over trials, and the sum for each solved trial. Errors are included, because they were paid
+    too."""
     trials = trials[[name for name in ("instance", "outcome", column) if name in trials]]  # a choice among few columns is fast
     trials = trials[trials["outcome"] != "ungraded"]
     solved = trials["outcome"].eq("solved")
@@ -48,7 +49,7 @@ def spent_per_solved(trials: pd.DataFrame, column: str) -> PerSolved:
 
 
 def _by_unit(trials: pd.DataFrame, values: pd.Series[float] | pd.Series[bool]) -> dict[Hashable, float]:
-    """Return each trial's value, or the sum of each instance if there are several."""
+    """Return the value of each trial, or the sum over the trials of each instance if there are several."""
     instances = instances_of(trials)
     if len(set(instances)) < 2:
         return dict(enumerate(map(float, values)))

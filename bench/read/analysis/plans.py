@@ -1,4 +1,4 @@
-"""The fault plans of a run that a study can use."""
+"""The fault plans of a run that have a single fault, and the subtasks that a round after such a fault asks for again."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ def single_faults(run: Run) -> dict[str, FaultEntry]:
 
 
 def subtasks_of_round(run: Run, scenario: str) -> dict[str, tuple[str, ...]]:
-    """Return plan -> the subtasks from the struck subtask to its checkpoint."""
-    pack, by_subtask = scenario.partition(":")[0], dict[str, tuple[str, ...]]()
+    """Return plan -> the subtasks from the struck subtask to its checkpoint, for plans whose fault breaks the form of an
+    output."""
+    pack, by_plan = scenario.partition(":")[0], dict[str, tuple[str, ...]]()
     for plan, fault in single_faults(run).items():
         struck = fault.subtask.get(pack) if isinstance(fault.subtask, dict) else fault.subtask
         if fault.point != "output" or not run.manifest.descriptions.effect(fault.effect, fault.point).breaks_form:
             continue
         stages = run.pack(scenario).stages
-        again = next((tuple(stage[stage.index(struck) :]) for stage in stages if struck in stage), ())
-        if again := again or _observed_subtasks(run, scenario, plan, str(struck)):
-            by_subtask[plan] = again
-    return by_subtask
+        subtasks = next((tuple(stage[stage.index(struck) :]) for stage in stages if struck in stage), ())
+        if subtasks := subtasks or _observed_subtasks(run, scenario, plan, str(struck)):
+            by_plan[plan] = subtasks
+    return by_plan
 
 
 def _observed_subtasks(run: Run, scenario: str, plan: str, struck: str) -> tuple[str, ...]:
-    """Find these subtasks in the trials of `static`, for an early run whose manifest has no stages. They are the calls of the
-    rejection that caused the struck subtask's first retry, from the struck subtask on."""
+    """Return these subtasks from the trials of `static`, for an early run whose manifest has no stages: those of the calls that
+    the same rejection caused as the struck subtask's first retry, from the struck subtask on."""
     calls = run.calls
     rows = calls[calls["scenario"].eq(scenario) & calls["plan"].eq(plan) & calls["architecture"].eq("static")]
     retries = rows[rows["subtask"].eq(struck) & rows["attempt"].eq(2)]

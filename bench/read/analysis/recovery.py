@@ -1,11 +1,11 @@
-"""Recovery: the calls that were made again because a fault was noticed.
+"""The recoveries of a trial: the calls that were made again because a fault was noticed.
 
-A **failure** is a rejection or the loss of a paid reply. Outputs that are judged together (the parts of a reply, a stage at its
-checkpoint) fail as one. A **round** is one attempt at recovery: the calls that a failure caused, up to the next verdict on what
-was struck. Each call has one cause, so no call is in the rounds of two failures.
+A **failure** is a rejection or the loss of a paid reply. Outputs that are judged together (the parts of a reply, a stage at
+its checkpoint) are one failure. A **round** is one attempt at recovery: the calls that a failure caused, up to the next
+verdict on a struck subtask. Each call has one cause, so no call is in the rounds of two failures.
 
-A record names the cause that was inferred when the call came. A verdict in shadow, which its proposer was not told, can stand
-there beside a failure of which it was told. Then that failure is the cause: what nobody heard of causes nothing.
+A record names the cause that was inferred when the call was made. That cause can be a verdict in shadow, which the agent was
+not told. Then the last failure of which the agent was told is taken as the cause, because an unknown verdict causes nothing.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from bench.record.intervals import in_nanoseconds, in_seconds, total, union
 class Recovery:
     """The calls that followed one failure which revealed at least one delivered fault.
 
-    faults      the faults that this failure revealed first
-    first       the calls of its first round; empty if nothing was asked again because the attempts were used up
-    calls       the calls of all rounds, until what was struck and all that was invalidated with it was accepted again, or the
-                trial ended
-    accepted_again   whether that was reached
+    faults      the faults that no earlier failure had revealed
+    first       the calls of the first round; empty if no call followed because the attempts were used up
+    calls       the calls of all rounds, until the struck subtasks and all that were invalidated with them were accepted again,
+                or the trial ended
+    accepted_again   whether they were all accepted again
     """
 
     faults: tuple[Receipt, ...]
@@ -58,16 +58,16 @@ def seconds_of(calls: Iterable[Called]) -> float:
 
 @dataclass(frozen=True)
 class Failure:
-    """The numbers of a failure's events, and the subtasks that it left without an output."""
+    """A rejection, or the loss of a reply: the numbers of its events, and the subtasks that it left without an output."""
 
     events: tuple[int, ...]
     subtasks: frozenset[str]
 
 
 class TrialFailures:
-    """The events of a trial, grouped by the failures in it.
+    """The failures of a trial, and the recoveries from them.
 
-    rejections   how often verification turned something away; outputs judged together count once
+    rejections   the number of rejections by verification; outputs that are judged together count once
     """
 
     def __init__(self, events: Sequence[Event]):
@@ -87,113 +87,118 @@ class TrialFailures:
 
     @kept
     def _calls(self) -> Mapping[int, Called]:
-        """The number of an event -> the call that the event is."""
+        """The number of a call's event -> the call."""
         return {number: event for number, event in enumerate(self._events) if isinstance(event, Called)}
 
     @kept
     def _numbers(self) -> Mapping[int, int]:
-        """Call -> the number of its event."""
+        """The number of a call -> the number of its event."""
         return {call.call: number for number, call in self._calls.items()}
 
     def recoveries(self, receipts: Iterable[Receipt]) -> tuple[Recovery, ...]:
         """Return a recovery for each failure that revealed a fault, in the order of the failures."""
-        noticed: dict[Failure, list[Receipt]] = {}
+        revealed: dict[Failure, list[Receipt]] = {}
         for receipt in receipts:
-            failure = self._failure_that_told_of(receipt)
+            failure = self._failure_that_revealed(receipt)
             if failure:
-                noticed.setdefault(failure, []).append(receipt)
-        return tuple(self._recovery(failure, tuple(noticed[failure])) for failure in self.failures if failure in noticed)
+                revealed.setdefault(failure, []).append(receipt)
+        return tuple(self._recovery(failure, tuple(revealed[failure])) for failure in self.failures if failure in revealed)
 
-    def _failure_that_told_of(self, receipt: Receipt) -> Failure | None:
-        """Return the loss of the call that the fault struck, else the rejection just before its entry `detected`. A call
-        refused unpaid is no failure: nothing was run again for it."""
-        carrier = self._numbers.get(receipt.call) if receipt.call is not None else None
-        if receipt.first.point == "call" and carrier is not None and self._calls[carrier].failure is not None:
-            return self._failure_at.get(carrier)
+    def _failure_that_revealed(self, receipt: Receipt) -> Failure | None:
+        """Return the failure that revealed a fault: the loss of the struck call, else the rejection just before the fault's
+        entry `detected`; None if there is none. A call that was refused before it was paid is not a failure: no work was lost.
+        """
+        struck = self._numbers.get(receipt.call) if receipt.call is not None else None
+        if receipt.first.point == "call" and struck is not None and self._calls[struck].failure is not None:
+            return self._failure_at.get(struck)
         before = self._detected.get(receipt.number, 0) - 1
         while before >= 0 and isinstance(self._events[before], Faulted):
             before -= 1
         return self._failure_at.get(before)
 
     def _recovery(self, failure: Failure, faults: tuple[Receipt, ...]) -> Recovery:
+        """Return the recovery from a failure that revealed these faults."""
         struck, since = {receipt.first.subtask for receipt in faults}, failure.events[-1]
         later = enumerate(self._events[since + 1 :], since + 1)
         of_struck = ((number, event) for number, event in later if _is_verdict(event) and event.subtask in struck)
-        end = next((number for number, event in of_struck if self._is_made_since(event, since)), len(self._events))
+        end = next((number for number, event in of_struck if self._is_newer(event, since)), len(self._events))
         first = tuple(call for number, call in self._caused_by(failure).items() if number < end)
         return Recovery(faults, first, *self._until_accepted(failure, struck))
 
     def _until_accepted(self, failure: Failure, struck: set[str]) -> tuple[tuple[Called, ...], bool]:
-        """Return all calls that the failure caused, including the calls of further failures before the damaged outputs are
-        accepted again. Also return whether all outputs were accepted in the end."""
+        """Return all calls that the failure caused, with the calls of further failures before the struck outputs are accepted
+        again, and whether all outputs that these failures took away were accepted in the end."""
         calls: dict[int, Called] = {}
-        lacking: dict[str, int] = dict.fromkeys(struck, failure.events[-1])
+        pending: dict[str, int] = dict.fromkeys(struck, failure.events[-1])  # subtask -> the event that took its output away
 
-        def follow(each: Failure) -> None:
-            caused = self._caused_by(each)
+        def follow(failure: Failure) -> None:
+            caused = self._caused_by(failure)
             calls.update(caused)
             names = {name for call in caused.values() for name in call.subtasks}
-            lacking.update(dict.fromkeys(each.subtasks | names, each.events[-1]))
+            pending.update(dict.fromkeys(failure.subtasks | names, failure.events[-1]))
 
         follow(failure)
         for number, event in enumerate(self._events[failure.events[-1] + 1 :], failure.events[-1] + 1):
             further = self._failure_at.get(number)
-            if further and (number in calls or not further.subtasks.isdisjoint(lacking)):
+            if further and (number in calls or not further.subtasks.isdisjoint(pending)):
                 follow(further)
-            elif _is_verdict(event) and event.accepted and self._is_made_since(event, lacking.get(event.subtask, number)):
-                del lacking[event.subtask]
-            if not lacking:
+            elif _is_verdict(event) and event.accepted and self._is_newer(event, pending.get(event.subtask, number)):
+                del pending[event.subtask]
+            if not pending:
                 break
-        return tuple(call for _, call in sorted(calls.items())), not lacking
+        return tuple(call for _, call in sorted(calls.items())), not pending
 
     def _caused_by(self, failure: Failure) -> dict[int, Called]:
+        """Return the calls that a failure caused, by the numbers of their events."""
         return {number: call for number, call in self._calls.items() if self._causes.get(number) in failure.events}
 
     @kept
     def _causes(self) -> Mapping[int, int]:
-        """Number of a call's event -> the number of the event that caused it."""
+        """The number of a call's event -> the number of the event that caused the call."""
         causes = {number: call.caused_by for number, call in self._calls.items() if call.caused_by is not None}
-        unheard = {number for number, event in enumerate(self._events) if isinstance(event, Judged) and event.view == "shadow"}
-        heard = [number for failure in self.failures for number in failure.events if number not in unheard]
-        asked: dict[str, int] = {}
+        untold = {number for number, event in enumerate(self._events) if isinstance(event, Judged) and event.view == "shadow"}
+        if not untold:
+            return causes
+        told = [number for failure in self.failures for number in failure.events if number not in untold]
+        last_call: dict[str, int] = {}
         for number, call in self._calls.items():
-            since = max((asked.get(name, -1) for name in call.subtasks), default=-1)
-            if causes.get(number) in unheard:
-                causes[number] = max((event for event in heard if since < event < number), default=causes[number])
-            asked.update(dict.fromkeys(call.subtasks, number))
+            since = max((last_call.get(name, -1) for name in call.subtasks), default=-1)
+            if causes.get(number) in untold:
+                causes[number] = max((event for event in told if since < event < number), default=causes[number])
+            last_call.update(dict.fromkeys(call.subtasks, number))
         return causes
 
-    def _is_made_since(self, verdict: Judged, since: int) -> bool:
-        """Return whether the judged output is newer than this event. A call that the file names and does not hold is not
-        newer."""
+    def _is_newer(self, verdict: Judged, since: int) -> bool:
+        """Whether the judged output was made after this event. A call that the record does not have is not newer."""
         return any(self._numbers.get(call, -1) > since for call in verdict.calls)
 
 
 def _rejections(events: Sequence[Event]) -> Iterator[Failure]:
+    """Yield the rejections of a trial as failures. Outputs that are judged together are one."""
     if all(verdict.accepted for verdict in of_kind(events, Judged)):
         return
-    for verdicts in _given_together(events):
+    for verdicts in _joint_verdicts(events):
         if rejected := {number: verdict.subtask for number, verdict in verdicts if not verdict.accepted}:
             yield Failure(tuple(rejected), frozenset(rejected.values()))
 
 
-def _given_together(events: Sequence[Event]) -> Iterator[list[tuple[int, Judged]]]:
-    """Yield verdicts that belong together, with their numbers: verdicts on the parts of one reply, or a checkpoint's verdicts
-    on the outputs that were unverified."""
+def _joint_verdicts(events: Sequence[Event]) -> Iterator[list[tuple[int, Judged]]]:
+    """Yield groups of verdicts that were given together, with their numbers: the verdicts on the parts of one reply, or a
+    checkpoint's verdicts on all outputs that were unverified."""
     unverified: set[tuple[str, tuple[int, ...]]] = set()
     verdicts: list[tuple[int, Judged]] = []
-    together: object = None
+    group: object = None
     for number, event in enumerate(events):
         if isinstance(event, Judged):
             if event.view == "undamaged":
-                continue  # this can stand between verdicts that belong together
-            what = "checkpoint" if (event.subtask, event.calls) in unverified else event.calls
-            if verdicts and what != together:
+                continue  # such a verdict can come between verdicts that were given together
+            target = "checkpoint" if (event.subtask, event.calls) in unverified else event.calls
+            if verdicts and target != group:
                 yield verdicts
                 verdicts = []
-            together = what
+            group = target
             verdicts.append((number, event))
-        elif not isinstance(event, Faulted):  # so can this
+        elif not isinstance(event, Faulted):  # an entry of a fault can come between them too
             if isinstance(event, Committed):
                 (unverified.discard if event.verified else unverified.add)((event.subtask, event.calls))
             if verdicts:
@@ -204,5 +209,5 @@ def _given_together(events: Sequence[Event]) -> Iterator[list[tuple[int, Judged]
 
 
 def _is_verdict(event: Event) -> TypeGuard[Judged]:
-    """Return whether the event is a verdict on an output in the state in which its reader got it."""
+    """Whether the event is a verdict on an output as the agent got it, and not on the reply without the fault."""
     return isinstance(event, Judged) and event.view != "undamaged"

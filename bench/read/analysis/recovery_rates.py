@@ -1,6 +1,6 @@
-"""How recovery ends: each trial under faults is compared with its control, solved or not.
+"""The rates of recovery: how many trials under faults are solved, compared with their controls without faults.
 
-What a recovery costs, however it ends, is in `bench.read.analysis.recovery`.
+The cost of a recovery is in `bench.read.analysis.recovery`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bench.read.analysis.statistics import Pair, RateDifference, Share, TwoByTwo
 class RecoveryRate:
     """An arm under faults compared with its control, over pairs in which neither trial ended in an error.
 
-    common      the pairs that the controls of all architectures solve, without those in which a trial ended in an error
+    common   the pairs that the controls of all architectures solve, and in which no architecture's trial ended in an error
     """
 
     run: Run
@@ -43,7 +43,7 @@ class RecoveryRate:
     @cached_property
     def recovered(self) -> Share:
         """The share solved under faults, among the common pairs."""
-        return _share({pair: held for pair, held in self.arm.solved_by_pair().items() if pair in self.common})
+        return _share({pair: is_solved for pair, is_solved in self.arm.solved_by_pair().items() if pair in self.common})
 
     @cached_property
     def struck(self) -> int:
@@ -67,26 +67,26 @@ class RecoveryRate:
         """Why the plan leaves each trial only one possible result; "" if it does not."""
         return reason_for_fixed_outcome(self.run, self.arm.condition.model, self.arm.condition.plan)
 
-    def _among_solved(self, held: Mapping[Pair, bool]) -> Share:
-        """Return the share among the pairs that the control solves. It is empty if the plan leaves each trial only one possible
-        result."""
-        before = {} if self.decided else self.control.solved_by_pair()
-        return _share({pair: share for pair, share in held.items() if before.get(pair)})
+    def _among_solved(self, values: Mapping[Pair, bool]) -> Share:
+        """Return the share of true values among the pairs that the control solves. It has no pair if the plan leaves each trial
+        only one possible result."""
+        control = {} if self.decided else self.control.solved_by_pair()
+        return _share({pair: value for pair, value in values.items() if control.get(pair)})
 
 
 def recovery_rates(run: Run, arms: Arms) -> Iterator[RecoveryRate]:
     """Yield a rate for each arm under faults that has a control, in the order of the arms. Nothing is yielded for a condition
     if no control solved anything."""
-    for named in arms.values():
-        controls = {name: control for name, arm in named.items() if (control := control_of(arms, arm))}
+    for by_architecture in arms.values():
+        controls = {name: control for name, arm in by_architecture.items() if (control := control_of(arms, arm))}
         if any(control.count("solved") for control in controls.values()):
-            common = _solved_by_all(controls, named)
-            yield from (RecoveryRate(run, named[name], control, common) for name, control in controls.items())
+            common = _solved_by_all(controls, by_architecture)
+            yield from (RecoveryRate(run, by_architecture[name], control, common) for name, control in controls.items())
 
 
 def _solved_by_all(controls: Mapping[str, Arm], arms: Mapping[str, Arm]) -> frozenset[Pair]:
     """Return the pairs that every control solves and in which no trial under faults ended in an error."""
-    solved = [{pair for pair, held in control.solved_by_pair().items() if held} for control in controls.values()]
+    solved = [{pair for pair, is_solved in control.solved_by_pair().items() if is_solved} for control in controls.values()]
     usable = [arms[name].solved_by_pair().keys() for name in controls]
     return frozenset(set.intersection(*solved).intersection(*usable))
 
@@ -108,5 +108,6 @@ def _wrong_after_repair(run: Run, arm: Arm) -> dict[Pair, bool]:
     return dict(zip(pairs_of(struck), struck["undetected_failure"].tolist(), strict=True))
 
 
-def _share(held: Mapping[Pair, bool]) -> Share:
-    return statistics.share_by_instance([instance for instance, _ in held], list(held.values()))
+def _share(values: Mapping[Pair, bool]) -> Share:
+    """Return the share of pairs whose value is true. The interval clusters by instance."""
+    return statistics.share_by_instance([instance for instance, _ in values], list(values.values()))

@@ -1,4 +1,4 @@
-"""The replies of a trial as the verifier saw them: which were rejected, for which reason, and which no fault had touched."""
+"""The judged replies of a trial: whether each was rejected, for which reason, and whether a fault had touched it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from bench.record.lineage import Lineage
 KINDS: tuple[ViolationKind, ...] = get_args(ViolationKind)
 MALFORMED: tuple[ViolationKind, ...] = ("cut_off", "missing_field", "form", "vocabulary")
 """The kinds of replies that do not fit their schema."""
-FORM = ("schema", "empty", "refusal", "not_json", "cut_off", "code_blocks")
-"""The verdicts' reasons that these kinds have."""
+FORM_REASONS = ("schema", "empty", "refusal", "not_json", "cut_off", "code_blocks")
+"""The reasons of verdicts on replies that do not fit their schema."""
 
 
 @dataclass(frozen=True)
 class JudgedReply:
-    """A judged reply, with the number of the call that it ended.
+    """A judged reply.
 
+    call       the number of its call
     subtasks   the subtasks that the call asked for
-    exposed    whether a call that made its output carried a delivered fault, or the output was made from such a call's output
-    kind       why it was rejected; '' if every part was always accepted
-    digest     of what was asked (messages and seed) and what was replied: equal for one reply that several trials were given
+    exposed    whether a fault struck a call that made its output, or a call from whose output this one was made
+    kind       the kind of its rejection; '' if every part was always accepted
+    digest     the digest of the request (messages and seed) and the reply: equal for one reply that several trials got
     """
 
     call: int
@@ -38,25 +39,26 @@ class JudgedReply:
 
 def judged_replies(events: Sequence[Event], receipts: Iterable[Receipt]) -> tuple[JudgedReply, ...]:
     """Return each judged reply once, even if it has several outputs. An output that several calls made belongs to the last
-    call. Verdicts on what was there before a fault do not count."""
-    made = {call.call: call for call in of_kind(events, Called)}
+    call. Verdicts on the reply without a fault do not count."""
+    calls = {call.call: call for call in of_kind(events, Called)}
     struck = [receipt.call for receipt in receipts if receipt.delivered and receipt.call is not None]
-    touched = Lineage(events).calls_made_from(struck) if struck else frozenset()
-    judged: dict[int, list[Judged]] = {}
+    exposed = Lineage(events).calls_made_from(struck) if struck else frozenset()
+    verdicts_on: dict[int, list[Judged]] = {}
     for verdict in of_kind(events, Judged):
         if verdict.calls and verdict.view != "undamaged":
-            judged.setdefault(verdict.calls[-1], []).append(verdict)
-    return tuple([_reply(made[call], verdicts, touched) for call, verdicts in judged.items() if call in made])
+            verdicts_on.setdefault(verdict.calls[-1], []).append(verdict)
+    return tuple([_reply(calls[call], verdicts, exposed) for call, verdicts in verdicts_on.items() if call in calls])
 
 
-def _reply(call: Called, verdicts: Sequence[Judged], touched: frozenset[int]) -> JudgedReply:
+def _reply(call: Called, verdicts: Sequence[Judged], exposed_calls: frozenset[int]) -> JudgedReply:
+    """Return a reply with its verdicts. `exposed_calls` are the calls that a fault touched."""
     kinds = [verdict.violation for verdict in verdicts if verdict.violation]
-    asked = [f"{message.role} {message.content}" for message in call.messages]
+    messages = [f"{message.role} {message.content}" for message in call.messages]
     return JudgedReply(
         call=call.call,
         subtasks=call.subtasks,
         attempt=call.attempt,
-        exposed=bool(touched) and not touched.isdisjoint([call for verdict in verdicts for call in verdict.calls]),
+        exposed=bool(exposed_calls) and not exposed_calls.isdisjoint([call for verdict in verdicts for call in verdict.calls]),
         kind=next((kind for kind in KINDS if kind in kinds), "") if kinds else "",
-        digest=digest_of("\n".join([*asked, str(call.seed), str(call.reply)])),
+        digest=digest_of("\n".join([*messages, str(call.seed), str(call.reply)])),
     )

@@ -1,5 +1,5 @@
-"""The columns of a run's frames, and the rows of a trial. `bench.read.analysis.metrics` says what is measured of the trial
-itself."""
+"""The columns of a run's frames with several rows for a trial, and the rows of a trial. The columns of the frame `trials`, with
+one row for a trial, are the metrics (`bench.read.analysis.metrics`)."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ class Column(Generic[Item]):
 
 
 class FrameRows(Generic[Item]):
-    """The rows of one frame, a row for each item of a trial. All fields of an item are read at once, since this takes a fifth
-    of the time. A row therefore begins with the fields, in the order of `names`."""
+    """Makes the rows of one frame, a row for each item of a trial. `names` are the columns in the order of a row's values:
+    first the fields of the item, which are read at once in a fifth of the time, then the values that functions compute."""
 
     def __init__(self, items: Callable[[TrialReading], Sequence[Item]], columns: Sequence[Column[Item]]):
         fields = [(column.name, column.value) for column in columns if isinstance(column.value, str)]
-        others = [(column.name, column.value) for column in columns if not isinstance(column.value, str)]
+        functions = [(column.name, column.value) for column in columns if not isinstance(column.value, str)]
         self._items, self.columns = items, columns
-        self.names = [name for name, _ in (*fields, *others)]
-        self._fields, self._others = attrgetter(*(value for _, value in fields)), [value for _, value in others]
+        self.names = [name for name, _ in (*fields, *functions)]
+        self._fields, self._functions = attrgetter(*(value for _, value in fields)), [value for _, value in functions]
         self._is_one = len(fields) == 1
 
     def of(self, trial: TrialReading) -> list[RowValues]:
         """Return the rows of one trial, a tuple of values for each item. The values are in the order of `names`."""
-        read, others, is_one = self._fields, self._others, self._is_one
+        fields_of, functions, is_one = self._fields, self._functions, self._is_one
         return [
-            ((read(item),) if is_one else read(item)) + tuple([other(item, trial) for other in others])
+            ((fields_of(item),) if is_one else fields_of(item)) + tuple([function(item, trial) for function in functions])
             for item in self._items(trial)
         ]
 
@@ -105,15 +105,18 @@ FAULTS: tuple[Column[Receipt], ...] = (
 
 
 def _of_impact(impact: str) -> Callable[[Recovery, TrialReading], int]:
+    """Return the value of a column: the number of a recovery's faults with this impact."""
     return lambda row, _: row.count_impact(impact)
 
 
-def _of_first(measured: CallMeasure) -> Callable[[Recovery, TrialReading], float | None]:
-    return lambda row, _: measured(row.first) if row.first else None
+def _of_first(measure: CallMeasure) -> Callable[[Recovery, TrialReading], float | None]:
+    """Return the value of a column: a measure of the first round; None without a call."""
+    return lambda row, _: measure(row.first) if row.first else None
 
 
-def _of_all(measured: CallMeasure) -> Callable[[Recovery, TrialReading], float]:
-    return lambda row, _: measured(row.calls)
+def _of_all(measure: CallMeasure) -> Callable[[Recovery, TrialReading], float]:
+    """Return the value of a column: a measure of all rounds."""
+    return lambda row, _: measure(row.calls)
 
 
 RECOVERIES: tuple[Column[Recovery], ...] = (
@@ -141,7 +144,7 @@ WAITS: tuple[Column[Waited], ...] = (
 
 @dataclass(frozen=True)
 class FramePart(Part):
-    """A frame with several items of each trial. Its name is an attribute of `bench.read.analysis.frames.Run`. `rows` makes the
+    """A frame with several rows for a trial. Its name is an attribute of `bench.read.analysis.frames.Run`. `rows` makes the
     rows of a trial."""
 
     rows: FrameRows[Any]
@@ -156,13 +159,13 @@ OURS = (
 )
 FRAMES = Registry("frame", FramePart)
 place_of = attrgetter(*(str(column.value) for column in PLACE))
-"""Reads the values of PLACE, which begin each row of a trial."""
+"""Returns the values of the columns PLACE of a record, which begin each row of a trial."""
 
 
 @dataclass(frozen=True)
 class TrialRows:
-    """All rows of one trial. `place` holds the values of PLACE, which begin each row. `undetermined` says that the impact of a
-    fault is not known."""
+    """All rows of one trial. `place` has the values of PLACE, which begin each row, `trial` the values of the metrics, and
+    `frames` the rows of each further frame. `undetermined`: whether the impact of a fault is not known."""
 
     place: RowValues
     trial: RowValues
@@ -180,6 +183,6 @@ class TrialRows:
         )
 
 
-def _subtask_label(called: Sequence[str], known: frozenset[str]) -> str:
-    """Return the subtasks joined by +. A call for all subtasks of its trial has the label `all`."""
-    return "all" if len(called) > 1 and set(called) == known else "+".join(called)
+def _subtask_label(subtasks: Sequence[str], all_subtasks: frozenset[str]) -> str:
+    """Return the subtasks of a call joined by +; `all` for a call for all subtasks of its trial."""
+    return "all" if len(subtasks) > 1 and set(subtasks) == all_subtasks else "+".join(subtasks)

@@ -1,4 +1,4 @@
-"""One recorded trial, and all that is computed from its events."""
+"""A recorded trial with all that metrics compute from its events."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from bench.record.ledger import Account, LedgerEntry
 from bench.record.lineage import Lineage
 from bench.record.record import TrialRecord
 
-Made = TypeVar("Made")
+Value = TypeVar("Value")
 CallMeasure = Callable[[Sequence[Called]], float]
-"""A measure of some calls."""
+"""A function from calls to their tokens, seconds or number."""
 
 
 def _usage_of(calls: Iterable[Called]) -> float:
@@ -35,15 +35,15 @@ MEASURED: Mapping[str, CallMeasure] = {"tokens": tokens_of, "seconds": seconds_o
 class TrialReading:
     """A recorded trial, as a metric reads it.
 
-    record     as it was recorded: `tokens`, `outcome`, `events`, seconds by kind
-    entries    the ledger: each call once (`bench.record.ledger.LedgerEntry`), in the order of the calls; `entry.call` has the
-               call's numbers (`bench.record.events.Called`)
+    record     the record: `tokens`, `outcome`, `events`, seconds by kind
+    entries    the ledger: an entry for each call (`bench.record.ledger.LedgerEntry`), in the order of the calls; `entry.call`
+               has the call's numbers (`bench.record.events.Called`)
     receipts   what became of each fault (`bench.read.analysis.faults.Receipt`), in the order of the plan
-    recoveries   one for each failure that revealed a fault (`bench.read.analysis.recovery.Recovery`)
+    recoveries   a recovery for each failure that revealed a fault (`bench.read.analysis.recovery.Recovery`)
     accounts   account -> its tokens
-    tariff     prices its calls
+    tariff     the prices of calls
     task       the subtasks of its scenario
-    control    the calls of the same trial without faults, if they are needed to tell its faults' impact
+    control    the calls of the same trial without faults, if only these show the impact of its faults
     """
 
     record: TrialRecord
@@ -58,7 +58,7 @@ class TrialReading:
 
     @kept
     def receipts(self) -> tuple[Receipt, ...]:
-        """What became of each fault. If the trial alone does not tell a fault's impact, the control tells it."""
+        """What became of each fault. If the trial alone does not show a fault's impact, the control may show it."""
         faults = receipts(self.record)
         impacts = impacts_by_control(faults, self.entries, self.control) if self.control else {}
         return receipts(self.record, impacts) if impacts else faults
@@ -75,7 +75,7 @@ class TrialReading:
 
     @kept
     def first_rounds(self) -> tuple[tuple[Called, ...], ...]:
-        """The first round after each failure that revealed a fault. A failure without a round is left out."""
+        """The calls of the first round after each failure that revealed a fault. A failure without a round is left out."""
         return tuple(recovery.first for recovery in self.recoveries if recovery.first)
 
     @kept
@@ -88,21 +88,21 @@ class TrialReading:
         """The recoveries of failures that revealed at least one effective fault."""
         return tuple(recovery for recovery in self.recoveries if recovery.count_impact("effective"))
 
-    def first_round(self, measured: CallMeasure, only: Container[str] | None = None) -> float | None:
-        """Return the mean of a measure over the first rounds of this trial; None if it has none. Calls for other subtasks than
-        `only` these are left out."""
+    def first_round(self, measure: CallMeasure, only: Container[str] | None = None) -> float | None:
+        """Return the mean of a measure over the first rounds of this trial; None if it has none. With `only`, calls for other
+        subtasks are left out."""
         rounds: Sequence[Sequence[Called]] = self.first_rounds
         if only is not None:
             rounds = [[call for call in calls if all(name in only for name in call.subtasks)] for calls in rounds]
-        return math.fsum(map(measured, rounds)) / len(rounds) if rounds else None
+        return math.fsum(map(measure, rounds)) / len(rounds) if rounds else None
 
-    def price(self, measured: CallMeasure) -> float | None:
-        """Return the measure of all rounds after effective faults, divided by the number of these faults. Each call counts
-        once. None if there are none."""
+    def price(self, measure: CallMeasure) -> float | None:
+        """Return the measure of the calls of all rounds after effective faults, divided by the number of these faults; None
+        without an effective fault. Each call counts once."""
         if not self.effective:
             return None
         calls = {call.call: call for recovery in self.effective for call in recovery.calls}
-        return measured(tuple(calls.values())) / sum(recovery.count_impact("effective") for recovery in self.effective)
+        return measure(tuple(calls.values())) / sum(recovery.count_impact("effective") for recovery in self.effective)
 
     @kept
     def first_attempts(self) -> tuple[Called, ...] | None:
@@ -112,9 +112,9 @@ class TrialReading:
             return None
         return tuple([entry.call for entry in self.entries if entry.call.caused_by is None])
 
-    def first_pass(self, measured: CallMeasure) -> float | None:
+    def first_pass(self, measure: CallMeasure) -> float | None:
         """Return the measure of the trial's first attempts; None if some subtask had no attempt."""
-        return None if self.first_attempts is None else measured(self.first_attempts)
+        return None if self.first_attempts is None else measure(self.first_attempts)
 
     @kept
     def accounts(self) -> dict[Account, int]:
@@ -123,20 +123,21 @@ class TrialReading:
 
     @kept
     def imbalance(self) -> str | None:
-        """Why the ledger does not add up; None if it does. Requests and kills without an entry count too. The trial is then an
-        error."""
+        """Why the trial's ledger does not add up, or lacks an entry for a request or a kill; None if neither is so. Such a
+        trial counts as an error."""
         return ledger.imbalance(self.entries, self.record.tokens) or booking_gap(self.record.events)
 
-    def once(self, make: Callable[[Sequence[Event]], Made]) -> Made:
-        """Return what `make` returns for the events of this trial. `make` is called once, for all columns that need the
+    def once(self, make: Callable[[Sequence[Event]], Value]) -> Value:
+        """Return what `make` returns for the events of this trial. `make` is called once, for all metrics that need its
         result."""
         if make not in self._results:
             self._results[make] = make(self.record.events)
-        made: Made = self._results[make]
-        return made
+        value: Value = self._results[make]
+        return value
 
     @kept
     def _results(self) -> dict[Callable[[Sequence[Event]], Any], Any]:
+        """What functions returned (`once`)."""
         return {}
 
     @kept
@@ -146,7 +147,7 @@ class TrialReading:
 
     @property
     def is_graded(self) -> bool:
-        """Whether the trial is evidence about the architecture. A trial that gave up is evidence, with a score of 0."""
+        """Whether the trial is evidence about the architecture: it was graded, or it gave up and scores 0."""
         return self.outcome not in ("error", "ungraded")
 
     @property
@@ -168,19 +169,20 @@ class TrialReading:
 
     @kept
     def passed_every_check(self) -> bool:
-        """Whether the last verdicts accepted all outputs behind the answer. Outputs that code wrote are not judged."""
+        """Whether the last verdict on each output that the answer uses accepted it. Outputs that code wrote are not judged.
+        False if the answer uses no judged output."""
         events = self.record.events
-        judged = [verdict for verdict in of_kind(events, Judged) if verdict.view != "undamaged"]
-        accepted = {(verdict.subtask, verdict.calls): verdict.accepted for verdict in judged}
+        verdicts = [verdict for verdict in of_kind(events, Judged) if verdict.view != "undamaged"]
+        accepted = {(verdict.subtask, verdict.calls): verdict.accepted for verdict in verdicts}
         answer = [output for answered in of_kind(events, Answered) for output in answered.versions]
-        behind = Lineage(events).ancestry(answer)
-        made = [commit for commit in of_kind(events, Committed) if commit.calls and (commit.subtask, commit.version) in behind]
-        return bool(made) and all(accepted.get((commit.subtask, commit.calls)) for commit in made)
+        used = Lineage(events).ancestry(answer)
+        outputs = [commit for commit in of_kind(events, Committed) if commit.calls and (commit.subtask, commit.version) in used]
+        return bool(outputs) and all(accepted.get((commit.subtask, commit.calls)) for commit in outputs)
 
     @property
     def latency(self) -> float:
-        """Seconds from beginning to end. A simulated or recorded trial has its own clock, which stops while our code runs: that
-        time depends on this machine, and is shown separately."""
+        """Seconds from beginning to end. A simulated or recorded trial has its own clock, which stops while our code runs:
+        framework time depends on this machine, and is shown separately."""
         on_the_clock = self.record.api_seconds + self.record.waiting_seconds
         return on_the_clock + self.record.framework_seconds if self.record.timing == "live" else on_the_clock
 
@@ -190,5 +192,5 @@ class TrialReading:
         return frozenset(name for entry in self.entries for name in entry.call.subtasks)
 
     def faults(self, stage: str) -> int:
-        """Return how many planned faults reached this stage of their receipt."""
+        """Return how many faults have this stage in their receipt."""
         return sum([getattr(receipt, stage) for receipt in self.receipts])

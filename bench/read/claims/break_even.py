@@ -1,6 +1,7 @@
-"""Break-even: from how many failures a trial is the architecture with the dearer first pass cheaper?
+"""The break-even rate of two architectures: the number of failures per trial from which the one with the dearer first pass and
+the cheaper repair takes fewer tokens in all.
 
-A trial's tokens are its first pass plus a round for each failure. Then two architectures take the same at this many failures:
+A trial's tokens are taken as its first pass plus a round for each failure. Then two architectures take the same number at:
 
     f* = (pass_A - pass_B) / (round_B - round_A)
 
@@ -37,10 +38,10 @@ from bench.record.config import FAULT_FREE
 
 @dataclass(frozen=True)
 class BreakEven:
-    """The number of failures per trial from which one architecture is cheaper than another. It is 0 if the architecture is
-    cheaper at any rate, and infinite if it never is.
+    """The break-even of one architecture against another.
 
-    low, high   the 95% interval, whose ends can be 0 or infinite too; None with fewer than two units that have both
+    rate        the number of failures per trial from which it is cheaper: 0 if it always is, infinite if it never is
+    low, high   the 95% interval, whose ends can be 0 or infinite too; None with fewer than two first passes or rounds
     """
 
     rate: float
@@ -50,7 +51,8 @@ class BreakEven:
 
 @dataclass(frozen=True)
 class PairMeans:
-    """The values of a measure in two architectures, over the units that both have: pairs, or instances if there are several."""
+    """The means of a measure in two architectures, over the pairs of trials that both have, or over instances if there are
+    several."""
 
     ours: Mean
     theirs: Mean
@@ -64,7 +66,7 @@ class ArchitecturePair:
     passes       tokens of a first pass, without faults
     rounds       tokens of a first round, under the condition's faults
     break_even   None if no unit has both first passes, or none has both rounds
-    rejections   by verification, a trial without faults
+    rejections   the mean number of rejections by verification in a trial without faults, of each
     published    the break-even by the paper's figures; None if it has none
     """
 
@@ -91,19 +93,22 @@ def architecture_pairs(arms: Arms, published: Published) -> Mapping[Condition, t
 
 
 def _architecture_pairs(free: Mapping[str, Arm], struck: Mapping[str, Arm], published: Published) -> Iterator[ArchitecturePair]:
+    """Yield every two architectures that have trials with and without faults."""
     for other, name in combinations([name for name in struck if name in free], 2):
-        rivals = _comparison(name, other, free, struck, published)
-        is_other_way = rivals.break_even and _less(rivals.passes) < 0 and _less(rivals.rounds) > 0
-        yield _comparison(other, name, free, struck, published) if is_other_way else rivals
+        pair = _comparison(name, other, free, struck, published)
+        is_swapped = pair.break_even and _difference(pair.passes) < 0 and _difference(pair.rounds) > 0
+        yield _comparison(other, name, free, struck, published) if is_swapped else pair
 
 
-def _less(sides: PairMeans) -> float:
-    return (sides.ours.mean or 0.0) - (sides.theirs.mean or 0.0)
+def _difference(means: PairMeans) -> float:
+    return (means.ours.mean or 0.0) - (means.theirs.mean or 0.0)
 
 
 def _comparison(
     name: str, other: str, free: Mapping[str, Arm], struck: Mapping[str, Arm], published: Published
 ) -> ArchitecturePair:
+    """Return the comparison of two architectures. `free` are the arms without faults, `struck` the arms under the condition's
+    faults."""
     passes = in_common(free[name].by_pair(FIRST_PASS.tokens.name), free[other].by_pair(FIRST_PASS.tokens.name))
     rounds = in_common(struck[name].by_pair(FIRST_ROUND.tokens.name), struck[other].by_pair(FIRST_ROUND.tokens.name))
     condition = struck[name].condition
@@ -111,19 +116,21 @@ def _comparison(
         condition=condition,
         name=name,
         other=other,
-        passes=_sides(*passes, "spent"),
-        rounds=_sides(*rounds, "first_round"),
+        passes=_pair_means(*passes, "spent"),
+        rounds=_pair_means(*rounds, "first_round"),
         break_even=break_even(passes, rounds),
         rejections=(free[name].mean("rejections"), free[other].mean("rejections")),
-        published=_papers_rate(published, condition, name, other),
+        published=_break_even_in_paper(published, condition, name, other),
     )
 
 
-def _sides(ours: Mapping[Pair, float], theirs: Mapping[Pair, float], measure: Measure) -> PairMeans:
+def _pair_means(ours: Mapping[Pair, float], theirs: Mapping[Pair, float], measure: Measure) -> PairMeans:
+    """Return the means of two architectures' values, over instances if there are several."""
     return PairMeans(*(amount_of(by_unit(values).values(), measure) for values in (ours, theirs)))
 
 
-def _papers_rate(published: Published, condition: Condition, name: str, other: str) -> BreakEven | None:
+def _break_even_in_paper(published: Published, condition: Condition, name: str, other: str) -> BreakEven | None:
+    """Return the break-even by the paper's figures. None if one of the four figures is missing."""
     cells = [
         published.value(condition.scenario, condition.plan, measure, architecture)
         for measure in (PUBLISHED_PASS, PUBLISHED_ROUND)
@@ -139,35 +146,35 @@ NOT_MEASURED = "no measurement"
 
 
 def rate_in_words(rate: BreakEven | None) -> str:
-    """Return from how many failures the first of the two is cheaper."""
+    """Return in words from how many failures per trial the first architecture is cheaper."""
     if rate is None:
         return NOT_MEASURED
     if rate.rate == math.inf:
         return "never"
-    if {_number(each) for each in (rate.rate, rate.low, rate.high) if each is not None} == {_number(0)}:
+    if {_rate_text(number) for number in (rate.rate, rate.low, rate.high) if number is not None} == {_rate_text(0)}:
         return "from the first on"
-    bounds = "" if rate.low is None or rate.high is None else f" [{_number(rate.low)}, {_number(rate.high)}]"
-    return f"{_number(rate.rate)}{bounds}"
+    bounds = "" if rate.low is None or rate.high is None else f" [{_rate_text(rate.low)}, {_rate_text(rate.high)}]"
+    return f"{_rate_text(rate.rate)}{bounds}"
 
 
-def _number(value: float) -> str:
+def _rate_text(value: float) -> str:
     return "never" if value == math.inf else f"{value:.2f}"
 
 
 # The formula, and its interval
 
-Both = tuple[Mapping[Pair, float], Mapping[Pair, float]]
-"""The tokens of both architectures for the same pairs."""
+PairTokens = tuple[Mapping[Pair, float], Mapping[Pair, float]]
+"""The tokens of the first and of the second architecture in the same pairs of trials."""
 
 
-def break_even(passes: Both, rounds: Both) -> BreakEven | None:
-    """Return from how many failures per trial the first of two architectures is cheaper, by first passes and rounds. None if
-    either is missing.
+def break_even(passes: PairTokens, rounds: PairTokens) -> BreakEven | None:
+    """Return from how many failures per trial the first of two architectures is cheaper, by the tokens of first passes and of
+    rounds. None if there are no passes or no rounds.
 
-    Interval: the units are resampled, each with its first passes and its rounds (`bench.read.analysis.statistics.bootstrap`). A
-    resample in which the first is dearer in both, or cheaper only in its first pass, has no such rate and counts as never. A
-    resample without any first pass or any round is left out. There is an upper bound only if the saving of a round differs from
-    0, as in Fieller's interval of a ratio (JRSS B 16, 1954).
+    For the interval, the pairs are resampled (`bench.read.analysis.statistics.bootstrap`), or the instances if there are
+    several. A resample in which the first architecture is dearer in both, or cheaper only in its first pass, has no break-even
+    and counts as never. A resample without a first pass or without a round is left out. There is an upper bound only if the
+    saving of a round differs from 0, as in Fieller's interval of a ratio (JRSS B 16, 1954).
     """
     (our_passes, their_passes), (our_rounds, their_rounds) = passes, rounds
     extra = {pair: our_passes[pair] - their_passes[pair] for pair in our_passes}
@@ -176,34 +183,35 @@ def break_even(passes: Both, rounds: Both) -> BreakEven | None:
         return None
     units = _units(extra, saved)
     rate = _rate(*np.nanmean(units, axis=0).tolist())
-    known = int((~np.isnan(units)).sum(axis=0).min())
-    if known < 2:
+    n = int((~np.isnan(units)).sum(axis=0).min())
+    if n < 2:
         return BreakEven(rate)
-    again = np.concatenate([_rates_again(units, counts) for counts in resampled(len(units))])
-    low, high = percentiles(again, known)
-    least = paired_difference(their_rounds, our_rounds, "first_round").difference.low or 0.0
-    return BreakEven(rate, low, high if least >= 0 else math.inf)
+    resampled_rates = np.concatenate([_resampled_rates(units, counts) for counts in resampled(len(units))])
+    low, high = percentiles(resampled_rates, n)
+    least_saved = paired_difference(their_rounds, our_rounds, "first_round").difference.low or 0.0
+    return BreakEven(rate, low, high if least_saved >= 0 else math.inf)
 
 
 def _units(extra: Mapping[Pair, float], saved: Mapping[Pair, float]) -> Numbers:
-    """Return a row for each pair, or for each instance if there are several: additional tokens of its first pass, tokens saved
-    by its round; NaN if missing. Rows are sorted by name."""
+    """Return an array of shape (units, 2): the additional tokens of a first pass, and the tokens saved by a round; NaN if
+    missing. A unit is a pair of trials, or an instance if there are several. Units are sorted by name."""
     frame = pd.DataFrame({"extra": pd.Series(extra), "saved": pd.Series(saved)}).sort_index()
     by_instance = frame.groupby(level=0)
     return (by_instance.mean() if by_instance.ngroups > 1 else frame).to_numpy(float)
 
 
-def _rates_again(units: Numbers, counts: Numbers) -> Numbers:
-    """Return the break-even rate in each resample that has a first pass and a round."""
-    known = ~np.isnan(units)
-    numbers, sums = (_sums_again(values, counts) for values in (known.astype(float), np.where(known, units, 0.0)))
+def _resampled_rates(units: Numbers, counts: Numbers) -> Numbers:
+    """Return the break-even rate of each resample that has a first pass and a round. `counts[i, j]`: how often resample i has
+    unit j."""
+    is_known = ~np.isnan(units)
+    numbers, sums = (_resampled_sums(values, counts) for values in (is_known.astype(float), np.where(is_known, units, 0.0)))
     complete = numbers.all(axis=1)
     return _rates(*(sums[complete] / numbers[complete]).T)
 
 
-def _sums_again(values: Numbers, counts: Numbers) -> Numbers:
-    """Return the sums of two columns in each resample. A product of matrices would run several threads, which wait longer than
-    they work."""
+def _resampled_sums(values: Numbers, counts: Numbers) -> Numbers:
+    """Return the sums of two columns of values in each resample, as an array of shape (resamples, 2). A product of matrices
+    would run several threads, which wait longer than they work."""
     sums: Numbers = np.einsum("ij,kj->ik", counts, np.ascontiguousarray(values.T))
     return sums
 
@@ -213,8 +221,8 @@ def _rate(extra: float, saved: float) -> float:
 
 
 def _rates(extra: Numbers, saved: Numbers) -> Numbers:
-    """Return the break-even rates. `extra` is how many more tokens the first pass takes, and `saved` how many fewer the round
+    """Return break-even rates. `extra`: how many more tokens the first pass takes; `saved`: how many fewer tokens the round
     takes."""
-    saves = saved > 0
-    without = np.where((saved == 0) & (extra < 0), 0.0, np.inf)
-    return np.where(saves, np.maximum(0.0, extra) / np.where(saves, saved, 1.0), without)
+    is_saving = saved > 0
+    otherwise = np.where((saved == 0) & (extra < 0), 0.0, np.inf)
+    return np.where(is_saving, np.maximum(0.0, extra) / np.where(is_saving, saved, 1.0), otherwise)

@@ -1,4 +1,4 @@
-"""The closed form of a round: which of two architectures pays more for a retry, by the sizes of their calls alone."""
+"""The closed form of a retry: the tokens of a round by the sizes of calls alone, and which of two architectures pays more."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import mean_of
 from bench.record.config import FAULT_FREE
 
-NEAR = 0.05
-"""A ratio of rounds this near to 1 decides nothing: it ignores that a struck output is shorter, and that a reason is told."""
+MIN_RATIO_GAP = 0.05
+"""A closed form's ratio of two rounds decides nothing if it is nearer to 1 than this. It neglects that a struck output is
+shorter, and that the next prompt tells the reason of the rejection."""
 
 
 def agrees_with_side(ratio: float, side: int) -> bool:
-    """Return whether a ratio of rounds agrees with the measured side: 1 if the first round is dearer, -1 if the second is."""
-    return abs(ratio - 1) >= NEAR and (ratio > 1) is (side > 0)
+    """Whether a ratio of rounds agrees with the measurement. `side` is 1 if the first round was measured as dearer, -1 if the
+    second."""
+    return abs(ratio - 1) >= MIN_RATIO_GAP and (ratio > 1) is (side > 0)
 
 
 @dataclass(frozen=True)
 class FirstPrices:
-    """Mean tokens of the first calls in fault-free trials: of monolithic's call, and of static's calls by subtask. A subtask
-    that was never asked has 0."""
+    """The mean tokens of the first calls of trials without faults: of monolithic's call, and of static's calls by subtask. A
+    subtask that was never asked for has 0."""
 
     monolithic: float
     static: Mapping[str, float]
@@ -33,29 +35,28 @@ class FirstPrices:
         """The tokens of a pass of static: the sum over its subtasks."""
         return sum(self.static.values())
 
-    def round_of(self, architecture: str, again: Mapping[str, Sequence[str]]) -> float | None:
+    def round_of(self, architecture: str, asked_again: Mapping[str, Sequence[str]]) -> float | None:
         """Return the tokens of a round of an architecture by the closed form. None for an architecture without a closed form.
 
         Args:
             architecture: The architecture.
-            again: The subtasks that an architecture asks for again. A round of monolithic is its whole call.
+            asked_again: Architecture -> the subtasks that its round asks for again. A round of monolithic is its whole call.
         """
         if architecture == "monolithic":
             return self.monolithic
-        return sum(self.static[name] for name in again[architecture]) if architecture in again else None
+        return sum(self.static[name] for name in asked_again[architecture]) if architecture in asked_again else None
 
 
 def first_prices(run: Run, scenario: str, model: str) -> FirstPrices | None:
-    """Return the first prices. None if monolithic or static has no fault-free calls."""
-    calls = run.calls[(run.calls["scenario"] == scenario) & (run.calls["model"] == model)]
-    smooth = first_calls(calls)
-    smooth = smooth.assign(tokens=smooth["tokens_in"] + smooth["tokens_out"])
-    whole, steps = mean_price(calls_of(smooth, "monolithic")["tokens"]), calls_of(smooth, "static")
-    if whole is None or steps.empty:
+    """Return the mean tokens of a model's first calls on a scenario. None if monolithic or static has no fault-free calls."""
+    calls = first_calls(run.calls[(run.calls["scenario"] == scenario) & (run.calls["model"] == model)])
+    calls = calls.assign(tokens=calls["tokens_in"] + calls["tokens_out"])
+    monolithic, static = mean_price(calls_of(calls, "monolithic")["tokens"]), calls_of(calls, "static")
+    if monolithic is None or static.empty:
         return None
     pack = run.pack(scenario)
     names = [name for stage in pack.stages for name in stage] or list(pack.subtasks)
-    return FirstPrices(whole, {name: mean_price(steps.loc[steps["subtask"] == name, "tokens"]) or 0.0 for name in names})
+    return FirstPrices(monolithic, {name: mean_price(static.loc[static["subtask"] == name, "tokens"]) or 0.0 for name in names})
 
 
 def calls_of(frame: pd.DataFrame, architecture: str) -> pd.DataFrame:

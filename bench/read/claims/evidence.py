@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pandas as pd
@@ -22,7 +22,7 @@ from bench.read.claims.natural import distinct_replies
 
 @values.dataclass(frozen=True)
 class EvidenceItem:
-    """One value of a trial or of one of its calls. `side` says to which side of a pair the value belongs."""
+    """One value of a trial or of one of its calls. `side` is the architecture that the value belongs to, or what it counts."""
 
     trial: str
     side: str
@@ -34,7 +34,7 @@ class EvidenceItem:
 
     @property
     def pair(self) -> Pair:
-        """(instance, repetition)."""
+        """The key by which values of two architectures are paired: (instance, repetition)."""
         return self.instance, self.repetition
 
 
@@ -47,15 +47,14 @@ class Missing:
 
 @dataclass(frozen=True, eq=False)
 class ModelResults:
-    """The part of a run's results that belongs to one model."""
+    """A run's results, of which one model's are used."""
 
     run: Run
     arms: Arms
     model: str
 
     def prices(self, scenario: str) -> FirstPrices | None:
-        """Return the tokens of the first calls in fault-free trials, for closed forms. They are calculated once for all
-        claims."""
+        """Return the mean tokens of the first calls of trials without faults, for closed forms. They are calculated once."""
         if scenario not in self._prices:
             self._prices[scenario] = first_prices(self.run, scenario, self.model)
         return self._prices[scenario]
@@ -65,7 +64,7 @@ class ModelResults:
         return {}
 
     def arm(self, claim: Claim, architecture: str) -> Arm | Missing:
-        """Return the arm under the claim's fault plan, if it has a usable trial."""
+        """Return an architecture's arm under the claim's fault plan, or why it has no usable trial."""
         plan, scenario = claim.plan, claim.scenario
         arm = self.arms.get(Condition(scenario, self.model, plan), {}).get(architecture)
         if arm is None:
@@ -80,44 +79,47 @@ class ModelResults:
 
 def results_by_model(run: Run, arms: Arms | None = None) -> tuple[ModelResults, ...]:
     """Return the results of each model of a run, in the config's order."""
-    known = arms_of(run) if arms is None else arms
-    return tuple(ModelResults(run, known, model) for model in run.names("model"))
+    arms = arms_of(run) if arms is None else arms
+    return tuple(ModelResults(run, arms, model) for model in run.names("model"))
 
 
 def evidence(source: ModelResults, claim: Claim) -> tuple[EvidenceItem, ...] | Missing:
-    """Return the values on which a claim is judged, in the order of the run, or why there are none. If repetitions are copies
-    of each other, only the first counts."""
+    """Return the values on which a claim is judged, in the order of the run, or why there are none. Of repetitions that are
+    copies of each other only the first counts."""
     items = values_with_copies(source, claim)
     if isinstance(items, Missing):
         return items
     values: dict[Pair, list[object]] = {}
     for item in items:
         values.setdefault(item.pair, []).append((item.side, item.value, item.subtask))
-    once = counted_trials(source.run, source.model, [instance for instance, _ in values], list(values.values()))
-    counted = {pair for pair, counts in zip(values, once, strict=True) if counts}
-    return tuple(item for item in items if item.pair in counted)
+    counted = counted_trials(source.run, source.model, [instance for instance, _ in values], list(values.values()))
+    counted_pairs = {pair for pair, counts in zip(values, counted, strict=True) if counts}
+    return tuple(item for item in items if item.pair in counted_pairs)
 
 
 def values_with_copies(source: ModelResults, claim: Claim) -> tuple[EvidenceItem, ...] | Missing:
-    """Return the values of all trials for a claim, in the order of the run, or why there are none."""
+    """Return the values of all trials for a claim, copies included, in the order of the run, or why there are none."""
     return _outcomes(source, claim) if isinstance(claim, RateClaim) else _values_of_both(source, claim)
 
 
 def _values_of_both(source: ModelResults, claim: DirectionClaim | RatioClaim) -> tuple[EvidenceItem, ...] | Missing:
-    """Return the values of both architectures. Unknown values are left out."""
+    """Return the values of the claim's two architectures, or why one of them has none. Unknown values are left out."""
     items: list[EvidenceItem] = []
     for architecture in claim.pair:
         arm = source.arm(claim, architecture)
         if isinstance(arm, Missing):
             return arm
-        known = [EvidenceItem(trial, architecture, *pair, float(value)) for trial, pair, value in arm.values(claim.measure)]
-        if not known:
+        items_of_arm = [
+            EvidenceItem(trial, architecture, *pair, float(value)) for trial, pair, value in arm.values(claim.measure)
+        ]
+        if not items_of_arm:
             return Missing(f"no trial of {architecture} under plan {claim.plan} has {claim.measure}")
-        items += known
+        items += items_of_arm
     return tuple(items)
 
 
 def _outcomes(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ...] | Missing:
+    """Return for a claim about a share the trials or replies that it counts, each with 1 or 0, or why there are none."""
     if claim.counted == "silent_corruption":
         return _silent_corruption(source, claim)
     arm = source.arm(claim, claim.architecture)
@@ -128,42 +130,40 @@ def _outcomes(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ...
         items = tuple(_items(answered, claim.counted, answered["outcome"].eq("wrong")))
         return items or Missing("no trial ended with an answer")
     replies = source.run.replies
-    first = replies["trial"].isin(set(arm.usable["trial"])) & replies["attempt"].eq(1)
-    return _valid_but_wrong(distinct_replies(replies[first]))
+    first_attempts = replies["trial"].isin(set(arm.usable["trial"])) & replies["attempt"].eq(1)
+    return _valid_but_wrong(distinct_replies(replies[first_attempts]))
 
 
 def _items(trials: pd.DataFrame, side: str, values: pd.Series[float] | pd.Series[bool]) -> Iterator[EvidenceItem]:
+    """Yield one item for each trial with its value."""
     for trial, pair, value in zip(trials["trial"].tolist(), pairs_of(trials), values.tolist(), strict=True):
         yield EvidenceItem(trial, side, *pair, float(value))
 
 
 def _silent_corruption(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ...] | Missing:
-    """Return whether each graded trial was silently corrupted, if a fault of this effect was delivered under a plan that leaves
-    an answer."""
+    """Return for each trial with a delivered fault of this effect whether it was silently corrupted. Plans under which every
+    trial has the same outcome are left out."""
     run = source.run
-    decided = [plan for plan in run.names("plan") if reason_for_fixed_outcome(run, source.model, plan)]
-    told = run.faults["delivered"] & run.faults["effect"].eq(claim.effect) & ~run.faults["plan"].isin(decided)
-    struck = run.faults.loc[told, "trial"]
-    arms = [
-        arm
-        for condition, named in source.arms.items()
-        for name, arm in named.items()
-        if (condition.scenario, condition.model, name) == (claim.scenario, source.model, claim.architecture)
-    ]
-    trials = [arm.usable[arm.usable["trial"].isin(set(struck.tolist()))] for arm in arms]
-    items = tuple(item for trial in trials for item in _items(trial, claim.counted, trial["silent_corruption"]))
-    return items or Missing(f"no fault of effect {claim.effect} was delivered to {claim.architecture} on {claim.scenario}")
+    fixed_plans = [plan for plan in run.names("plan") if reason_for_fixed_outcome(run, source.model, plan)]
+    is_counted = run.faults["delivered"] & run.faults["effect"].eq(claim.effect) & ~run.faults["plan"].isin(fixed_plans)
+    struck = set(run.faults.loc[is_counted, "trial"].tolist())
+    items = list[EvidenceItem]()
+    for condition, by_architecture in source.arms.items():
+        arm = by_architecture.get(claim.architecture)
+        if arm and (condition.scenario, condition.model) == (claim.scenario, source.model):
+            trials = arm.usable[arm.usable["trial"].isin(struck)]
+            items += _items(trials, claim.counted, trials["silent_corruption"])
+    return tuple(items) or Missing(
+        f"no fault of effect {claim.effect} was delivered to {claim.architecture} on {claim.scenario}"
+    )
 
 
 def _valid_but_wrong(replies: pd.DataFrame) -> tuple[EvidenceItem, ...] | Missing:
-    """Return of each reply known to be wrong, by form or by a check, whether its form was right. A reply that is only
-    insufficient is weak, not wrong."""
+    """Return for each reply that is known to be wrong, by its form or by a check, whether its form was right. A reply that is
+    only insufficient is weak, not wrong."""
     malformed = replies["kind"].isin(MALFORMED)
-    wrong = malformed | replies["kind"].eq("content")
-    counted = replies[wrong]
-    places = zip(counted["call"].tolist(), counted["subtask"].tolist(), strict=True)
-    items = tuple(
-        EvidenceItem(item.trial, item.side, item.instance, item.repetition, item.value, call, subtask)
-        for item, (call, subtask) in zip(_items(counted, "valid_but_wrong", ~malformed[wrong]), places, strict=True)
-    )
-    return items or Missing("no reply was found wrong")
+    wrong = replies[malformed | replies["kind"].eq("content")]
+    items = _items(wrong, "valid_but_wrong", ~malformed[wrong.index])
+    calls_and_subtasks = zip(items, wrong["call"].tolist(), wrong["subtask"].tolist(), strict=True)
+    with_calls = tuple(replace(item, call=call, subtask=subtask) for item, call, subtask in calls_and_subtasks)
+    return with_calls or Missing("no reply was found wrong")

@@ -1,4 +1,4 @@
-"""The published claims as reports show them, and the tables of verdicts."""
+"""The verdicts on the paper's claims as a report shows them: sentences, findings and tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.read.analysis.claim import DirectionClaim, RateClaim
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import Metric
 from bench.read.analysis.published import published_for
-from bench.read.claims.counted import COUNTED, IN_ALL, over_whole_rounds
+from bench.read.claims.counted import COUNTED, WHOLE_ROUND, over_whole_rounds
 from bench.read.claims.retries import retry_findings, rounds_ask_the_same
 from bench.read.claims.table import claims_tables, verdict_finding
 from bench.read.claims.verdicts import Judgement, can_judge, judge_all
@@ -20,74 +20,77 @@ from bench.read.report.summary import SummaryFinding
 from bench.read.report.table_part import TablePart
 
 
-def judge_paper(of: Results) -> tuple[Judgement, ...]:
+def judge_paper(results: Results) -> tuple[Judgement, ...]:
     """Return the verdicts on the paper's claims. Empty if the run can judge none."""
-    published = of.published
-    if not can_judge(of.run, published):
+    run, published, arms = results.run, results.published, results.arms
+    if not can_judge(run, published):
         return ()
-    judged = judge_all(of.run, published, of.arms)
-    rounds = judge_all(of.run, over_whole_rounds(published), of.arms)
-    wholes = {(each.model, each.claim.id): each for each in rounds}
-    return tuple(_with_whole_round(of, each, wholes) for each in judged)
+    whole_rounds = {
+        (judgement.model, judgement.claim.id): judgement for judgement in judge_all(run, over_whole_rounds(published), arms)
+    }
+    return tuple(_with_whole_round(results, judgement, whole_rounds) for judgement in judge_all(run, published, arms))
 
 
-def _with_whole_round(of: Results, judgement: Judgement, wholes: Mapping[tuple[str, str], Judgement]) -> Judgement:
-    """Return the judgement of a retry with the judgement over the whole round, and any other as it is."""
+def _with_whole_round(results: Results, judgement: Judgement, wholes: Mapping[tuple[str, str], Judgement]) -> Judgement:
+    """Return a judgement on a retry with the judgement over the whole round beside it; any other judgement as it is. `wholes`
+    has the judgements over whole rounds by model and claim."""
     claim = judgement.claim
     if isinstance(claim, RateClaim) or claim.measure != COUNTED.name or judgement.measured is None:
         return judgement
-    named = of.arms[Condition(claim.scenario, judgement.model, claim.plan)]
-    same_calls = rounds_ask_the_same(of.run, *(named[name] for name in claim.pair))
+    by_architecture = results.arms[Condition(claim.scenario, judgement.model, claim.plan)]
+    same_calls = rounds_ask_the_same(results.run, *(by_architecture[name] for name in claim.pair))
     return replace(judgement, whole=wholes[judgement.model, claim.id], same_calls=same_calls)
 
 
-def findings(of: Results) -> Iterator[SummaryFinding]:
-    """Yield the summary's sentences on the paper: what its retries took, and how many claims hold."""
-    paper = of.once(judge_paper)
+def findings(results: Results) -> Iterator[SummaryFinding]:
+    """Yield the summary's findings on the paper: what its retries took, and how many claims hold."""
+    judgements = results.once(judge_paper)
     directions = {
-        (each.claim.scenario, each.claim.plan, each.model, frozenset(each.claim.pair)): each
-        for each in paper
-        if isinstance(each.claim, DirectionClaim) and each.whole
+        (judgement.claim.scenario, judgement.claim.plan, judgement.model, frozenset(judgement.claim.pair)): judgement
+        for judgement in judgements
+        if isinstance(judgement.claim, DirectionClaim) and judgement.whole
     }
 
-    def verdict(at: Condition, first: str, second: str, measure: Metric) -> str:
-        judgement = directions.get((at.scenario, at.plan, at.model, frozenset((first, second))))
-        judged = judgement and (judgement if measure is COUNTED else judgement.whole)
-        return judged.in_words if judged else ""
+    def verdict(condition: Condition, first: str, second: str, measure: Metric) -> str:
+        judgement = directions.get((condition.scenario, condition.plan, condition.model, frozenset((first, second))))
+        relevant = judgement and (judgement if measure is COUNTED else judgement.whole)
+        return relevant.in_words if relevant else ""
 
-    yield from retry_findings(of.run, of.arms, of.published, verdict)
-    if finding := verdict_finding(of.run, paper):
+    yield from retry_findings(results.run, results.arms, results.published, verdict)
+    if finding := verdict_finding(results.run, judgements):
         yield finding
 
 
-def claims_sentence(of: Results) -> str:
-    """Return a sentence on how many of the paper's claims come out as the paper says, with its title; "" if none was judged."""
-    measured = [each for each in of.once(judge_paper) if each.measured and each.verdict != "not comparable"]
+def claims_sentence(results: Results) -> str:
+    """Return a sentence, begun by the paper's title, on how many of its claims come out as it says; "" if none was judged."""
+    measured = [
+        judgement for judgement in results.once(judge_paper) if judgement.measured and judgement.verdict != "not comparable"
+    ]
     if not measured:
         return ""
-    sides = Counter(judgement.support for judgement in measured)
-    sized = sum(judgement.support == 1 and judgement.verdict == "decided by sizes" for judgement in measured)
-    by_sizes = f" ({sized} of these by the sizes of calls alone)" if sized else ""
-    paper = of.published.paper
+    by_support = Counter(judgement.support for judgement in measured)
+    by_size_count = sum(judgement.support == 1 and judgement.verdict == "decided by sizes" for judgement in measured)
+    by_sizes = f" ({by_size_count} of these by the sizes of calls alone)" if by_size_count else ""
+    paper = results.published.paper
     title = f"{paper.title} ({paper.source})"
-    as_it_says = f"{sides[1]} of {len(measured)} claims come out as the paper says{by_sizes}"
-    return f"{title}: {as_it_says}, {sides[-1]} against it, {sides[0]} open.{_whole_round_sentence(measured)}"
+    as_claimed = f"{by_support[1]} of {len(measured)} claims come out as the paper says{by_sizes}"
+    return f"{title}: {as_claimed}, {by_support[-1]} against it, {by_support[0]} open.{_whole_round_sentence(measured)}"
 
 
-def _whole_round_sentence(judged: Sequence[Judgement]) -> str:
+def _whole_round_sentence(judgements: Sequence[Judgement]) -> str:
     """Return a sentence on how many claims on retries come out as the paper says over the whole round; "" without a retry."""
-    wholes = [0 if each.same_calls else each.whole.support for each in judged if each.whole]
-    counted = (
-        f" Of the {len(wholes)} on a retry, {wholes.count(1)} come out so over {IN_ALL}, and {wholes.count(-1)} against it."
-    )
-    return counted if wholes else ""
+    sides = [0 if judgement.same_calls else judgement.whole.support for judgement in judgements if judgement.whole]
+    n, as_claimed, contrary = len(sides), sides.count(1), sides.count(-1)
+    return f" Of the {n} on a retry, {as_claimed} come out so over {WHOLE_ROUND}, and {contrary} against it." if sides else ""
 
 
 def short_claims_sentence(run: Run, arms: Arms) -> str:
-    """Return the verdicts on the paper's claims in a sentence; "" if none was judged."""
+    """Return a sentence on how many of the paper's claims hold; "" if none was judged."""
     paper = published_for(run)
     finding = verdict_finding(run, judge_all(run, paper, arms) if can_judge(run, paper) else ())
     return finding.text if finding else ""
 
 
-TABLES = (TablePart("claims", lambda of: claims_tables(of.run, of.once(judge_paper)), "verdicts", says_limits=False),)
+TABLES = (
+    TablePart("claims", lambda results: claims_tables(results.run, results.once(judge_paper)), "verdicts", says_limits=False),
+)

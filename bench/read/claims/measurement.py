@@ -10,20 +10,22 @@ from bench.read.analysis.claim import Claim, DirectionClaim, RateClaim, RatioCla
 from bench.read.analysis.metrics import measure_of
 from bench.read.analysis.statistics import Mean, Pair, PairedTest, Ratio, Share
 from bench.read.claims.evidence import EvidenceItem, Missing, ModelResults, evidence
-from bench.read.claims.sample_size import pairs_after_correction, trials_without_one
+from bench.read.claims.sample_size import pairs_after_correction, trials_without_counterexample
 
 LEVEL, TOLERANCE = 0.05, 0.1
-"""Of a test, and of a share that is claimed to be 0."""
+"""The significance level of a test, and the greatest upper bound of a share that confirms a claimed share of 0."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """low, high: the 95% interval; None if there is none, as for one value.
+    """Our number for a claim.
 
-    n           number of values, pairs or outputs
+    basis       the mean, ratio or share that was measured
+    low, high   its 95% interval; None if there is none, as for a single value
+    n           the number of values, pairs or outputs
     needed      the n that would decide the claim if the truth were as measured; None if unknown
-    test        of two architectures: could their difference be chance?
-    otherwise   for a share claimed to be none: the number of counterexamples
+    test        for two architectures: the test whether their difference could be chance
+    counterexamples   for a claimed share of 0: their number
     """
 
     basis: Mean | Ratio | Share
@@ -33,17 +35,18 @@ class Measurement:
     n: int
     needed: int | None = None
     test: PairedTest | None = None
-    otherwise: int = 0
+    counterexamples: int = 0
 
-    def side_of(self, equality: float) -> int:
-        """Return 1 if the whole interval lies above equality, -1 if it lies below, 0 otherwise."""
+    def side_of(self, value: float) -> int:
+        """Return 1 if the whole interval is above this value, -1 if it is below, 0 otherwise."""
         if self.low is None or self.high is None:
             return 0
-        return (self.low > equality) - (self.high < equality)
+        return (self.low > value) - (self.high < value)
 
 
 def measurement_of(source: ModelResults, claim: Claim, family: int) -> Measurement | Missing:
-    """Measure a claim. `family` is the number of comparisons over which a direction is corrected."""
+    """Return our number for a claim, or why there is none. `family` is the number of comparisons over which the test is
+    corrected."""
     items = evidence(source, claim)
     if isinstance(items, Missing):
         return items
@@ -63,21 +66,24 @@ def compared_values(items: Sequence[EvidenceItem]) -> tuple[Mapping[Pair, float]
 def _comparison(
     claim: DirectionClaim | RatioClaim, first: Mapping[Pair, float], second: Mapping[Pair, float], family: int
 ) -> Measurement:
-    """Measure the difference of two architectures, or their ratio. Of a ratio `needed` concerns only the direction, since a
-    different size is a verdict too."""
+    """Return the difference of two architectures, or their ratio. The n that a ratio needs decides only its direction, since
+    another size is a verdict too."""
     mean = statistics.paired_difference(first, second, measure_of(claim.measure)).difference
     needed, test = pairs_after_correction(mean, family, LEVEL), statistics.paired_test(first, second)
     if isinstance(claim, DirectionClaim):
         return Measurement(mean, mean.mean, mean.low, mean.high, mean.n, needed, test)
-    above, below = (statistics.by_unit(side) for side in statistics.in_common(first, second))
-    ratio = statistics.ratio_of_means(above, below)
+    numerator, denominator = (statistics.by_unit(values) for values in statistics.in_common(first, second))
+    ratio = statistics.ratio_of_means(numerator, denominator)
     return Measurement(ratio, ratio.ratio, ratio.low, ratio.high, ratio.pairs, needed, test)
 
 
 def _share(items: Sequence[EvidenceItem]) -> Measurement:
-    """Measure a share. The outputs of one trial depend on each other: with a single instance they cluster by repetition."""
+    """Return a share of the items. They cluster by instance, or by repetition if there is a single instance, since the outputs
+    of one trial depend on each other."""
     clusters = [item.instance for item in items]
     if len(set(clusters)) == 1:
         clusters = [str(item.repetition) for item in items]
     share = statistics.share_by_instance(clusters, [bool(item.value) for item in items])
-    return Measurement(share, share.rate, share.low, share.high, share.n, trials_without_one(TOLERANCE), None, share.k)
+    return Measurement(
+        share, share.rate, share.low, share.high, share.n, trials_without_counterexample(TOLERANCE), None, share.k
+    )

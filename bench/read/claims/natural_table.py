@@ -1,4 +1,4 @@
-"""The table of failures that nobody planned."""
+"""The table of natural failures: replies that were rejected although no fault had touched them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bench.read.report.table_part import TablePart
 from bench.record.events import ViolationKind
 
 EVERY_CALL = "every call"
-MISSING: tuple[ViolationKind, ...] = ("missing_field",)
-WORDS: dict[tuple[ViolationKind, ...], str] = {
+MISSING_FIELD: tuple[ViolationKind, ...] = ("missing_field",)
+KIND_TEXTS: dict[tuple[ViolationKind, ...], str] = {
     KINDS: "any",
     MALFORMED: "does not fit its schema",
     ("cut_off",): "cut off",
-    MISSING: "form: a missing field",
+    MISSING_FIELD: "form: a missing field",
     ("form",): "form: other",
     ("vocabulary",): "closed vocabulary",
     ("content",): "content",
@@ -27,51 +27,58 @@ WORDS: dict[tuple[ViolationKind, ...], str] = {
 
 
 def natural_table(run: Run, published: Published) -> Table:
-    """Return how often replies that no fault had touched were rejected, by subtask and kind."""
+    """Return the table: how often replies without a fault were rejected, by subtask and kind."""
     rejections = list(natural_failures(run))
     columns = (
-        TableColumn[Rejections]("Scenario", lambda each: each.scenario),
-        TableColumn[Rejections]("Model", lambda each: model_label(run, each.model)),
-        TableColumn[Rejections]("Subtask", lambda each: each.subtask or EVERY_CALL),
+        TableColumn[Rejections]("Scenario", lambda rejection: rejection.scenario),
+        TableColumn[Rejections]("Model", lambda rejection: model_label(run, rejection.model)),
+        TableColumn[Rejections]("Subtask", lambda rejection: rejection.subtask or EVERY_CALL),
         TableColumn[Rejections](
-            "Trials that came so far", lambda each: "{} of {}".format(*each.reached) if each.reached else "–"
+            "Trials that came so far", lambda rejection: "{} of {}".format(*rejection.reached) if rejection.reached else "–"
         ),
-        TableColumn[Rejections]("Kind", lambda each: WORDS[each.kinds]),
-        TableColumn[Rejections]("Rejected", lambda each: Rate(each.share)),
-        TableColumn[Rejections]("Counts as", lambda each: Number(each.counts_as, 1)),
-        *([TableColumn[Rejections]("Paper", lambda each: _paper(each, published))] if published.has_figures else []),
+        TableColumn[Rejections]("Kind", lambda rejection: KIND_TEXTS[rejection.kinds]),
+        TableColumn[Rejections]("Rejected", lambda rejection: Rate(rejection.share)),
+        TableColumn[Rejections]("Counts as", lambda rejection: Number(rejection.counts_as, 1)),
+        *(
+            [TableColumn[Rejections]("Paper", lambda rejection: _paper_count(rejection, published))]
+            if published.has_figures
+            else []
+        ),
     )
     notes = (
         "a reply counts once, even if it held several subtasks or if several architectures and plans used it; replies with a "
         "fault, and replies made from them, are left out",
-        "a rejected reply has one kind, the first that applies: " + ", ".join(WORDS[kind,] for kind in KINDS),
+        "a rejected reply has one kind, the first that applies: " + ", ".join(KIND_TEXTS[kind,] for kind in KINDS),
         "closed vocabulary: the form is right, but a field holds a word that is not in its list; content: a check or a later "
         "validation refused the reply; insufficient: the reply is right but not enough; a record keeps the first three "
         "violations of a schema",
         "counts as: the effective number of independent replies, which is their number divided by the design effect; a "
         "cluster is one instance, or one repetition if there is only one instance; if none or all were rejected, each cluster "
         "counts once; the interval is Wilson's for that number, widened by Student's t if there are few clusters",
-        *_survivors(rejections),
-        *_sources(run, published),
+        *_survivor_note(rejections),
+        *_paper_sources(run, published),
     )
     return table_of("natural_failures", "Failures that nobody planned, by distinct reply", columns, rejections, notes)
 
 
-def _paper(each: Rejections, published: Published) -> str:
-    """Return the paper's count. It counts missing fields only, since the paper's failures are all of this kind."""
-    figures = published.natural(each.scenario) if (each.subtask, each.kinds) == (None, MISSING) else None
+def _paper_count(rejection: Rejections, published: Published) -> str:
+    """Return the paper's count of failures beside ours; "–" if it has none. The paper counts only missing fields."""
+    figures = published.natural(rejection.scenario) if (rejection.subtask, rejection.kinds) == (None, MISSING_FIELD) else None
     return f"{figures.failures}/{figures.executions}" if figures else "–"
 
 
-def _survivors(rejections: list[Rejections]) -> list[str]:
-    late = dict.fromkeys(each.subtask or "" for each in rejections if each.reached and each.reached[0] < each.reached[1])
-    if not late:
+def _survivor_note(rejections: list[Rejections]) -> list[str]:
+    """Return a note that names the calls that not every trial reached; none if all trials reached all calls."""
+    calls = dict.fromkeys(
+        rejection.subtask or "" for rejection in rejections if rejection.reached and rejection.reached[0] < rejection.reached[1]
+    )
+    if not calls:
         return []
     note = "not every trial reached these calls, so their rates are rates of survivors"
-    return [f"{note}: {', '.join(late)}"]
+    return [f"{note}: {', '.join(calls)}"]
 
 
-def _sources(run: Run, published: Published) -> list[str]:
+def _paper_sources(run: Run, published: Published) -> list[str]:
     """Return where the paper prints its counts, for the packs of this run."""
     counted = (published.natural(scenario) for scenario in run.names("scenario"))
     notes = (

@@ -1,8 +1,7 @@
-"""How many values would decide a claim at 5% with a power of 80%, if the measured effect were the true effect. Where several
-questions are corrected together, the correction is taken into account.
+"""The number of values that would decide a claim at 5% with a power of 80%, if the measured effect were the true effect.
 
-Spreads are taken cautiously (`statistics.required_pairs`), because a pilot's spread is too small about half the time. None if
-the number is unknown: only one value, values without spread, or a value that lies on a bound.
+The correction for several comparisons is taken into account. A pilot's spread is too small about half the time, so a wider
+spread is assumed (`statistics.required_pairs`). The number is None if it is unknown: for one value, or values without spread.
 """
 
 from __future__ import annotations
@@ -15,14 +14,17 @@ from bench.read.analysis.statistics import CONFIDENCE, Mean, required_pairs
 
 
 def pairs_after_correction(difference: Mean, family: int, level: float) -> int | None:
-    """Return the pairs at which a test in a family of this size finds this difference: enough for its size at the first step of
-    Holm's correction, level / family, and enough for a sign-flip p of that size, 2 / 2^n <= level / family."""
+    """Return the number of pairs with which a test in a family of this size finds this difference; None if it is unknown.
+
+    The test's level is that of the first step of Holm's correction, level / family. The pairs are enough for the difference's
+    size, and for a sign-flip p at that level: 2 / 2^n <= level / family.
+    """
     level /= max(1, family)
-    enough = required_pairs(difference.mean, difference, level=level) if difference.mean else None
-    return max(math.ceil(math.log2(2 / level)), enough.cautious) if enough else None
+    required = required_pairs(difference.mean, difference, level=level) if difference.mean else None
+    return max(math.ceil(math.log2(2 / level)), required.cautious) if required else None
 
 
-def trials_without_one(tolerance: float) -> int:
+def trials_without_counterexample(tolerance: float) -> int:
     """Return the number of independent trials after which Wilson's interval ends within the tolerance of 0, if no trial is a
     counterexample."""
     z2 = float(special.ndtri((1 + CONFIDENCE) / 2)) ** 2

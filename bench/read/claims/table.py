@@ -1,6 +1,6 @@
-"""The verdicts: the first tables of a report, and the first lines of `bench report`.
+"""The tables of the verdicts on claims, and the same verdicts as lines of `bench report`.
 
-Claims that were not measured have no row: a note names them, once for each reason.
+Claims that were not measured have no row. Notes name them, one note for each reason.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from bench.read.analysis.claim import Claim, RateClaim, RatioClaim
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import METRICS
 from bench.read.analysis.statistics import Share, limits_of
-from bench.read.claims.counted import IN_ALL
+from bench.read.claims.counted import WHOLE_ROUND
 from bench.read.claims.population import Population, population_of
-from bench.read.claims.retries import FROM_CODE
+from bench.read.claims.retries import FOLLOWS_FROM_CODE
 from bench.read.claims.verdicts import ClaimVerdict, Judgement, counts, family_of
 from bench.read.render.cells import NARROW, NARROW_NOTE, NOTHING, AdjustedP, BoundedNumber, Cell, Number, Rate, text_of
 from bench.read.render.labels import join_names, model_label
@@ -47,27 +47,29 @@ VERDICT_NOTES = (
     "or by a check",
 )
 ROUND_NOTE = (
-    f"{IN_ALL}: all its calls, judged as the others are; {FROM_CODE}: both rounds ask for the same subtasks, so they differ by "
-    "the reason that the next prompt is told"
+    f"{WHOLE_ROUND}: all its calls, judged as the others are; {FOLLOWS_FROM_CODE}: both rounds ask for the same subtasks, so "
+    "they differ by the reason that the next prompt is told"
 )
 
 
 def our_number(judgement: Judgement) -> Cell:
-    """Return our number for a claim as a cell; `n/a` if it was not measured."""
-    measured = judgement.measured
-    if measured is None:
+    """Return our number for a claim as a cell; NOTHING if the claim was not measured."""
+    measurement = judgement.measured
+    if measurement is None:
         return NOTHING
-    if isinstance(measured.basis, Share):
-        return Rate(measured.basis)
-    return BoundedNumber(measured.value, measured.low, measured.high, *_form(judgement.claim), measured.basis)
+    if isinstance(measurement.basis, Share):
+        return Rate(measurement.basis)
+    return BoundedNumber(
+        measurement.value, measurement.low, measurement.high, *_number_format(judgement.claim), measurement.basis
+    )
 
 
 def whole_round_text(judgement: Judgement) -> str:
-    """Return our number over the whole round, with its verdict; a dash if the claim is about no retry."""
+    """Return our number over the whole round, with its verdict; a dash if the claim is not about a retry."""
     whole = judgement.whole
     if whole is None or whole.measured is None:
         return "–"
-    return f"{text_of(our_number(whole))}: {FROM_CODE if judgement.same_calls else whole.in_words}"
+    return f"{text_of(our_number(whole))}: {FOLLOWS_FROM_CODE if judgement.same_calls else whole.in_words}"
 
 
 def count_behind(judgement: Judgement) -> int:
@@ -76,13 +78,13 @@ def count_behind(judgement: Judgement) -> int:
 
 
 def count_to_decide(judgement: Judgement) -> Cell:
-    """Return the number that would decide an open claim, as a cell; a dash for a decided one."""
+    """Return the number of values that would decide an open claim, as a cell; a dash for a decided claim."""
     if judgement.measured is None or judgement.verdict not in ("inconclusive", "cannot be decided"):
         return "–"
     return NOTHING if judgement.measured.needed is None else judgement.measured.needed
 
 
-def _form(claim: Claim) -> tuple[int, bool]:
+def _number_format(claim: Claim) -> tuple[int, bool]:
     """Return the number of digits after the point, and whether the number is a percentage."""
     if isinstance(claim, RateClaim):
         return 1, True
@@ -104,12 +106,12 @@ def _adjusted_p(judgement: Judgement) -> AdjustedP:
     """Return the p of a verdict, with the measured error rate of the test if that is higher than its level."""
     test = judgement.measured and judgement.measured.test
     limits = limits_of(test) if test else ()
-    errs = next((limit.measured for limit in limits if limit.code == "shape"), None)
-    return AdjustedP(judgement.p, judgement.floor, errs)
+    error_rate = next((limit.measured for limit in limits if limit.code == "shape"), None)
+    return AdjustedP(judgement.p, judgement.floor, error_rate)
 
 
-_PUBLISHED = TableColumn[Judgement]("Published", lambda each: Number(each.expected, *_form(each.claim))).of(_judgement)
-_ROUND = TableColumn[Judgement](f"Ours, {IN_ALL}", whole_round_text).of(_judgement)
+_PUBLISHED = TableColumn[Judgement]("Published", lambda each: Number(each.expected, *_number_format(each.claim))).of(_judgement)
+_WHOLE_ROUND = TableColumn[Judgement](f"Ours, {WHOLE_ROUND}", whole_round_text).of(_judgement)
 VERDICT_COLUMNS = (
     TableColumn[LabelledJudgement]("Claim", lambda labelled: labelled[0].claim.id),
     TableColumn[LabelledJudgement]("Model", lambda labelled: labelled[1]),
@@ -150,28 +152,27 @@ def _populations(run: Run, judgements: Sequence[Judgement]) -> Table:
 
 
 def _verdicts(run: Run, judgements: Sequence[Judgement]) -> Table:
+    """Return the table of verdicts. If a claim is about a retry, it has a column for the whole round."""
     claims = tuple(dict.fromkeys(judgement.claim for judgement in judgements))
-    notes = (*verdict_tallies(run, judgements), *VERDICT_NOTES, *_floor(claims), *_last_notes(run, judgements))
+    notes = (*verdict_tallies(run, judgements), *VERDICT_NOTES, *_floor_note(claims), *_further_notes(run, judgements))
     columns: tuple[TableColumn[LabelledJudgement], ...] = VERDICT_COLUMNS
     if any(judgement.whole for judgement in judgements):
-        columns = tuple(part for column in columns for part in ([column, _ROUND] if column is _PUBLISHED else [column]))
+        after_published = columns.index(_PUBLISHED) + 1
+        columns = (*columns[:after_published], _WHOLE_ROUND, *columns[after_published:])
         notes = (*notes, ROUND_NOTE)
-    return table_of("claims", "Claims and their verdicts", columns, _with_measurement(run, judgements), notes)
+    rows = [(judgement, model_label(run, judgement.model)) for judgement in judgements if judgement.measured]
+    return table_of("claims", "Claims and their verdicts", columns, rows, notes)
 
 
-def _with_measurement(run: Run, judgements: Iterable[Judgement]) -> Iterator[LabelledJudgement]:
-    return ((judgement, model_label(run, judgement.model)) for judgement in judgements if judgement.measured)
-
-
-def _last_notes(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
+def _further_notes(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
     """Yield notes on claims that were not measured, and on errors that the intervals do not cover."""
     for model in run.names("model"):
-        yield from (f"{model_label(run, model)}: {line}" for line in _reasons_without(_of_model(judgements, model)))
+        yield from (f"{model_label(run, model)}: {line}" for line in _unmeasured_lines(_of_model(judgements, model)))
     yield from limit_notes(judgement.measured.basis for judgement in judgements if judgement.measured)
 
 
-def _floor(claims: Iterable[Claim]) -> Iterator[str]:
-    """Yield a note on the least p that is possible, if architectures are compared."""
+def _floor_note(claims: Iterable[Claim]) -> Iterator[str]:
+    """Yield a note on the least possible p, if the claims compare architectures."""
     if family := len(family_of(claims)):
         yield (
             "(floor): p is the smallest that this many pairs can give. With N pairs the sign-flip test gives no p below "
@@ -184,7 +185,7 @@ def _floor(claims: Iterable[Claim]) -> Iterator[str]:
 
 
 def verdict_tallies(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
-    """Yield a line for each model with the number of claims by verdict."""
+    """Yield a line for each model: the number of its claims by verdict."""
     for model in run.names("model"):
         of_model = _of_model(judgements, model)
         text = "; ".join(f"{verdict}: {times}" for verdict, times in counts(of_model).items())
@@ -192,20 +193,23 @@ def verdict_tallies(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
 
 
 def verdict_finding(run: Run, judgements: Sequence[Judgement]) -> SummaryFinding | None:
-    """Return the sentence of the summary. None if nothing was judged, as with a simulated model."""
+    """Return the summary's finding on how many claims hold. None if nothing was judged, as with a simulated model."""
     parts = []
     for model in run.names("model"):
         counted = counts(_of_model(judgements, model))
-        findings = [f"{n} {words[n == 1]}" for verdict, words in _IN_WORDS.items() if (n := counted[verdict])]
-        judged = sum(counted[verdict] for verdict in _IN_WORDS)
+        findings, total = list[str](), 0
+        for verdict, (plural_verb, singular_verb) in _VERDICT_VERBS.items():
+            if n := counted[verdict]:
+                findings.append(f"{n} {singular_verb if n == 1 else plural_verb}")
+                total += n
         if findings:
-            beside = f" with {model_label(run, model)}" if len(run.names("model")) > 1 else ""
-            measured = f"{plural(judged, 'claim')} of the paper that {'was' if judged == 1 else 'were'} measured"
-            parts.append(f"Of the {measured}{beside}, {join_names(findings)}.")
+            with_model = f" with {model_label(run, model)}" if len(run.names("model")) > 1 else ""
+            measured = f"{plural(total, 'claim')} of the paper that {'was' if total == 1 else 'were'} measured"
+            parts.append(f"Of the {measured}{with_model}, {join_names(findings)}.")
     return SummaryFinding(" ".join(parts), "claims") if parts else None
 
 
-_IN_WORDS: dict[ClaimVerdict, tuple[str, str]] = {
+_VERDICT_VERBS: dict[ClaimVerdict, tuple[str, str]] = {
     "holds": ("hold", "holds"),
     "holds, size differs": ("hold with another size", "holds with another size"),
     "contradicted": ("are contradicted", "is contradicted"),
@@ -214,24 +218,26 @@ _IN_WORDS: dict[ClaimVerdict, tuple[str, str]] = {
     "inconclusive": ("are inconclusive", "is inconclusive"),
     "cannot be decided": ("cannot be decided with so few pairs", "cannot be decided with so few pairs"),
 }
-"""What a sentence says of several claims with this verdict, and of one."""
+"""Verdict -> the end of a sentence about several claims with this verdict, and about one."""
 
 
 def verdict_lines(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
-    """Yield for each model the tally, and each verdict. If nothing was judged, yield nothing."""
-    for model, tally in zip(run.names("model"), verdict_tallies(run, judgements), strict=True) if judgements else ():
+    """Yield for each model its tally of verdicts, and a line for each verdict; nothing if no claim was judged."""
+    if not judgements:
+        return
+    for model, tally in zip(run.names("model"), verdict_tallies(run, judgements), strict=True):
         yield tally
         of_model = _of_model(judgements, model)
         yield from (verdict_line(judgement) for judgement in of_model if judgement.measured)
-        yield from (f"  {line}" for line in _reasons_without(of_model))
+        yield from (f"  {line}" for line in _unmeasured_lines(of_model))
 
 
 def verdict_line(judgement: Judgement) -> str:
-    """Return a line with the verdict, the claim and our number."""
+    """Return a line with a verdict, its claim and our number."""
     n = f", N={judgement.measured.n}" if judgement.measured else ""
     text = f"{text_of(our_number(judgement))}{n}"
     if judgement.whole and judgement.whole.measured:
-        text += f"; {IN_ALL} {whole_round_text(judgement)}"
+        text += f"; {WHOLE_ROUND} {whole_round_text(judgement)}"
     meaning = f"; {NARROW_NOTE}" if NARROW in text else ""
     return f"  {judgement.in_words:<30}  {judgement.claim.id}: {judgement.claim.sentence}: ours {text}{meaning}"
 
@@ -240,11 +246,11 @@ def _of_model(judgements: Sequence[Judgement], model: str) -> list[Judgement]:
     return [judgement for judgement in judgements if judgement.model == model]
 
 
-def _reasons_without(judgements: Iterable[Judgement]) -> Iterator[str]:
-    """Yield one line for each reason why claims were not measured, because many claims can share a reason."""
-    lacking: dict[str, list[str]] = {}
+def _unmeasured_lines(judgements: Iterable[Judgement]) -> Iterator[str]:
+    """Yield a line for each reason why claims were not measured, with the claims."""
+    claims_by_reason: dict[str, list[str]] = {}
     for judgement in judgements:
         if judgement.measured is None:
-            lacking.setdefault(judgement.reason, []).append(judgement.claim.id)
-    for reason, names in lacking.items():
-        yield f"not measured, as {reason}: {', '.join(names)}"
+            claims_by_reason.setdefault(judgement.reason, []).append(judgement.claim.id)
+    for reason, claims in claims_by_reason.items():
+        yield f"not measured, as {reason}: {', '.join(claims)}"

@@ -1,4 +1,4 @@
-"""Trace a claim to the trials and calls behind its number."""
+"""Trace a claim to the trials and calls behind its number, for `bench trace`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from bench.read.claims.table import verdict_line
 from bench.read.claims.verdicts import judge_all
 from bench.read.render.labels import model_label
 
-CALLS = ("call", "subtask", "attempt", "try", "cause", "account", "tokens_in", "tokens_out", "verdict")
+CALL_COLUMNS = ("call", "subtask", "attempt", "try", "cause", "account", "tokens_in", "tokens_out", "verdict")
 
 
 @dataclass(frozen=True)
 class TracedValue:
-    """One value behind a claim's number, with its trial (a row of the run's trials) and its calls (the columns CALLS)."""
+    """One value behind a claim's number. `trial` is the row of its trial, `calls` the rows of its calls (CALL_COLUMNS)."""
 
     item: EvidenceItem
     trial: Mapping[str, Any]
@@ -30,25 +30,26 @@ class TracedValue:
 
 
 def claim_named(published: Published, name: str) -> Claim:
-    """Return the claim of this name. Raise ResultsError, with the nearest name, if there is none."""
-    known = {claim.id: claim for size in (published, *published.sized) for claim in size.claim}
-    if name not in known:
-        raise ResultsError(f"no claim has the id '{name}'; {nearest(name, known)}")
-    return known[name]
+    """Return the claim of this name. Raises ResultsError, with the nearest name, if there is none."""
+    claims = {claim.id: claim for size in (published, *published.sized) for claim in size.claim}
+    if name not in claims:
+        raise ResultsError(f"no claim has the id '{name}'; {nearest(name, claims)}")
+    return claims[name]
 
 
 def trace(run: Run, claim: Claim) -> Iterator[tuple[str, tuple[TracedValue, ...] | Missing]]:
-    """Yield each model of the run with its values in order, or with the reason why it has none."""
+    """Yield each model of the run with the values of a claim, or with the reason why there are none."""
     for source in results_by_model(run):
         items = evidence(source, claim)
         yield source.model, items if isinstance(items, Missing) else tuple(_trace(source, items))
 
 
 def _trace(source: ModelResults, items: tuple[EvidenceItem, ...]) -> Iterator[TracedValue]:
-    wanted = {item.trial for item in items}
-    trials = {row["trial"]: row for row in _rows(source.run.trials, wanted, list(source.run.trials.columns))}
+    """Yield each value with its trial and its calls."""
+    trial_ids = {item.trial for item in items}
+    trials = {row["trial"]: row for row in _rows(source.run.trials, trial_ids, list(source.run.trials.columns))}
     calls: dict[str, list[Mapping[str, Any]]] = {}
-    for row in _rows(source.run.calls, wanted, ["trial", *CALLS]):
+    for row in _rows(source.run.calls, trial_ids, ["trial", *CALL_COLUMNS]):
         calls.setdefault(row["trial"], []).append(row)
     for item in items:
         rows = (row for row in calls.get(item.trial, ()) if item.call in (None, row["call"]))
@@ -56,6 +57,7 @@ def _trace(source: ModelResults, items: tuple[EvidenceItem, ...]) -> Iterator[Tr
 
 
 def _rows(frame: pd.DataFrame, trials: set[str], columns: list[str]) -> list[dict[Any, Any]]:
+    """Return the rows of these trials as dicts from column to value."""
     return frame.loc[frame["trial"].isin(trials), columns].to_dict("records")
 
 
@@ -64,15 +66,16 @@ def traced_lines(run: Run, name: str) -> Iterator[str]:
     for an unknown id."""
     published = load_published()
     claim = claim_named(published, name)
-    judged = {judgement.model: judgement for judgement in judge_all(run, published) if judgement.claim.id == claim.id}
+    judgements = {judgement.model: judgement for judgement in judge_all(run, published) if judgement.claim.id == claim.id}
     for model, values in trace(run, claim):
-        yield f"{model_label(run, model)}\n{verdict_line(judged[model])}\n  {judged[model].reason}; {claim.source}"
+        yield f"{model_label(run, model)}\n{verdict_line(judgements[model])}\n  {judgements[model].reason}; {claim.source}"
         yield f"  what is compared: {claim.kind}, since {claim.why}"
         for value in () if isinstance(values, Missing) else values:
-            yield "\n".join(_lines(value))
+            yield "\n".join(_value_lines(value))
 
 
-def _lines(value: TracedValue) -> list[str]:
+def _value_lines(value: TracedValue) -> list[str]:
+    """Return a line for a value and its trial, and a line for each of its calls."""
     trial, item = value.trial, value.item
     instance = f" {item.instance}" if item.instance else ""
     arm = f"{trial['scenario']}{instance} {trial['architecture']} {trial['plan']}"

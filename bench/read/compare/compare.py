@@ -1,21 +1,20 @@
-"""Decide whether a run is worse than another, by a gate of a few measures, each over the pairs of all arms together.
+"""Compare two runs by a gate: a few measures, each over the pairs of all arms together, decide whether the second run is
+worse.
 
-`bench compare` uses this, and so does whatever else sets one side beside another: `compare(first, second)`, where each side is
-a run, or a part of one (`bench.read.analysis.pairing.part_of_run`).
+`compare(first, second)` compares runs, or parts of runs (`bench.read.analysis.pairing.part_of_run`). The gate's owner names
+the measures and how much worse each may be (`DEFAULT_GATE`); `bench.read.compare.verdict` makes the verdict. All other
+measures, and the arms by themselves, are beside the gate: they are shown, corrected together, and decide nothing.
 
-The owner names the measures and how much worse each may be (`GATE`); `bench.read.compare.verdict` says what they come to. All
-other measures, and the arms by themselves, stand beside the gate: they are shown, corrected together, and decide nothing.
+A margin is a share of the smaller of both runs' means; for rates it is in points. An arm whose outcomes, damage, tokens,
+dollars and seconds are equal in every pair is equal: there is nothing to infer.
 
-A margin is a share of the smaller of both runs' means; for rates it is in points. An arm that is equal in every pair, by
-outcome, damage, tokens, dollars and seconds, is equal: there is nothing to infer.
+Trials of one instance are one unit; if a pack has a single instance, trials of one repetition are, because they met the same
+random draws. So arms that fail together do not count several times.
 
-Trials of one instance stand together; if a pack has only one, trials of one repetition do, because they met the same draws. So
-of arms that fail together, no two count for each other.
-
-Seconds are of calls and waiting: framework time depends on this machine, and a replay has none. Errors count against every
-finding on what is solved. For simulated models that never err, repetitions of an instance with the same result in both runs are
-copies, and count once (`bench.read.analysis.copies`). If A and B differ in a setting that had no occasion to act in any pair,
-that they are equal shows nothing, and is undecided (`bench.read.analysis.factors`).
+Seconds are those of calls and waiting: framework time depends on this machine, and a replay has none. Errors count against
+every finding on what is solved. For simulated models that never err, repetitions of an instance with the same result in both
+runs are copies, and count once (`bench.read.analysis.copies`). If A and B differ in a setting that could not act in any pair,
+equal results show nothing, and the finding is undecided (`bench.read.analysis.factors`).
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, Literal, get_args
 
 import pandas as pd
@@ -43,7 +43,7 @@ from bench.read.analysis.factors import (
     reason_against_verdict,
 )
 from bench.read.analysis.frames import Run
-from bench.read.analysis.metrics import LEAST_PRICED, METRICS, measure_of
+from bench.read.analysis.metrics import METRICS, MIN_PRICED_TRIALS, measure_of
 from bench.read.analysis.pairing import PairedRuns, paired_runs
 from bench.read.analysis.per_solved import PerSolved, spent_per_solved
 from bench.read.analysis.statistics import Mean, Pair, RateDifference
@@ -68,40 +68,40 @@ CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
 QUALITY = ("solved", "damage")
 Margins = Mapping[str, float]
 """Measure -> how much worse B may be: a share of the smaller mean, or points of a rate."""
-GATE: Margins = {"damage": 0.0, "solved": 0.05, "tokens": 0.1, "price": 0.1}
-MARGIN = 0.1
-"""The margin of a measure that has none in `GATE`."""
-WHOLE = 0.9
-"""With a smaller share of A's pairs, B is at best undecided."""
-COLUMNS: Mapping[Criterion, str] = {
+DEFAULT_GATE: Margins = {"damage": 0.0, "solved": 0.05, "tokens": 0.1, "price": 0.1}
+DEFAULT_MARGIN = 0.1
+"""The margin of a measure that DEFAULT_GATE does not have."""
+MIN_PAIRED_SHARE = 0.9
+"""If a smaller share of A's trials has a partner in B, the verdict on B is undecided at best."""
+COLUMN_OF: Mapping[Criterion, str] = {
     "price": "price_tokens",
     "first_round": "first_round_tokens",
     "cost": "cost",
     "tokens": "tokens",
     "seconds": "on_the_clock",
 }
-FEWEST: Mapping[Criterion, int] = {"price": LEAST_PRICED, "first_round": 1, "cost": 1}
-"""Under this many pairs the criterion is not measured."""
-PREFIX = "damage_"
-"""What the columns of damage begin with."""
+MIN_PAIRS: Mapping[Criterion, int] = {"price": MIN_PRICED_TRIALS, "first_round": 1, "cost": 1}
+"""Criterion -> the least number of pairs with which it is measured."""
+DAMAGE_PREFIX = "damage_"
+"""The beginning of the names of the columns of damage."""
 
 
 def gate_of(texts: Sequence[str]) -> Margins:
-    """Return the measures that decide with their margins, read from texts like `tokens` or `tokens=0.2`; the default gate for
-    no texts. Raise ConfigError for a measure that is not known, or a margin that is none."""
+    """Return the gate, measure -> margin, that texts like `tokens` or `tokens=0.2` describe; the default gate for no texts.
+    Raises ConfigError for an unknown measure, or a margin that is not from 0 to 1."""
     gate: dict[str, float] = {}
     for text in texts:
-        name, given, margin = text.partition("=")
-        criterion = next((known for known in CRITERIA if known == name), None)
+        name, has_margin, margin = text.partition("=")
+        criterion = next((each for each in CRITERIA if each == name), None)
         if criterion is None:
             raise ConfigError(f"unknown measure '{name}': {nearest(name, CRITERIA)}")
         try:
-            gate[criterion] = float(margin) if given else GATE.get(criterion, MARGIN)
+            gate[criterion] = float(margin) if has_margin else DEFAULT_GATE.get(criterion, DEFAULT_MARGIN)
         except ValueError:
             gate[criterion] = -1.0
         if not 0 <= gate[criterion] <= 1:
             raise ConfigError(f"--measure {text}: the margin is a number from 0 to 1, as in --measure {name}=0.1")
-    return gate or GATE
+    return gate or DEFAULT_GATE
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ class ArmDifference:
     """The difference by one criterion in one arm, or in all arms together. `difference` is the second run's value minus the
     first run's.
 
-    gates      whether the verdict rests on it
+    gates      whether the criterion is one of the gate, on which the verdict rests
     unpaired   values without a partner in the other run
-    reason     why the finding is so
+    reason     the reason of the finding, in words
     """
 
     criterion: Criterion
@@ -125,8 +125,8 @@ class ArmDifference:
 
 @dataclass(frozen=True)
 class ArmComparison:
-    """One arm of the first run and its counterpart in the second, by each criterion, beside the gate. `factors` names the
-    settings in which they differ."""
+    """One arm of the first run and its counterpart in the second, compared by each criterion. These findings are beside the
+    gate. `factors` are the settings in which the arms differ."""
 
     first: Condition
     second: Condition
@@ -137,12 +137,12 @@ class ArmComparison:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The comparison of two `runs`, with only the trials that were compared. The second run is judged by the first.
+    """The comparison of two runs, A and B: B is judged by A. `runs` has only the trials that were compared.
 
     overall   all arms together, by each criterion: those of the gate, and those beside it
-    missing   what B lacks of A, if A cannot be judged without it
-    dollars   the cost of a solved task in each run, over the compared trials
-    flaky     trials that ended in different ways in A and in earlier runs like it
+    missing   what B lacks of A, if that keeps B from being judged, in words
+    dollars   the cost of a solved task in A and in B, over the compared trials
+    flaky     names of trials that ended in different ways in A and in earlier runs like A
     """
 
     runs: PairedRuns
@@ -166,8 +166,8 @@ class Comparison:
 
     @property
     def factors(self) -> tuple[str, ...]:
-        """The settings in which the two sides differ in any arm. Of two architectures of one run these are the aspects in which
-        they differ, as claims say them."""
+        """The settings in which A and B differ in any arm. If two architectures of one run are compared, the aspects in which
+        these differ come first."""
         architectures = self.runs.counterparts.get(ARCHITECTURE)
         aspects = aspects_between(self.runs.first, *architectures) if architectures else ()
         factors = dict.fromkeys(factor for arm in self.arms for factor in arm.factors)
@@ -176,10 +176,10 @@ class Comparison:
 
 @dataclass(frozen=True)
 class EarlierRuns:
-    """What earlier runs like A show of chance.
+    """How much runs like A differ by chance.
 
-    noise   criterion -> differences of units between A and each earlier run
-    flaky   trials whose outcomes differ among these runs
+    noise   criterion -> the differences between A and each earlier run, by unit
+    flaky   names of trials whose outcomes differ among these runs
     """
 
     noise: Mapping[Criterion, Sequence[float]] = field(default_factory=dict)
@@ -189,7 +189,7 @@ class EarlierRuns:
 def compare(
     first: Run,
     second: Run,
-    gate: Margins = GATE,
+    gate: Margins = DEFAULT_GATE,
     whole: bool = False,
     allowed: Mapping[str, int] | None = None,
     earlier: Sequence[Run] = (),
@@ -202,9 +202,9 @@ def compare(
         first: A.
         second: B, which is judged.
         gate: The measures that decide, with their margins.
-        whole: Refuse runs that do not share everything.
-        allowed: Kind of damage -> how many effects more count as none.
-        earlier: Runs of the same experiment as A.
+        whole: Whether runs that do not share everything are refused.
+        allowed: Kind of damage -> how many more damaged effects are still allowed.
+        earlier: Earlier runs of the same experiment as A, which show how much is chance.
 
     Returns:
         The comparison.
@@ -218,95 +218,98 @@ def compare(
     pairs = _arm_pairs(runs)
     judge = _Judge(gate, allowed or {}, _history(first, earlier))
     overall = judge.rows(pairs)
-    beside = [row for row in overall if not row.gates]
-    each = [judge.rows([pair]) for pair in pairs] if len(pairs) > 1 else [overall]
-    rows = iter(_correct([*beside, *(row for of_arm in each for row in of_arm)] if len(pairs) > 1 else []))
+    rows_by_arm = [overall]
     if len(pairs) > 1:
-        overall = tuple(row if row.gates else next(rows) for row in overall)
-        each = [tuple(next(rows) for _ in of_arm) for of_arm in each]
-    arms = tuple(pair.comparison(of_pair) for pair, of_pair in zip(pairs, each, strict=True))
-    dollars = (spent_per_solved(runs.first.trials, COLUMNS["cost"]), spent_per_solved(runs.second.trials, COLUMNS["cost"]))
+        rows_by_arm = [judge.rows([pair]) for pair in pairs]
+        beside_gate = [row for row in overall if not row.gates]
+        corrected = iter(_correct([*beside_gate, *chain.from_iterable(rows_by_arm)]))
+        overall = tuple(row if row.gates else next(corrected) for row in overall)
+        rows_by_arm = [tuple(next(corrected) for _ in rows) for rows in rows_by_arm]
+    arms = tuple(pair.comparison(rows) for pair, rows in zip(pairs, rows_by_arm, strict=True))
+    dollars = (spent_per_solved(runs.first.trials, COLUMN_OF["cost"]), spent_per_solved(runs.second.trials, COLUMN_OF["cost"]))
     return Comparison(runs, gate, overall, arms, _missing(runs, overall), dollars, judge.history.flaky)
 
 
 def _arm_pairs(runs: PairedRuns) -> list[_ArmPair]:
+    """Return each arm of the first run with its counterpart in the second."""
     before, after = (
         arms_of(replace(run, trials=run.trials.assign(on_the_clock=run.trials["api_seconds"] + run.trials["waiting_seconds"])))
         for run in (runs.first, runs.second)
     )
     instances = instances_by_scenario(runs.first)
     pairs: list[_ArmPair] = []
-    for condition, named in before.items():
-        models = (condition.model, runs.counterpart("model", condition.model))
-        of_model = list(zip((runs.first, runs.second), models, strict=True))
-        never_err, repeatable = (all(test(*each) for each in of_model) for test in (is_error_free, _is_repeatable))
-        for name, arm in named.items():
-            other = after[replace(condition, model=models[1])][runs.counterpart("architecture", name)]
-            names = (ArmName(name, models[0], condition.plan), ArmName(other.architecture, models[1], condition.plan))
+    for condition, by_architecture in before.items():
+        model, other_model = condition.model, runs.counterpart("model", condition.model)
+        never_err = is_error_free(runs.first, model) and is_error_free(runs.second, other_model)
+        is_repeatable = _is_repeatable(runs.first, model) and _is_repeatable(runs.second, other_model)
+        for name, arm in by_architecture.items():
+            other = after[replace(condition, model=other_model)][runs.counterpart("architecture", name)]
+            names = (ArmName(name, model, condition.plan), ArmName(other.architecture, other_model, condition.plan))
             factors = factors_between(runs.first, *names, runs.second)
-            pairs.append(_ArmPair(arm, other, len(instances[condition.scenario]) > 1, never_err, repeatable, factors))
+            pairs.append(_ArmPair(arm, other, len(instances[condition.scenario]) > 1, never_err, is_repeatable, factors))
     return pairs
 
 
 def _is_repeatable(run: Run, model: str) -> bool:
-    """Return whether a rerun of a trial gives the same replies: they are simulated, on declared draws, or recorded."""
+    """Whether a rerun of a trial gives the same replies, because they are recorded, or simulated with declared random draws."""
     return run.timings.get(model, frozenset()) <= {"simulated", "recorded"}
 
 
 def _missing(runs: PairedRuns, rows: Sequence[ArmDifference]) -> tuple[str, ...]:
-    """Return what B lacks of A: whole arms, or more than a tenth of the pairs."""
+    """Return in words what B lacks of A: whole arms, or more than a tenth of the pairs."""
     pairs = len(runs.first.trials)
-    lacking = [f"{len(runs.absent)} of {runs.arms} arms of A: {', '.join(runs.absent)}"] if runs.absent else []
-    if pairs < WHOLE * runs.trials:
-        lacking.append(f"{runs.trials - pairs} of {runs.trials} trials of A have no partner in B")
+    missing = [f"{len(runs.absent)} of {runs.arms} arms of A: {', '.join(runs.absent)}"] if runs.absent else []
+    if pairs < MIN_PAIRED_SHARE * runs.trials:
+        missing.append(f"{runs.trials - pairs} of {runs.trials} trials of A have no partner in B")
     usable = [row for row in rows if row.gates and row.criterion == "tokens" and row.change.pairs is not None]
-    if not lacking and any((row.change.pairs or 0) < WHOLE * pairs for row in usable if row.unpaired):
-        lacking.append(f"only {usable[0].change.pairs} of {pairs} pairs can be used")
-    return tuple(lacking)
+    if not missing and any((row.change.pairs or 0) < MIN_PAIRED_SHARE * pairs for row in usable if row.unpaired):
+        missing.append(f"only {usable[0].change.pairs} of {pairs} pairs can be used")
+    return tuple(missing)
 
 
 def _history(first: Run, earlier: Sequence[Run]) -> EarlierRuns:
-    """Return what earlier runs like the first show of chance."""
+    """Return how much earlier runs like `first` differ from it and from each other."""
     noise: dict[Criterion, list[float]] = {}
     outcomes: dict[tuple[object, ...], set[str]] = {}
     for run in (first, *earlier):
         keys = [run.trials[name].tolist() for name in ("scenario", "instance", "architecture", "model", "plan", "repetition")]
-        for *place, outcome in zip(*keys, run.trials["outcome"].tolist(), strict=True):
-            outcomes.setdefault(tuple(place), set()).add(outcome)
+        for *trial, outcome in zip(*keys, run.trials["outcome"].tolist(), strict=True):
+            outcomes.setdefault(tuple(trial), set()).add(outcome)
     for run in earlier:
         require_receipts(run)
         pairs = _arm_pairs(paired_runs(first, run, whole=False))
-        for criterion in COLUMNS:
+        for criterion in COLUMN_OF:
             before, after, _ = _join([pair.values(criterion) for pair in pairs])
             noise.setdefault(criterion, []).extend(statistics.differences_of(after, before))
-    flaky = [" ".join(str(name) for name in place if name) for place, ended in outcomes.items() if len(ended) > 1]
+    flaky = [" ".join(str(name) for name in trial if name) for trial, endings in outcomes.items() if len(endings) > 1]
     return EarlierRuns(noise, tuple(flaky))
 
 
 def _correct(rows: Sequence[ArmDifference]) -> list[ArmDifference]:
-    """Return rows beside the gate after a correction for their number."""
-    tested = [row if row.criterion != "damage" and row.finding not in ("not measured", "equal") else None for row in rows]
-    adjusted = holm_corrected([row.change.p if row else None for row in tested])
+    """Return rows beside the gate with findings that are corrected for the number of these rows."""
+    testable = [row if row.criterion != "damage" and row.finding not in ("not measured", "equal") else None for row in rows]
+    adjusted = holm_corrected([row.change.p if row else None for row in testable])
     family = sum(p is not None for p in adjusted)
 
-    def judged(row: ArmDifference, p: float | None) -> ArmDifference:
+    def corrected(row: ArmDifference, p: float | None) -> ArmDifference:
         finding = finding_of(row.change, p)
-        return replace(row, finding=finding, reason=_reason(row.change, finding, family))
+        return replace(row, finding=finding, reason=_reason_text(row.change, finding, family))
 
-    return [judged(row, p) if test else row for row, test, p in zip(rows, tested, adjusted, strict=True)]
+    return [corrected(row, p) if is_testable else row for row, is_testable, p in zip(rows, testable, adjusted, strict=True)]
 
 
-def _reason(change: MeasureChange, finding: ComparisonFinding, family: int = 1) -> str:
+def _reason_text(change: MeasureChange, finding: ComparisonFinding, family: int = 1) -> str:
+    """Return the reason of a finding in words. `family` is the number of tests that are corrected together."""
     return (change.why or floor_reason(change, family) if finding == "undecided" else "") or REASONS[finding]
 
 
 @dataclass(frozen=True, eq=False)
 class _ArmPair:
-    """An arm of both runs.
+    """An arm of run A, and its counterpart in run B.
 
     several         whether the pack has several instances
-    never_err       whether equal repetitions are copies
-    is_repeatable   whether nothing in a trial is left to chance
+    never_err       whether the models never err, so that equal repetitions are copies
+    is_repeatable   whether a rerun of a trial gives the same replies
     factors         the settings in which the arms differ
     """
 
@@ -319,8 +322,8 @@ class _ArmPair:
 
     @cached_property
     def is_equal(self) -> bool:
-        """Whether all compared values are equal in every trial. An error is equal to nothing, since it says nothing."""
-        columns = ["outcome", *_damages(self.before), COLUMNS["tokens"], COLUMNS["cost"], COLUMNS["seconds"]]
+        """Whether all compared values are equal in every trial. An error is not equal to an error, since it says nothing."""
+        columns = ["outcome", *_damages(self.before), COLUMN_OF["tokens"], COLUMN_OF["cost"], COLUMN_OF["seconds"]]
         unknown = dict.fromkeys(columns[1:], -1)
         first, second = (
             dict(zip(pairs_of(arm.trials), arm.trials[columns].fillna(unknown).itertuples(index=False, name=None), strict=True))
@@ -330,35 +333,39 @@ class _ArmPair:
 
     @property
     def has_dollars(self) -> bool:
-        return bool(self.before.by_pair(COLUMNS["cost"]) and self.after.by_pair(COLUMNS["cost"]))
+        """Whether both arms have trials with known dollars."""
+        return bool(self.before.by_pair(COLUMN_OF["cost"]) and self.after.by_pair(COLUMN_OF["cost"]))
 
     def values(self, criterion: Criterion) -> tuple[dict[Pair, Any], dict[Pair, Any], dict[Pair, Any]]:
-        """Return both arms' values, and whether what differs between them had an occasion to act. Their pairs are of what
-        stands together over all arms, and the trial: the instance and the repetition, or each repetition by itself if the pack
-        has one instance."""
+        """Return the values of both arms, and whether the factors that differ could act, each by (unit, repetition). A unit is
+        an instance of the pack, or a repetition if the pack has one instance."""
         arms = (self.before, self.after)
         if self.never_err:
-            arms = _without_copies(*arms, COLUMNS.get(criterion, "outcome"))
-        before, after = ({self._unit(pair): value for pair, value in _values(arm, criterion)} for arm in arms)
-        acted = {self._unit(pair) for pair in self._pairs_with_occasion}
-        return before, after, {pair: pair in acted for pair in before if pair in after}
+            arms = _without_copies(*arms, COLUMN_OF.get(criterion, "outcome"))
+        before, after = ({self._in_unit(pair): value for pair, value in _values(arm, criterion)} for arm in arms)
+        affected = {self._in_unit(pair) for pair in self._affected_pairs}
+        return before, after, {pair: pair in affected for pair in before if pair in after}
 
     @cached_property
-    def _pairs_with_occasion(self) -> frozenset[Pair]:
+    def _affected_pairs(self) -> frozenset[Pair]:
+        """The pairs in which the factors that differ could act, in either arm."""
         trials = [arm.trials[factor_could_act(arm.trials, self.factors)] for arm in (self.before, self.after)]
-        return frozenset(pair for of_arm in trials for pair in pairs_of(of_arm))
+        return frozenset(chain.from_iterable(map(pairs_of, trials)))
 
-    def _unit(self, pair: Pair) -> Pair:
+    def _in_unit(self, pair: Pair) -> Pair:
+        """Return (unit, repetition) for (instance, repetition). The unit's name has the pack's name."""
         instance, repetition = pair
         return (f"{self.before.condition.scenario}/{instance if self.several else repetition}", repetition)
 
     def comparison(self, rows: tuple[ArmDifference, ...]) -> ArmComparison:
+        """Return the comparison of the two arms with these findings."""
         names = (self.before.architecture, self.after.architecture)
         return ArmComparison(self.before.condition, self.after.condition, names, rows, self.factors)
 
 
 def _values(arm: Arm, criterion: Criterion) -> Iterator[tuple[Pair, Any]]:
-    """Yield the value of each pair: whether it was solved (None for an error), what it damaged by kind, or what it spent."""
+    """Yield for each pair the value by a criterion: whether it was solved (None for an error), the number of damaged effects
+    by kind, or the amount that was spent."""
     if criterion == "solved":
         graded = arm.graded[:0] if arm.is_instrument else arm.graded
         for pair, outcome in zip(pairs_of(graded), graded["outcome"].tolist(), strict=True):
@@ -366,66 +373,72 @@ def _values(arm: Arm, criterion: Criterion) -> Iterator[tuple[Pair, Any]]:
     elif criterion == "damage":
         counts = arm.usable[list(_damages(arm))].to_dict("records")
         for pair, of_trial in zip(pairs_of(arm.usable), counts, strict=True):
-            yield pair, {str(kind).removeprefix(PREFIX): n for kind, n in of_trial.items() if n is not pd.NA}
+            yield pair, {str(kind).removeprefix(DAMAGE_PREFIX): n for kind, n in of_trial.items() if n is not pd.NA}
     else:
-        yield from arm.by_pair(COLUMNS[criterion]).items()
+        yield from arm.by_pair(COLUMN_OF[criterion]).items()
 
 
 def _damages(arm: Arm) -> list[str]:
-    """Return the columns of damage in which the arm's trials have values. Without a world there are none."""
-    columns = [metric.name for metric in METRICS if metric.harm and metric.name.startswith(PREFIX)]
+    """Return the columns of damage in which the arm's trials have values. An arm without a world has none."""
+    columns = [metric.name for metric in METRICS if metric.harm and metric.name.startswith(DAMAGE_PREFIX)]
     return [column for column in columns if column in arm.usable and arm.usable[column].notna().any()]
 
 
 def _without_copies(before: Arm, after: Arm, column: str) -> tuple[Arm, Arm]:
-    """Return both arms with one repetition of each instance whose repetitions all have the same values in both arms."""
+    """Return both arms without copies: if all repetitions of an instance have the same values in both arms, only one
+    remains."""
     values = [dict(zip(pairs_of(arm.trials), arm.trials[column].tolist(), strict=True)) for arm in (before, after)]
     pairs = [pair for pair in values[0] if pair in values[1]]
-    counts = first_of_copies([instance for instance, _ in pairs], [[of_arm[pair] for of_arm in values] for pair in pairs])
-    copies = {pair for pair, counts_here in zip(pairs, counts, strict=True) if not counts_here}
-    return _but(before, copies), _but(after, copies)
+    counted = first_of_copies([instance for instance, _ in pairs], [[by_pair[pair] for by_pair in values] for pair in pairs])
+    copies = {pair for pair, is_counted in zip(pairs, counted, strict=True) if not is_counted}
+    return _without_pairs(before, copies), _without_pairs(after, copies)
 
 
-def _but(arm: Arm, pairs: Collection[Pair]) -> Arm:
+def _without_pairs(arm: Arm, pairs: Collection[Pair]) -> Arm:
+    """Return the arm without the trials of these pairs."""
     trials, usable = (rows[[pair not in pairs for pair in pairs_of(rows)]] for rows in (arm.trials, arm.usable))
     return replace(arm, trials=trials, usable=usable)
 
 
 @dataclass(frozen=True)
 class _Judge:
+    """Judges arms by each criterion. `allowed`: kind of damage -> how many more damaged effects are allowed."""
+
     gate: Margins
     allowed: Mapping[str, int]
     history: EarlierRuns
 
     def rows(self, pairs: Sequence[_ArmPair]) -> tuple[ArmDifference, ...]:
-        """Return these arms, taken together, by each criterion that they have. A gate of which they have none is kept."""
-        lacking = set[Criterion]()
+        """Return the finding on these arms, taken together, by each criterion for which they have values. If they have none for
+        the whole gate, the gate's criteria are kept, as not measured."""
+        unmeasured = set[Criterion]()
         if all(pair.before.condition.plan == FAULT_FREE for pair in pairs):
-            lacking |= {"price", "first_round"}
+            unmeasured |= {"price", "first_round"}
         if not all(pair.has_dollars for pair in pairs):
-            lacking |= {"cost"}
+            unmeasured |= {"cost"}
         if not any(_damages(pair.before) for pair in pairs):
-            lacking |= {"damage"}
-        if set(self.gate) <= lacking:
-            lacking -= set(self.gate)
-        return tuple(self._row(criterion, pairs) for criterion in CRITERIA if criterion not in lacking)
+            unmeasured |= {"damage"}
+        if set(self.gate) <= unmeasured:
+            unmeasured -= set(self.gate)
+        return tuple(self._row(criterion, pairs) for criterion in CRITERIA if criterion not in unmeasured)
 
     def _row(self, criterion: Criterion, pairs: Sequence[_ArmPair]) -> ArmDifference:
-        before, after, acted = _join([pair.values(criterion) for pair in pairs])
+        """Return the finding on these arms, taken together, by one criterion."""
+        before, after, is_affected = _join([pair.values(criterion) for pair in pairs])
         change, difference = self._change(criterion, before, after)
-        differ = pairs_that_could_differ(before, after, {pair for pair, had in acted.items() if had})
-        rests_on = VerdictEvidence((), len(acted), len(differ), len({unit for unit, _ in differ}))
-        if change.pairs and (why := reason_against_verdict(rests_on, named=None)):
-            change = replace(change, low=None, high=None, p=None, why=why)
+        could_differ = pairs_that_could_differ(before, after, {pair for pair, affected in is_affected.items() if affected})
+        evidence = VerdictEvidence((), len(is_affected), len(could_differ), len({unit for unit, _ in could_differ}))
+        if change.pairs and (objection := reason_against_verdict(evidence, named=None)):
+            change = replace(change, low=None, high=None, p=None, why=objection)
         finding = finding_of(change, change.p)
-        reason = _reason(change, finding)
-        if (change.pairs or 0) < FEWEST.get(criterion, 0):
+        reason = _reason_text(change, finding)
+        if (change.pairs or 0) < MIN_PAIRS.get(criterion, 0):
             finding = "not measured"
             reason = f"both repaired a failure in {change.pairs or 0} pairs, which is too few"
             if criterion == "cost":
                 reason = "no pair has known dollars: give the models of both runs price_in and price_out"
             change, difference = replace(change, before=None, after=None, low=None, high=None), statistics.mean_of(())
-        elif change.pairs and not differ:
+        elif change.pairs and not could_differ:
             pass
         elif criterion == "damage" and all(pair.is_repeatable for pair in pairs):
             finding, reason = compare_damage(before, after, self.allowed)
@@ -437,25 +450,27 @@ class _Judge:
     def _change(
         self, criterion: Criterion, before: Mapping[Pair, Any], after: Mapping[Pair, Any]
     ) -> tuple[MeasureChange, Mean | RateDifference]:
-        """Return the change of one criterion over the pairs, judged by the gate's margin, and the estimated difference. `noise`
-        is how much the criterion differed between earlier runs."""
-        margin = self.gate.get(criterion, GATE.get(criterion, MARGIN))
+        """Return the change of one criterion over the pairs, with the gate's margin, and the estimated difference."""
+        margin = self.gate.get(criterion, DEFAULT_GATE.get(criterion, DEFAULT_MARGIN))
         if criterion == "solved":
             return compare_rates(before, after, margin, more_is_good=True)
         if criterion == "damage":
-            first, second = ({pair: any(harms.values()) for pair, harms in side.items()} for side in (before, after))
+            first, second = ({pair: any(harms.values()) for pair, harms in values.items()} for values in (before, after))
             return compare_rates(first, second, margin, more_is_good=False)
         noise = self.history.noise.get(criterion, ())
-        return compare_amounts(before, after, margin, measure_of(COLUMNS[criterion]), noise=noise)
+        return compare_amounts(before, after, margin, measure_of(COLUMN_OF[criterion]), noise=noise)
 
 
 def _join(pairs: Sequence[tuple[Mapping[Pair, Any], ...]]) -> tuple[dict[Pair, Any], dict[Pair, Any], dict[Pair, Any]]:
-    """Return the values of several arms under distinct pairs: the trials of a unit are numbered anew."""
-    numbers = Counter[str]()
+    """Return the values of several arms (`_ArmPair.values`) in one map each. The trials of a unit are numbered anew, so that
+    trials of different arms have different pairs."""
+    trials_of = Counter[str]()
     joined: tuple[dict[Pair, Any], dict[Pair, Any], dict[Pair, Any]] = ({}, {}, {})
-    for sides in pairs:
-        for pair in dict.fromkeys([*sides[0], *sides[1]]):
-            numbers[pair[0]] += 1
-            for known, side in zip(joined, sides, strict=True):
-                known.update({(pair[0], numbers[pair[0]]): side[pair]} if pair in side else {})
+    for before, after, is_affected in pairs:
+        for pair in {**before, **after}:
+            unit, _ = pair
+            trials_of[unit] += 1
+            for target, values in zip(joined, (before, after, is_affected), strict=True):
+                if pair in values:
+                    target[unit, trials_of[unit]] = values[pair]
     return joined

@@ -1,4 +1,4 @@
-"""The comparison of two runs: the verdict in sentences, a table for people, and JSON for programs."""
+"""The comparison of two runs as text: the verdict in sentences, a table for people, and JSON for programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bench.read.render.limits import coverage_sentence, limit_notes
 from bench.read.render.table import Table, TableColumn, table_of
 
 _TOKENS, _SECONDS = (TOKENS.digits, False), (LATENCY.digits, False)
-_FORMS = {
+_NUMBER_FORMATS: dict[str, tuple[int, bool]] = {
     "solved": (1, True),
     "damage": (1, True),
     "price": _TOKENS,
@@ -26,35 +26,35 @@ _FORMS = {
     "tokens": _TOKENS,
     "seconds": _SECONDS,
 }
-WIDE = ("Pairs", "Unpaired", "Would show", "Needed", "Reason")
+WIDE_COLUMNS = ("Pairs", "Unpaired", "Would show", "Needed", "Reason")
 """Columns that do not fit into a terminal."""
-COUNTED = (
+DAMAGE_NOTE = (
     "trials with damage: if all replies are simulated or recorded, a single pair in which B damages more is a counterexample "
     "(--allow doubled=1 allows that many); otherwise the rates are compared"
 )
-_NAMES = {"damage": "trials with damage", "price": "price of a failure", "first_round": "first round", "cost": "cost, $"}
-ALL = "all"
-"""What stands for the names of an arm in a row of all arms."""
-MOST_NAMED = 3
-"""The most missing arms, or flaky trials, in a sentence."""
+_TITLES = {"damage": "trials with damage", "price": "price of a failure", "first_round": "first round", "cost": "cost, $"}
+ALL_ARMS = "all"
+"""The text in place of an arm's names in a row of all arms."""
+MAX_FLAKY_NAMES = 3
+"""The most names of flaky trials in a sentence."""
 
 
-class Measured(NamedTuple):
-    """One arm, or all arms together if it is None, by one criterion."""
+class FindingRow(NamedTuple):
+    """A row of the table: the finding by one criterion on one arm, or on all arms together if `arm` is None."""
 
     arm: ArmComparison | None
     by: ArmDifference
 
 
 def sentences(comparison: Comparison) -> Iterator[str]:
-    """Yield the verdict and what it rests on, one sentence a line."""
-    words = "cannot be decided with these pairs" if comparison.verdict == "undecided" else comparison.verdict
+    """Yield the verdict and the findings on which it rests, one sentence in each line."""
+    verdict = "cannot be decided with these pairs" if comparison.verdict == "undecided" else comparison.verdict
     gated = comparison.gated
-    yield f"{words}: {'; '.join(map(_finding_in_words, gated)) or 'no measure of the gate is measured'}"
-    yield from (f"missing: {lacking}, so B is not judged as a whole" for lacking in comparison.missing)
+    yield f"{verdict}: {'; '.join(map(_finding_in_words, gated)) or 'no measure of the gate is measured'}"
+    yield from (f"missing: {what_is_missing}, so B is not judged as a whole" for what_is_missing in comparison.missing)
     for row in gated:
         if row.finding == "undecided":
-            yield f"{row.criterion}: {row.reason}{_plan(row)}"
+            yield f"{row.criterion}: {row.reason}{_power_text(row)}"
     if len(comparison.factors) > 1:
         factors = join_names(comparison.factors, len(comparison.factors))
         yield f"the arms differ in {factors}: the verdict is on all of these together"
@@ -62,26 +62,27 @@ def sentences(comparison: Comparison) -> Iterator[str]:
         yield f"only what both runs share is compared; left out: {'; '.join(comparison.runs.left_out)}"
     yield from comparison.runs.notes
     if comparison.flaky:
-        named = join_names(comparison.flaky, MOST_NAMED)
-        yield f"flaky in A and in earlier runs: {len(comparison.flaky)} trials, such as {named}"
-    if all(side.spent is not None for side in comparison.dollars):
-        yield "dollars for a solved task: {1} against {0}".format(*map(_dollars, comparison.dollars))
+        names = join_names(comparison.flaky, MAX_FLAKY_NAMES)
+        yield f"flaky in A and in earlier runs: {len(comparison.flaky)} trials, such as {names}"
+    if all(run.spent is not None for run in comparison.dollars):
+        yield "dollars for a solved task: {1} against {0}".format(*map(_dollars_text, comparison.dollars))
 
 
 def _finding_in_words(row: ArmDifference) -> str:
-    """Return a measure's finding with its change."""
+    """Return a measure, the finding on it, and its change with the interval, in words."""
     change = row.change
     if row.finding in ("equal", "not measured") or change.before is None or change.after is None:
         return f"{row.criterion} {row.finding}"
     if row.finding == "trade-off" or (row.criterion == "damage" and not change.within and row.reason[:1].isdigit()):
         return f"damage {row.finding} ({row.reason})"
-    shown = text_of(BoundedNumber.of(row.difference, *_FORMS[row.criterion]))
+    difference = text_of(BoundedNumber.of(row.difference, *_NUMBER_FORMATS[row.criterion]))
     share = f", {(change.after / change.before - 1):+.1%}" if not change.is_rate and change.before else ""
-    return f"{row.criterion} {row.finding} ({shown}{share})"
+    return f"{row.criterion} {row.finding} ({difference}{share})"
 
 
-def _plan(row: ArmDifference) -> str:
-    """Return what these pairs would have shown, and how many would show a loss of the margin."""
+def _power_text(row: ArmDifference) -> str:
+    """Return in words what loss these pairs would have shown with 80% power, and how many units would show a loss of the
+    margin."""
     change = row.change
     if change.shows is None:
         return ""
@@ -94,33 +95,35 @@ def _plan(row: ArmDifference) -> str:
 
 
 def compare_table(comparison: Comparison, by_arm: bool = False) -> Table:
-    """Return a row for each measure over all arms, or for each arm and measure. Of a run that is worse, only what is worse. A
-    difference is the second run's value minus the first run's."""
+    """Return a table with a row for each measure over all arms, and `by_arm` also for each arm. If the second run is worse,
+    only the measures that are worse have a row. A difference is the second run's value minus the first run's."""
 
-    def number(title: str, read: Callable[[ArmDifference], float | None]) -> TableColumn[Measured]:
-        return TableColumn(title, lambda row: Number(read(row.by), *_FORMS[row.by.criterion]))
+    def number(title: str, read: Callable[[ArmDifference], float | None]) -> TableColumn[FindingRow]:
+        return TableColumn(title, lambda row: Number(read(row.by), *_NUMBER_FORMATS[row.by.criterion]))
 
-    def needed(row: Measured) -> Cell:
+    def needed(row: FindingRow) -> Cell:
         return "–" if row.by.finding != "undecided" else row.by.change.needed or NOTHING
 
     columns = (
         *(map(_of_arm, _columns(comparison)) if by_arm else ()),
-        TableColumn[Measured]("Measure", lambda row: _NAMES.get(row.by.criterion, row.by.criterion)),
+        TableColumn[FindingRow]("Measure", lambda row: _TITLES.get(row.by.criterion, row.by.criterion)),
         number("A", lambda row: row.change.before),
         number("B", lambda row: row.change.after),
-        TableColumn[Measured]("B − A, paired", lambda row: BoundedNumber.of(row.by.difference, *_FORMS[row.by.criterion])),
+        TableColumn[FindingRow](
+            "B − A, paired", lambda row: BoundedNumber.of(row.by.difference, *_NUMBER_FORMATS[row.by.criterion])
+        ),
         number("Margin", lambda row: row.change.margin),
-        TableColumn[Measured]("Finding", lambda row: row.by.finding),
-        TableColumn[Measured]("Gates", lambda row: "yes" if row.by.gates and row.arm is None else "no"),
-        TableColumn[Measured]("Pairs", lambda row: row.by.change.pairs or 0),
-        TableColumn[Measured]("Unpaired", lambda row: row.by.unpaired),
+        TableColumn[FindingRow]("Finding", lambda row: row.by.finding),
+        TableColumn[FindingRow]("Gates", lambda row: "yes" if row.by.gates and row.arm is None else "no"),
+        TableColumn[FindingRow]("Pairs", lambda row: row.by.change.pairs or 0),
+        TableColumn[FindingRow]("Unpaired", lambda row: row.by.unpaired),
         number("Would show", lambda row: row.change.shows),
-        TableColumn[Measured]("Needed", needed),
-        TableColumn[Measured]("Reason", lambda row: row.by.reason),
+        TableColumn[FindingRow]("Needed", needed),
+        TableColumn[FindingRow]("Reason", lambda row: row.by.reason),
     )
-    rows = [Measured(None, row) for row in comparison.overall]
+    rows = [FindingRow(None, row) for row in comparison.overall]
     if by_arm:
-        rows += [Measured(arm, row) for arm in comparison.arms for row in arm.rows]
+        rows += [FindingRow(arm, row) for arm in comparison.arms for row in arm.rows]
     if comparison.verdict == "worse":
         rows = [row for row in rows if row.by.finding in ("worse", "trade-off")]
     spreads = [by.difference for _, by in rows if isinstance(by.difference, Mean) and by.reason != EQUAL]
@@ -132,7 +135,7 @@ def compare_table(comparison: Comparison, by_arm: bool = False) -> Table:
             if any(not row.by.gates or row.arm for row in rows)
             else []
         ),
-        *([COUNTED] if any(row.by.criterion == "damage" for row in rows) else []),
+        *([DAMAGE_NOTE] if any(row.by.criterion == "damage" for row in rows) else []),
         *limit_notes(spreads),
         *filter(None, [coverage_sentence(spreads)]),
     )
@@ -155,17 +158,19 @@ def _columns(comparison: Comparison) -> tuple[TableColumn[ArmComparison], ...]:
     )
 
 
-def _of_arm(column: TableColumn[ArmComparison]) -> TableColumn[Measured]:
-    return TableColumn(column.title, lambda row: ALL if row.arm is None else column.cell(row.arm))
+def _of_arm(column: TableColumn[ArmComparison]) -> TableColumn[FindingRow]:
+    """Return the column for rows that have an arm, or ALL_ARMS in place of its name."""
+    return TableColumn(column.title, lambda row: ALL_ARMS if row.arm is None else column.cell(row.arm))
 
 
 def cases_of(comparison: Comparison) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the questions of the gate, whether B is whole, and a question for each arm: what it is of, the question, the
-    verdict, and the reason. An arm stands beside the gate: where it is worse and the gate is not, a person decides."""
+    """Yield (subject, question, verdict, reason) for each measure of the gate, for the missing arms and pairs of B, and for
+    each arm. An arm is beside the gate: if an arm is worse and the run is not, its verdict is undecided, and a person decides.
+    """
     gate = f"{comparison.runs.second.name} against {comparison.runs.first.name}"
     for row in comparison.gated:
-        planned = _plan(row) if row.finding == "undecided" else ""
-        yield gate, f"{row.criterion} is no worse", row.finding, f"{_finding_in_words(row)}: {row.reason}{planned}"
+        power = _power_text(row) if row.finding == "undecided" else ""
+        yield gate, f"{row.criterion} is no worse", row.finding, f"{_finding_in_words(row)}: {row.reason}{power}"
     if comparison.missing:
         yield gate, "all arms and pairs of A are there", "undecided", "; ".join(comparison.missing)
     for arm in comparison.arms:
@@ -182,22 +187,24 @@ def cases_of(comparison: Comparison) -> Iterator[tuple[str, str, str, str]]:
         yield name, "is no worse by itself (beside the gate)", verdict, "; ".join(map(_finding_in_words, worse))
 
 
-def _dollars(spent: PerSolved) -> str:
+def _dollars_text(spent: PerSolved) -> str:
+    """Return the dollars for a solved task as text."""
     return NONE_SOLVED if spent.value is None else text_of(BoundedNumber(spent.value, spent.low, spent.high, COST.digits))
 
 
 def name_in_both(first: str, second: str) -> str:
-    """Return the name of something in both runs: one name, or `first → second` if they differ."""
+    """Return the name that something has in both runs; `first → second` if the names differ."""
     return second if first == second else f"{first} → {second}"
 
 
 def _difference(row: ArmDifference) -> tuple[float | None, float | None, float | None]:
+    """Return a difference with the ends of its interval; None for an unknown number."""
     difference = row.difference
     return (difference.mean if isinstance(difference, Mean) else difference.difference, difference.low, difference.high)
 
 
 def as_json(comparison: Comparison) -> str:
-    """Return the comparison as JSON. Numbers keep their units; null if there is none."""
+    """Return the comparison as JSON. Numbers are in the units of the table; an unknown number is null."""
     return json.dumps(
         {
             "first": comparison.runs.first.name,
@@ -213,16 +220,16 @@ def as_json(comparison: Comparison) -> str:
             "dollars_per_solved_before": comparison.dollars[0].value,
             "dollars_per_solved_after": comparison.dollars[1].value,
             "overall": list(map(_row_as_json, comparison.overall)),
-            "rows": [{**_place_as_json(arm), **_row_as_json(row)} for arm in comparison.arms for row in arm.rows],
+            "rows": [{**_names_as_json(arm), **_row_as_json(row)} for arm in comparison.arms for row in arm.rows],
         },
         indent=2,
         allow_nan=False,
     )
 
 
-def _place_as_json(arm: ArmComparison) -> dict[str, str]:
-    """Return an arm's names. `model` and `architecture` are the second run's; the first run's differ if runs are compared
-    across them."""
+def _names_as_json(arm: ArmComparison) -> dict[str, str]:
+    """Return an arm's names. `model` and `architecture` are those of the second run. Those of the first run differ if two
+    models or two architectures are compared."""
     return {
         "scenario": arm.first.scenario,
         "model": arm.second.model,

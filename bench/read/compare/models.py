@@ -1,4 +1,4 @@
-"""The models of one run, each judged beside the first that its config names, as by `bench compare RUN --models A B`."""
+"""The comparison of a run's models with the first model that its config names, as by `bench compare RUN --models A B`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from bench.read.analysis.per_solved import PerSolved, spent_per_solved
 from bench.read.analysis.statistics import Mean, Pair, PairedMean, RateDifference, paired_difference
 from bench.read.compare.compare import Comparison, compare
 
-MOST = 8
-"""The most models that are compared: where a study has more, they are its factor, and its own tables compare them."""
-STEP = 1_000_000
-"""More than an arm has repetitions."""
+MAX_COMPARED_MODELS = 8
+"""A run with more models is a study of models, whose own tables compare them."""
+PAIRS_PER_ARM = 1_000_000
+"""A number above any repetition of an arm, which keeps the pair numbers of arms apart."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class ModelMeasure:
     """A measure of two models over the trials that both have.
 
     name        the criterion of `compare`, or `retry_tokens`
-    values      of the first model and of the second
-    difference  the second's less the first's, pair by pair
-    finding     what `compare` finds; "" for a measure that it does not judge
+    values      the means of the first model and of the second
+    difference  the second model's value minus the first's, over pairs of trials
+    finding     the finding of `compare`; "" for a measure that `compare` does not judge
     """
 
     name: str
@@ -39,7 +39,8 @@ class ModelMeasure:
 
 @dataclass(frozen=True)
 class ModelPair:
-    """Two models of a run. `verdict` is the verdict of `compare` on the second. `dollars` are those for a solved task."""
+    """Two models of a run, compared. `verdict` is the verdict of `compare` on the second; `dollars` are each model's dollars
+    for a solved task."""
 
     first: str
     second: str
@@ -53,7 +54,7 @@ def model_pairs(run: Run) -> tuple[ModelPair, ...]:
     A model that shares no trial with the first is left out."""
     first, *others = run.names("model")
     pairs = []
-    for other in others if len(others) < MOST else ():
+    for other in others if len(others) < MAX_COMPARED_MODELS else ():
         try:
             pairs.append(_pair(compare(part_of_run(run, "model", first), part_of_run(run, "model", other)), first, other))
         except ResultsError:
@@ -62,36 +63,37 @@ def model_pairs(run: Run) -> tuple[ModelPair, ...]:
 
 
 def _pair(comparison: Comparison, first: str, second: str) -> ModelPair:
-    judged = [
+    """Return a comparison of two models with all their measures."""
+    judged_measures = [
         ModelMeasure(row.criterion, (row.change.before, row.change.after), row.difference, row.change.pairs or 0, row.finding)
         for row in comparison.overall
         if row.finding != "not measured"
     ]
     runs = (comparison.runs.first, comparison.runs.second)
-    before, after = spent_per_solved(runs[0].trials, COST.name), spent_per_solved(runs[1].trials, COST.name)
-    measures = {measure.name: measure for measure in (*judged, _retries(*runs))}
+    before, after = (spent_per_solved(run.trials, COST.name) for run in runs)
+    measures = {measure.name: measure for measure in (*judged_measures, _retries(*runs))}
     return ModelPair(first, second, comparison.verdict, measures, (before, after))
 
 
 def _retries(first: Run, second: Run) -> ModelMeasure:
+    """Return the retry tokens of two models, which `compare` does not judge."""
     before, after = (pooled_values(run, RETRY_TOKENS.name) for run in (first, second))
     paired: PairedMean = paired_difference(after, before, measure_of(RETRY_TOKENS.name))
     shared = before.keys() & after.keys()
-    means = tuple(sum(side[pair] for pair in shared) / len(shared) if shared else None for side in (before, after))
+    means = tuple(sum(values[pair] for pair in shared) / len(shared) if shared else None for values in (before, after))
     return ModelMeasure(RETRY_TOKENS.name, (means[0], means[1]), paired.difference, paired.pairs)
 
 
 def pooled_values(run: Run, column: str) -> dict[Pair, float]:
-    """Return the values of all arms of a run of one model, by unit. Trials of one instance stand together, as in `compare`; if
-    a pack has only one, trials of one repetition do."""
-    several = {name: len(instances) > 1 for name, instances in instances_by_scenario(run).items()}
+    """Return the values of all arms of a run with one model, by (unit, number). A unit is an instance, as in `compare`, or a
+    repetition if the pack has one instance. The number is the same for the same trial of another model."""
+    has_several = {name: len(instances) > 1 for name, instances in instances_by_scenario(run).items()}
     values: dict[Pair, float] = {}
-    arms = {
-        (replace(condition, model=""), name): arm for condition, named in arms_of(run).items() for name, arm in named.items()
-    }
-    for place, key in enumerate(sorted(arms, key=str)):
-        scenario = key[0].scenario
-        for (instance, repetition), value in arms[key].by_pair(column).items():
-            unit = f"{scenario}/{instance if several[scenario] else repetition}"
-            values[unit, place * STEP + repetition] = value
+    arms = [arm for by_architecture in arms_of(run).values() for arm in by_architecture.values()]
+    arms.sort(key=lambda arm: str((replace(arm.condition, model=""), arm.architecture)))
+    for arm_number, arm in enumerate(arms):
+        scenario = arm.condition.scenario
+        for (instance, repetition), value in arm.by_pair(column).items():
+            unit = f"{scenario}/{instance if has_several[scenario] else repetition}"
+            values[unit, arm_number * PAIRS_PER_ARM + repetition] = value
     return values

@@ -1,6 +1,6 @@
-"""The gate of `bench compare`: a few measures that its owner names, one pooled test each.
+"""The findings and the verdict of `bench compare`. Its gate is a few measures that its owner names, with one pooled test each.
 
-A measure of B beside A over all pairs, with the margin m that the owner allows:
+The finding on a measure of B beside A, over all pairs, with the margin m that the owner allows:
 
     no worse       the bound of B's loss is within m
     worse          B is worse by more than m, and the sign-flip test says that this is no chance: its exact p, over the units
@@ -15,7 +15,7 @@ Student's t at 2.5% with one pair more, in which B takes a whole attempt more. W
 would count as none. A rate's loss is within m if the end of its 95% interval is, and if so many units would have shown a loss
 of m: all miss one with a chance of (1 - m)^units, which must be below 5%. `reports/gate` says how often each finding is wrong.
 
-The measures together, quality (what is solved and damaged) before what is spent:
+The verdict on the measures together. Quality, which is what is solved and damaged, goes before what is spent:
 
     worse          B is worse in quality and not better in it, or worse in what it spends and better in nothing
     trade-off      worse in one measure and better in another of the same rank, or better in quality and worse in what it spends
@@ -45,9 +45,10 @@ from bench.record.damage import DAMAGES
 ComparisonVerdict = Literal["worse", "better", "trade-off", "equal", "no worse", "undecided"]
 ComparisonFinding = ComparisonVerdict | Literal["not measured"]
 LEVEL = 0.05
-MOST_ALLOWED = 10**6
+MAX_ALLOWED_EFFECTS = 10**6
 RULE_OF_THREE = 3
-"""What no trial of n showed has, at 95%, a chance of no more than 3 / n. Source: Hanley and Lippman-Hand, JAMA 249 (1983)."""
+"""An event that none of n trials showed has a chance of at most 3 / n, at 95%. Source: Hanley and Lippman-Hand, JAMA 249
+(1983)."""
 EQUAL = "equal in every pair"
 REASONS: Mapping[ComparisonFinding, str] = {
     "better": "it is better by more than the margin, and not by chance",
@@ -66,18 +67,18 @@ Harms = Mapping[str, int]
 class MeasureChange:
     """The change of one measure from A to B: both values, and the interval of B minus A.
 
-    low, high     None if there is no interval
-    margin        in the unit of the measure
-    pairs         None if trials are not paired
-    p             of an exact test that nothing differs, two-sided
-    is_rate       whether it is a rate, and no amount
-    more_is_good  False for what is spent or damaged
+    low, high     the interval; None if there is none
+    margin        how much worse B may be, in the unit of the measure
+    pairs         the number of pairs; None if trials are not paired
+    p             the two-sided p of an exact test that nothing differs
+    is_rate       whether the measure is a rate; else it is an amount
+    more_is_good  whether a higher value is better; False for what is spent or damaged
     within        whether the bound of B's loss is within the margin
     alike         whether the measure is the same in every pair
     least         the least p that the units that differ can give
-    shows         the loss that these pairs call worse four times in five; None if that is not known
-    needed        the units that tell a loss of the margin from none as often; None if that is not known
-    why           why nothing can be concluded
+    shows         the loss that these pairs would find with 80% power; None if unknown
+    needed        the number of units that would find a loss of the margin with 80% power; None if unknown
+    why           why nothing can be concluded, or ""
     """
 
     before: float | None
@@ -98,7 +99,7 @@ class MeasureChange:
 
 
 class GatedMeasure(NamedTuple):
-    """The finding on one measure, and whether the measure is quality and not what is spent."""
+    """The finding on one measure. `is_quality`: whether it measures what is solved or damaged, and not what is spent."""
 
     finding: ComparisonFinding
     is_quality: bool
@@ -109,9 +110,8 @@ def compare_rates(
 ) -> tuple[MeasureChange, RateDifference]:
     """Compare a rate in A and in B, pair by pair.
 
-    A pair with an unknown value is left out of the difference. An unknown value (None, of a trial that ended in an error)
-    counts against every finding: the interval reaches from the low end where all of them speak for A to the high end where all
-    of them speak for B.
+    A value is unknown (None) if the trial ended in an error. Its pair is left out of the difference, but counts against every
+    finding: the interval's low end assumes that all unknown values speak for A, and its high end that all speak for B.
 
     Args:
         before: Whether each pair of A succeeded; None if that is unknown.
@@ -122,19 +122,21 @@ def compare_rates(
     Returns:
         The change with its test, and the difference B minus A with its interval.
     """
-    known = [{pair: value for pair, value in side.items() if value is not None} for side in (before, after)]
-    difference = statistics.paired_rates(known[1], known[0])
-    extremes = [(_assume(after, best), _assume(before, not best)) for best in (False, True)]
-    at_worst, at_best = (statistics.paired_rates(*sides) for sides in extremes)
-    tests = [statistics.mcnemar_test(*sides) for sides in extremes]
-    rises = [statistics.differences_of(*statistics.in_common(*sides)) for sides in extremes]
-    units = min(_units(*sides) for sides in extremes)
-    is_seen = units > 0 and (1 - margin) ** units <= LEVEL
+    known_before, known_after = (
+        {pair: value for pair, value in values.items() if value is not None} for values in (before, after)
+    )
+    difference = statistics.paired_rates(known_after, known_before)
+    extremes = [(_with_unknown_as(after, is_best), _with_unknown_as(before, not is_best)) for is_best in (False, True)]
+    at_worst, at_best = (statistics.paired_rates(*values) for values in extremes)
+    tests = [statistics.mcnemar_test(*values) for values in extremes]
+    differences = [statistics.mean_of(statistics.differences_of(*statistics.in_common(*values))) for values in extremes]
+    widest = max(differences, key=lambda mean: mean.sd or 0.0)
+    units = min(_count_units(*values) for values in extremes)
+    would_show_margin = units > 0 and (1 - margin) ** units <= LEVEL
     loss = -(at_worst.low or 0.0) if more_is_good else at_best.high or 0.0
-    first, second = statistics.in_common(*known)
-    spread = max((statistics.mean_of(each) for each in rises), key=lambda mean: mean.sd or 0.0)
-    unseen = 1 - LEVEL ** (1 / units) if units else 1.0
-    shows, needed = _plan(spread, margin, spread.sd)
+    first, second = statistics.in_common(known_before, known_after)
+    unseen_loss = 1 - LEVEL ** (1 / units) if units else 1.0
+    shows, needed = _power(widest, margin, widest.sd)
     change = MeasureChange(
         before=_mean(first),
         after=_mean(second),
@@ -145,12 +147,12 @@ def compare_rates(
         p=max((test.p for test in tests if test.p is not None), default=None),
         is_rate=True,
         more_is_good=more_is_good,
-        within=is_seen and loss <= margin,
+        within=would_show_margin and loss <= margin,
         alike=bool(first) and first == second and len(first) == at_worst.pairs,
         least=max((test.least for test in tests if test.least is not None), default=None),
-        shows=max(unseen, shows or 0.0),
+        shows=max(unseen_loss, shows or 0.0),
         needed=max(needed or 0, math.ceil(math.log(LEVEL) / math.log(1 - margin))) if 0 < margin < 1 else None,
-        why=_too_few(at_worst.pairs),
+        why=_too_few_reason(at_worst.pairs),
     )
     return change, difference
 
@@ -169,27 +171,31 @@ def compare_amounts(
     Args:
         before: A's amounts.
         after: B's amounts.
-        margin: A share of the smaller mean; in the unit of the amounts, if `unseen` is given.
+        margin: How much more B may take: a share of the smaller mean, or in the unit of the amounts if `unseen` is given.
         measure: What the amounts measure.
-        unseen: The loss of a pair that nobody saw; the smaller mean, if it is not given.
-        noise: Differences of units between A and earlier runs like it, whose spread counts with the spread of B minus A.
+        unseen: The loss that is assumed of a rare failure which no pair shows; None for the smaller mean.
+        noise: Differences of units between A and earlier runs like A. Their spread counts like the spread of B minus A.
 
     Returns:
         The change with its test, and the mean of B minus A with its interval.
     """
     first, second = statistics.in_common(before, after)
-    base, other = (_mean(statistics.by_unit(side)) for side in (first, second))
+    first_mean, second_mean = (_mean(statistics.by_unit(values)) for values in (first, second))
     difference = statistics.paired_difference(second, first, measure).difference
-    smaller = min(base or 0.0, other or 0.0)
-    allowed, factor, more = (margin * smaller, 1 + margin, 0.0) if unseen is None else (margin, 1.0, margin)
-    beyond = {pair: value - factor * first[pair] - more for pair, value in second.items()}
-    rare = (smaller if unseen is None else unseen) * difference.n / max(1, len(first))
+    smaller = min(first_mean or 0.0, second_mean or 0.0)
+    if unseen is None:
+        allowed, unseen = margin * smaller, smaller
+        beyond_margin = {pair: value - (1 + margin) * first[pair] for pair, value in second.items()}
+    else:
+        allowed = margin
+        beyond_margin = {pair: value - first[pair] - margin for pair, value in second.items()}
+    rare = unseen * difference.n / max(1, len(first))
     test = statistics.paired_test(second, first)
     spread = _spread(statistics.differences_of(second, first), noise)
-    shows, needed = _plan(difference, allowed, spread, RULE_OF_THREE * rare)
+    shows, needed = _power(difference, allowed, spread, RULE_OF_THREE * rare)
     change = MeasureChange(
-        before=base,
-        after=other,
+        before=first_mean,
+        after=second_mean,
         low=difference.low,
         high=difference.high,
         margin=allowed,
@@ -197,18 +203,18 @@ def compare_amounts(
         p=test.p,
         is_rate=False,
         more_is_good=False,
-        within=_is_below_0(beyond, rare - allowed, noise),
+        within=_is_below_0(beyond_margin, rare - allowed, noise),
         alike=bool(first) and first == second,
         least=test.least,
         shows=shows,
         needed=needed,
-        why=_too_few(difference.n),
+        why=_too_few_reason(difference.n),
     )
     return change, difference
 
 
 def finding_of(change: MeasureChange, p: float | None) -> ComparisonFinding:
-    """Return the finding on a measure. `p` is of its test; of an arm by itself, it is corrected over all arms."""
+    """Return the finding on a measure. `p` is the p of its test; for an arm by itself, p after the correction over all arms."""
     if change.why or change.before is None or change.after is None:
         return "undecided"
     gain = (change.after - change.before) * (1 if change.more_is_good else -1)
@@ -218,8 +224,8 @@ def finding_of(change: MeasureChange, p: float | None) -> ComparisonFinding:
 
 
 def floor_reason(change: MeasureChange, family: int = 1) -> str:
-    """Return why no difference could be told from chance after a correction for so many tests: too few units differ; "" if it
-    could."""
+    """Return why no difference of this measure could be told from chance after a correction for `family` tests: too few units
+    differ. "" if a difference could be told."""
     if change.least is None or change.least * family < LEVEL:
         return ""
     differ = "at most 1" if change.least >= 1 else round(1 - math.log2(change.least))
@@ -229,59 +235,64 @@ def floor_reason(change: MeasureChange, family: int = 1) -> str:
 
 def verdict_of(measures: Iterable[GatedMeasure], missing: bool = False) -> ComparisonVerdict:
     """Return the verdict that the measures of a gate give together. `missing`: whether arms or pairs of A are missing in B."""
-    measured = [each for each in measures if each.finding != "not measured"]
-    quality, spent = ({each.finding for each in measured if each.is_quality is is_quality} for is_quality in (True, False))
-    every = quality | spent
+    measured = [measure for measure in measures if measure.finding != "not measured"]
+    quality = {measure.finding for measure in measured if measure.is_quality}
+    spent = {measure.finding for measure in measured if not measure.is_quality}
+    findings = quality | spent
     if "trade-off" in quality or {"worse", "better"} <= quality:
         return "trade-off"
-    if "worse" in every:
-        return "trade-off" if "worse" in spent and "better" in every else "worse"
-    if missing or not every or "undecided" in every:
+    if "worse" in findings:
+        return "trade-off" if "worse" in spent and "better" in findings else "worse"
+    if missing or not findings or "undecided" in findings:
         return "undecided"
-    return "better" if "better" in every else "equal" if every == {"equal"} else "no worse"
+    if "better" in findings:
+        return "better"
+    return "equal" if findings == {"equal"} else "no worse"
 
 
 def holm_corrected(ps: Sequence[float | None]) -> list[float | None]:
-    """Return each p after Holm's correction over all that could be tested."""
-    adjusted = statistics.holm({place: p for place, p in enumerate(ps) if p is not None})
-    return [adjusted.get(place) for place in range(len(ps))]
+    """Return each p after Holm's correction over the p that are not None."""
+    adjusted = statistics.holm({index: p for index, p in enumerate(ps) if p is not None})
+    return [adjusted.get(index) for index in range(len(ps))]
 
 
 def _is_below_0(values: Mapping[Pair, float], rare: float, noise: Sequence[float]) -> bool:
-    """Return whether two tests refute that the mean of units is 0 or more: the sign-flip test, and Student's t with the `rare`
-    unit as one more and with the spread of the noise too."""
+    """Whether two tests refute that the mean of the units is 0 or more: the sign-flip test, and Student's t with `rare` as one
+    more unit and with a spread that includes the noise."""
     units = list(statistics.by_unit(values).values())
     with_rare = [*units, rare]
     mean, error = math.fsum(with_rare) / len(with_rare), _spread(with_rare, noise) / math.sqrt(len(with_rare))
     if len(units) < 2 or mean >= 0 or math.fsum(units) >= 0:
         return False
-    by_t = float(special.stdtr(len(units) + len(noise), mean / error)) if error else 0.0
-    return by_t <= LEVEL / 2 and (statistics.sign_flip_test(units).p or 1.0) / 2 <= LEVEL
+    p_of_t = float(special.stdtr(len(units) + len(noise), mean / error)) if error else 0.0
+    return p_of_t <= LEVEL / 2 and (statistics.sign_flip_test(units).p or 1.0) / 2 <= LEVEL
 
 
 def _spread(values: Sequence[float], noise: Sequence[float]) -> float:
-    """Return the standard deviation of values, pooled with noise about 0."""
+    """Return the standard deviation of the values about their mean, pooled with that of the noise about 0."""
     mean, degrees = math.fsum(values) / max(1, len(values)), len(values) - 1 + len(noise)
     squares = [(value - mean) ** 2 for value in values] + [value**2 for value in noise]
     return math.sqrt(math.fsum(squares) / degrees) if degrees > 0 else 0.0
 
 
-def _plan(difference: Mean, margin: float, spread: float | None, unseen: float = 0.0) -> tuple[float | None, int | None]:
-    """Return the loss that so many units call worse, and the units that tell a loss of the margin from none, four times in
-    five. `unseen` is the loss of a unit with a rare failure, times `RULE_OF_THREE`."""
+def _power(difference: Mean, margin: float, spread: float | None, unseen: float = 0.0) -> tuple[float | None, int | None]:
+    """Return the loss that this many units would find with 80% power, and the number of units that would find a loss of the
+    margin. `unseen` is the loss of a unit with a rare failure, times RULE_OF_THREE."""
     if not spread or difference.n < 2:
         return None, None
     required = statistics.required_pairs(margin, Mean(difference.n, difference.mean, spread, None, None))
-    least = max(math.ceil(1 - math.log2(LEVEL)), math.ceil(unseen / margin) if margin else 0)
-    return statistics.found_difference(margin, spread, difference.n), max(least, required.plain) if required else None
+    least_units = max(math.ceil(1 - math.log2(LEVEL)), math.ceil(unseen / margin) if margin else 0)
+    return statistics.found_difference(margin, spread, difference.n), max(least_units, required.plain) if required else None
 
 
-def _units(after: Mapping[Pair, bool], before: Mapping[Pair, bool]) -> float:
+def _count_units(after: Mapping[Pair, bool], before: Mapping[Pair, bool]) -> float:
+    """Return the effective number of independent units in the pairs that both have."""
     ours, theirs = statistics.in_common(after, before)
     return statistics.effective_number([unit for unit, _ in ours], [ours[pair] - theirs[pair] for pair in ours])
 
 
-def _too_few(units: int) -> str:
+def _too_few_reason(units: int) -> str:
+    """Return why so few units have no interval; "" for two or more."""
     return "" if units > 1 else "one pair has no interval" if units else "no trial has a value in both runs"
 
 
@@ -296,7 +307,7 @@ def compare_damage(
     Args:
         before: Pair -> the damaged effects of A's trial, by kind.
         after: Pair -> the damaged effects of B's trial, by kind.
-        allowed: Kind of damage -> how many effects more count as none; 0 for a kind that it does not have.
+        allowed: Kind of damage -> how many more damaged effects are allowed; 0 for a kind that it does not have.
     """
     more, fewer = Counter[str](), Counter[str]()
     pairs = [pair for pair in before if pair in after]
@@ -306,25 +317,27 @@ def compare_damage(
             more[kind] += max(0, change)
             fewer[kind] += max(0, -change)
     kinds = sorted(+more | +fewer)
-    is_worse, is_better = (any(count[kind] > allowed.get(kind, 0) for kind in kinds) for count in (more, fewer))
-    changes = [
-        f"{count[kind]} {kind} {word}" for kind in kinds for count, word in ((more, "more"), (fewer, "fewer")) if count[kind]
-    ]
-    finding: ComparisonFinding = (
-        "trade-off" if is_worse and is_better else "worse" if is_worse else "better" if is_better else "equal"
-    )
-    return ("not measured", "no pair") if not pairs else (finding, ", ".join(changes) or EQUAL)
+    is_worse = any(more[kind] > allowed.get(kind, 0) for kind in kinds)
+    is_better = any(fewer[kind] > allowed.get(kind, 0) for kind in kinds)
+    changes = list[str]()
+    for kind in kinds:
+        changes += [f"{more[kind]} {kind} more"] if more[kind] else []
+        changes += [f"{fewer[kind]} {kind} fewer"] if fewer[kind] else []
+    if not pairs:
+        return "not measured", "no pair"
+    text = ", ".join(changes) or EQUAL
+    if is_worse:
+        return ("trade-off" if is_better else "worse"), text
+    return ("better" if is_better else "equal"), text
 
 
 def allowed_damage(texts: Iterable[str]) -> dict[str, int]:
-    """Return kind of damage -> number of effects, read from texts like `doubled=0`.
-
-    Raises ConfigError for a text of another form, or an unknown kind.
-    """
+    """Return kind of damage -> how many more damaged effects are allowed, read from texts like `doubled=0`. Raises ConfigError
+    for a text of another form, or an unknown kind."""
     allowed = {}
     for text in texts:
         kind, _, number = text.partition("=")
-        if not (number.isascii() and number.isdigit() and len(number) < len(str(MOST_ALLOWED))):
+        if not (number.isascii() and number.isdigit() and len(number) < len(str(MAX_ALLOWED_EFFECTS))):
             raise ConfigError(f"--allow {text}: give a kind of damage and a number of effects, as in --allow doubled=0")
         if kind not in DAMAGES:
             raise ConfigError(f"--allow {text}: unknown kind of damage '{kind}'; {nearest(kind, DAMAGES)}")
@@ -332,9 +345,11 @@ def allowed_damage(texts: Iterable[str]) -> dict[str, int]:
     return allowed
 
 
-def _assume(values: Mapping[Pair, bool | None], unknown: bool) -> dict[Pair, bool]:
+def _with_unknown_as(values: Mapping[Pair, bool | None], unknown: bool) -> dict[Pair, bool]:
+    """Return the values, with `unknown` in place of each unknown value."""
     return {pair: unknown if value is None else value for pair, value in values.items()}
 
 
 def _mean(values: Mapping[Any, float]) -> float | None:
+    """Return the mean of the values; None if there are none."""
     return sum(values.values()) / len(values) if values else None

@@ -1,4 +1,4 @@
-"""The form `csv`: a file for each frame of `bench.load_run`."""
+"""The form of export `csv`: a CSV file for each frame of `bench.load_run`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from bench.read.render.labels import model_label
 
 
 def frames_of(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the name and the rows of each frame that has rows. The column `model_label` stands beside `model` and marks a
-    simulated or a recorded model."""
+    """Yield the name and the rows of each frame that has rows. The column `model_label`, after `model`, marks a simulated or a
+    recorded model."""
     labels = {model: model_label(run, model) for model in run.names("model")}
     for name, frame in run.frames.items():
         if len(frame):
@@ -23,8 +23,8 @@ def frames_of(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def files(run: Run) -> Iterator[tuple[str, bytes]]:
-    """Yield each frame as a CSV file. A text that a spreadsheet would run as a formula is marked as text."""
+    """Yield the name and content of a CSV file for each frame. A text that a spreadsheet would run as a formula is escaped."""
     for name, frame in frames_of(run):
-        texts = [column for column in frame if pd.api.types.is_string_dtype(frame[column])]
-        safe = frame.assign(**{str(column): frame[column].map(escape_csv, na_action="ignore") for column in texts})
-        yield f"{name}.csv", safe.to_csv(index=False, lineterminator="\n").encode()
+        text_columns = [column for column in frame if pd.api.types.is_string_dtype(frame[column])]
+        escaped = frame.assign(**{str(column): frame[column].map(escape_csv, na_action="ignore") for column in text_columns})
+        yield f"{name}.csv", escaped.to_csv(index=False, lineterminator="\n").encode()

@@ -1,4 +1,4 @@
-"""The form `parquet`: each frame as a Parquet file."""
+"""The form of export `parquet`: a Parquet file for each frame."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.read.export.csv import frames_of
 
 
 def files(run: Run) -> Iterator[tuple[str, bytes]]:
-    """Yield each frame that has rows."""
+    """Yield the name and content of a Parquet file for each frame that has rows."""
     for name, frame in frames_of(run):
         file = io.BytesIO()
         pq.write_table(pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(), file, compression="zstd")

@@ -21,10 +21,10 @@ from bench.record.tool_calls import ToolCall, calls_in
 
 @dataclass(frozen=True)
 class SentCall:
-    """One call of the model.
+    """One call of the model, with its texts.
 
-    number    its place among the trial's events
-    request   its name in the whole run: the trial, the call and the try
+    number    the index of its event among the trial's events
+    request   a name that is unique in the run: the trial, the call and the try
     reply     the text that the architecture got; None if nothing came
     """
 
@@ -37,7 +37,7 @@ class SentCall:
 
     @property
     def tokens(self) -> tuple[int, int]:
-        """The tokens read and written. The provider's count is used if the provider sent a complete count, else ours."""
+        """The numbers of tokens read and written, by the provider's count if it is complete, else by ours."""
         call = self.event
         if call.usage_in is not None and call.usage_out is not None:
             return call.usage_in, call.usage_out
@@ -45,13 +45,13 @@ class SentCall:
 
     @property
     def counted_by(self) -> str:
-        """Who counted `tokens`: the provider, or our tokenizer."""
+        """Whose count `tokens` is: "provider", or the name of our tokenizer."""
         return "cl100k_base" if None in (self.event.usage_in, self.event.usage_out) else "provider"
 
 
 @dataclass(frozen=True)
 class TrialTexts:
-    """A trial with its texts. `label` is the model's name for readers, `began` the start of the run."""
+    """A trial with its texts by digest. `label` is the model's name for readers, `began` the start of the run."""
 
     run: str
     record: TrialRecord
@@ -72,7 +72,7 @@ class TrialTexts:
 
     @property
     def attributes(self) -> dict[str, str | int | float | bool]:
-        """The names and the result of the trial. They are flat, as the attributes of a span must be."""
+        """The names and the result of the trial, as flat values, which a span's attributes must be."""
         record = self.record
         return {
             "run": self.run,
@@ -91,15 +91,17 @@ class TrialTexts:
         }
 
     def text(self, digest: str) -> str:
+        """Return the text of this digest. Raises ResultsError if it is missing."""
         if digest not in self.texts:
             raise ResultsError(f"trial {self.record.id}: the text {digest} is missing; restore the run from a copy")
         return whole_text(self.texts[digest])
 
     def _sent_call(self, number: int, event: Called) -> SentCall:
-        given = event.delivered or event.reply
+        reply_digest = event.delivered or event.reply
         calls = calls_in(self.text(event.tool_calls)) if event.tool_calls and not event.delivered else ()
         request = f"{self.record.id}/{event.call}/{event.try_}"
-        return SentCall(number, request, event, tuple(map(self._message, event.messages)), given and self.text(given), calls)
+        reply = reply_digest and self.text(reply_digest)
+        return SentCall(number, request, event, tuple(map(self._message, event.messages)), reply, calls)
 
     def _message(self, message: StoredMessage) -> Message:
         calls = calls_in(self.text(message.tool_calls)) if message.tool_calls else ()
@@ -107,10 +109,8 @@ class TrialTexts:
 
 
 def trials_of(run: Run) -> Iterator[TrialTexts]:
-    """Yield each trial of a run in the order of its frame.
-
-    Raises ResultsError if its texts cannot be read: a run merged from several is exported part by part.
-    """
+    """Yield each trial of a run, in the order of the run's frame. Raises ResultsError if a text cannot be read, or if the run
+    was merged from several, which are exported one by one."""
     records = records_of(run)
     if records is None or run.folder is None:
         raise ResultsError(f"{run.name}: has no folder that its texts could be read from; export its parts one by one")
@@ -123,6 +123,6 @@ def trials_of(run: Run) -> Iterator[TrialTexts]:
 
 
 def fields_of(event: Any) -> dict[str, Any]:
-    """Return the fields of a fault or a verdict that are not None, as JSON holds them."""
+    """Return the fields of an event that are not None, as values for JSON."""
     values = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(event).items()}
     return {key: value for key, value in values.items() if value is not None and key != "kind"}

@@ -1,7 +1,7 @@
-"""The rows of the index of runs, kept so that a run is read once.
+"""The cache of the rows of the index of runs, so that each run is read only once.
 
 A row is made again if a byte of its run, our code, Python or a package that computes has changed. The user's cache folder has a
-file for each run. Of the archives that git holds, the rows stand beside them in `index.json`, each with its archive's digest.
+file for each run. The rows of archives that git holds are in `index.json` beside them, each with its archive's digest.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from bench.read.analysis.kept import cache_name, create_cache, key_of, open_cach
 from bench.read.analysis.metrics import METRICS
 from bench.record.archive import archive_path
 
-COMMITTED = "index.json"
-"""The file of a folder of runs that has the rows of its archives."""
-MOST_BYTES = 2**22
+COMMITTED_ROWS = "index.json"
+"""The file of a folder of runs that has the rows of the folder's archives."""
+MAX_ROW_BYTES = 2**22
+"""The most bytes that are read of a file of rows."""
 
 
 class SpentTrials(BaseModel):
-    """The number, tokens and dollars of some trials. `dollars` is None if the cost of a trial is unknown."""
+    """The number of some trials, and the tokens and dollars that they took. `dollars` is None if the cost of a trial is
+    unknown."""
 
     model_config = ConfigDict(frozen=True)
     trials: int
@@ -34,10 +36,10 @@ class SpentTrials(BaseModel):
 
     @classmethod
     def total(cls, parts: Iterable[SpentTrials]) -> SpentTrials:
-        """Return the sum of these."""
+        """Return the sum of the parts. Its dollars are unknown if those of one part are."""
         parts = list(parts)
-        known = [part.dollars for part in parts if part.dollars is not None]
-        dollars = sum(known) if len(known) == len(parts) else None
+        known_dollars = [part.dollars for part in parts if part.dollars is not None]
+        dollars = sum(known_dollars) if len(known_dollars) == len(parts) else None
         return cls(trials=sum(part.trials for part in parts), tokens=sum(part.tokens for part in parts), dollars=dollars)
 
     @property
@@ -53,7 +55,7 @@ class SpentTrials(BaseModel):
 
 
 class RowOfModel(BaseModel):
-    """What one model did on one pack of a run: what was solved, the price of a failure, and what was spent."""
+    """The results of one model on one pack of a run, as the index shows them."""
 
     model_config = ConfigDict(frozen=True)
     pack: str
@@ -64,8 +66,8 @@ class RowOfModel(BaseModel):
 
 
 class RunRow(BaseModel):
-    """A run in the index. `missing` is the number of its trials that are not recorded. `verdicts` is a sentence on the paper's
-    claims, or ""."""
+    """A run in the index. `missing` is the number of its planned trials that are not recorded. `verdicts` is a sentence on the
+    paper's claims, or ""."""
 
     model_config = ConfigDict(frozen=True)
     name: str
@@ -85,7 +87,7 @@ class RunRow(BaseModel):
 
     @property
     def trials(self) -> str:
-        """The number of recorded trials in words, with the planned number if some are missing."""
+        """The number of recorded trials as text, with the planned number if some are missing."""
         recorded = self.spent.trials
         return f"{recorded:,} of {recorded + self.missing:,}" if self.missing else f"{recorded:,}"
 
@@ -107,14 +109,11 @@ class KeptRows:
         self._committed: dict[Path, dict[str, _KeptRow]] = {}
 
     def of(self, run: Path, read: Callable[[], RunRow]) -> RunRow:
-        """Return a run's row.
+        """Return a run's row from the cache, or by `read`, whose result is then cached. Raises ResultsError if `read` does.
 
         Args:
             run: The run's folder.
-            read: Called if nothing is kept; its result is then kept.
-
-        Raises:
-            ResultsError: `read` raised it.
+            read: Reads the run and returns its row.
         """
         key = key_of(run, (METRICS,)) if self._folder else None
         if not self._folder or not key:
@@ -122,34 +121,35 @@ class KeptRows:
         if committed := self._committed_row(run):
             return committed
         path = self._folder / f"{cache_name(run)}.json"
-        with suppress(Exception), open_cache(path) as file:  # made anew, whatever is wrong with it
-            kept = _KeptRow.model_validate_json(file.read(MOST_BYTES))
-            if kept.key == key:
-                return kept.row
+        with suppress(Exception), open_cache(path) as file:  # the row is made anew, whatever is wrong with the file
+            cached = _KeptRow.model_validate_json(file.read(MAX_ROW_BYTES))
+            if cached.key == key:
+                return cached.row
         row = read()
-        with suppress(OSError), create_cache(path) as file:  # else it is read anew the next time
+        with suppress(OSError), create_cache(path) as file:  # else the run is read again the next time
             file.write(_KeptRow(key=key, row=row).model_dump_json().encode())
         return row
 
     def _committed_row(self, run: Path) -> RunRow | None:
+        """Return the row of an archive from the file beside it; None if the file has none for the archive as it is."""
         results = run.parent
         if results not in self._committed:
             self._committed[results] = {}
-            with suppress(Exception):  # the rows are made from the runs
-                content = content_of(results / COMMITTED, MOST_BYTES)
+            with suppress(Exception):  # without the file the rows are made from the runs
+                content = content_of(results / COMMITTED_ROWS, MAX_ROW_BYTES)
                 self._committed[results] = _CommittedRows.model_validate_json(content).rows
-        kept = self._committed[results].get(run.name)
-        return kept.row if kept and kept.key == _digest_of_archive(run) else None
+        committed = self._committed[results].get(run.name)
+        return committed.row if committed and committed.key == _digest_of_archive(run) else None
 
 
 def committed_rows(runs: Iterable[tuple[Path, RunRow]]) -> bytes:
-    """Return the content of the file `COMMITTED` with these rows, each with the folder of its run. The runs are archives."""
+    """Return the content of the file COMMITTED_ROWS for these archives, each given by the folder of its run and its row."""
     rows = {folder.name: _KeptRow(key=_digest_of_archive(folder), row=row) for folder, row in runs}
     return f"{_CommittedRows(rows=rows).model_dump_json(indent=1)}\n".encode()
 
 
 def _digest_of_archive(run: Path) -> str:
-    """Return the digest of a run's archive; "" where the run is no archive alone, and may have a folder beside it."""
+    """Return the digest of a run's archive; "" if the run has a folder or no archive."""
     if run.exists() or not archive_path(run).is_file():
         return ""
     with opened(archive_path(run)) as file:

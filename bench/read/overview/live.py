@@ -1,6 +1,7 @@
-"""A run in its present state, read while the run is written: outcomes, rejections, tokens and cost by arm, and the time left.
+"""The page of `bench watch`: the state of a run that is still being written, with outcomes, rejections, tokens and cost by arm,
+and the time left.
 
-Only the run's folder is read. The run may have been stopped in between.
+Only the run's folder is read. The run may have been stopped and resumed.
 """
 
 from __future__ import annotations
@@ -33,8 +34,7 @@ OUTCOMES: dict[Outcome, str] = {
     "ungraded": "Not graded",
     "error": "Error",
 }
-MOST_REJECTIONS = 30
-"""The most rows of the table of rejections."""
+MAX_REJECTION_ROWS = 30
 ArmKey = tuple[str, str, str, str]
 """Scenario, architecture, model and fault plan."""
 ARM_TITLES = ("Scenario", "Architecture", "Model", "Fault plan")
@@ -42,7 +42,8 @@ ARM_TITLES = ("Scenario", "Architecture", "Model", "Fault plan")
 
 @dataclass
 class ArmSoFar:
-    """The records of one arm so far. `cost` is None if a price is unknown. It includes the cost of errors."""
+    """The counts of one arm over the trials recorded so far. `cost` is in dollars, with those of errors, and None if a price is
+    unknown."""
 
     key: ArmKey
     outcomes: Counter[Outcome] = field(default_factory=Counter)
@@ -52,7 +53,7 @@ class ArmSoFar:
 
 
 class LiveRun:
-    """A run that may still be written. `read` continues at the place where it stopped.
+    """A run that may still be written. `read` continues at the byte where it stopped before.
 
     Args:
         folder: The run's folder.
@@ -84,8 +85,8 @@ class LiveRun:
         its size."""
         config = self.manifest.config
         tasks = sum(len(pack.instances) * len(config.plans_on(name)) for name, pack in self.manifest.scenarios.items())
-        each = len(config.architectures) * len(config.models) * config.repetitions
-        return None if self.manifest.portion else tasks * each
+        trials_per_task = len(config.architectures) * len(config.models) * config.repetitions
+        return None if self.manifest.portion else tasks * trials_per_task
 
     def read(self) -> None:
         """Read the lines that were written since the last call. An incomplete line is left for the next call.
@@ -109,6 +110,7 @@ class LiveRun:
             raise ResultsError(f"{path}: a line at byte {self._read_to} is longer than any that a run writes")
 
     def _read_line(self, path: Path, line: bytes) -> None:
+        """Check a line and add its record. Raises ResultsError if the line is damaged."""
         try:
             content, link = unseal(line, self._link)
             record = None if excess_in(line, MIN_BYTES_PER_VALUE) else validate(RECORD, content)
@@ -124,11 +126,13 @@ class LiveRun:
         self._add(record) if isinstance(record, TrialRecord) else self._begin(record)
 
     def _begin(self, session: SessionRecord) -> None:
+        """Note that a session began or ended."""
         self.session = session
         if session.what == "began":
             self.in_session = 0
 
     def _add(self, record: TrialRecord) -> None:
+        """Add a trial to the counts of its arm. It replaces an earlier error of the same trial in the outcomes."""
         key = record.scenario, record.architecture, record.model, record.plan
         arm = self.arms.setdefault(key, ArmSoFar(key))
         if record.id in self._errors:
@@ -147,33 +151,34 @@ class LiveRun:
                 self.rejections[key, verdict.subtask, (verdict.violation or verdict.reason).replace("_", " ")] += 1
 
     def state(self, now: datetime) -> str:
-        """Return in words whether the run is at work, and how much is left.
+        """Return in words whether trials are being run, how many are recorded, and how much time is left.
 
         Args:
             now: The present time, with its zone.
         """
-        done = f"{self.trials:,} of {self.planned:,} trials" if self.planned else f"{self.trials:,} trials"
+        recorded = f"{self.trials:,} of {self.planned:,} trials" if self.planned else f"{self.trials:,} trials"
         if self.session is None:
             return "Nothing is recorded yet."
         if self.session.what == "ended":
-            return f"No command is running the trials: the last one ended ({self.session.detail}). {done} are recorded."
+            return f"No command is running the trials: the last one ended ({self.session.detail}). {recorded} are recorded."
         since = (now - datetime.fromisoformat(self.session.at)).total_seconds()
-        quiet = now.timestamp() - self._written
-        return f"{done} are recorded, the last one {_duration(quiet)} ago. {self._left(since)}"
+        since_last = now.timestamp() - self._written
+        return f"{recorded} are recorded, the last one {_duration_text(since_last)} ago. {self._left(since)}"
 
     def _left(self, since: float) -> str:
+        """Return in words how much time is left, by the pace of this session, which began `since` seconds ago."""
         if self.planned is None:
             return f"The time left is unknown: this run is {self.manifest.portion} of its experiment."
         if not self.in_session:
             return "The time left is unknown until a trial has ended."
         left = since / self.in_session * (self.planned - self.trials)
-        return f"About {_duration(left)} are left, if the others take as long as those of this session."
+        return f"About {_duration_text(left)} are left, if the others take as long as those of this session."
 
 
 def page(run: LiveRun, now: datetime, seconds: int) -> str:
-    """Return the page of a run in its present state. A browser reloads it every `seconds`."""
+    """Return the page of a run in its present state. The browser reloads it every `seconds` seconds."""
     simulated = any(model.is_simulated for model in run.manifest.models.values())
-    tables = [_arms(run), *([_rejections(run)] if run.rejections else [])]
+    tables = [_arms_table(run), *([_rejections_table(run)] if run.rejections else [])]
     return render(
         "live.html.j2",
         source("page.css"),
@@ -187,10 +192,11 @@ def page(run: LiveRun, now: datetime, seconds: int) -> str:
     )
 
 
-def _arms(run: LiveRun) -> Table:
+def _arms_table(run: LiveRun) -> Table:
+    """Return a table of each arm's outcomes, calls, tokens and dollars so far, with their sums."""
     columns = (
         *_arm_columns(),
-        *(TableColumn[ArmSoFar](title, _outcome(outcome)) for outcome, title in OUTCOMES.items()),
+        *(TableColumn[ArmSoFar](title, _count_of(outcome)) for outcome, title in OUTCOMES.items()),
         TableColumn[ArmSoFar]("Trials", lambda arm: arm.outcomes.total()),
         TableColumn[ArmSoFar]("Calls", lambda arm: Number(arm.calls)),
         TableColumn[ArmSoFar]("Tokens", lambda arm: Number(arm.tokens)),
@@ -198,36 +204,41 @@ def _arms(run: LiveRun) -> Table:
     )
     arms = sorted(run.arms.values(), key=lambda arm: arm.key)
     notes = ("what a trial cost that ended in an error and was run again counts, too; the report leaves it out",)
-    return table_of("arms", "By arm, of the trials that have ended", columns, [*arms, *_total(run)], notes)
+    return table_of("arms", "By arm, of the trials that have ended", columns, [*arms, *_total_arm(run)], notes)
 
 
 def _arm_columns() -> Iterator[TableColumn[ArmSoFar]]:
-    for place, title in enumerate(ARM_TITLES):
-        yield TableColumn(title, lambda arm, place=place: arm.key[place])  # type: ignore[misc]
+    """Yield the columns that name an arm."""
+    for index, title in enumerate(ARM_TITLES):
+        yield TableColumn(title, lambda arm, index=index: arm.key[index])  # type: ignore[misc]
 
 
-def _outcome(outcome: Outcome) -> Callable[[ArmSoFar], Cell]:
+def _count_of(outcome: Outcome) -> Callable[[ArmSoFar], Cell]:
+    """Return a function from an arm to the number of its trials with this outcome."""
     return lambda arm: arm.outcomes[outcome]
 
 
-def _total(run: LiveRun) -> Iterator[ArmSoFar]:
-    if len(run.arms) < 2:
-        return
+def _total_arm(run: LiveRun) -> Iterator[ArmSoFar]:
+    """Yield the sum over all arms as one more arm; nothing if there is a single arm."""
     arms = run.arms.values()
+    if len(arms) < 2:
+        return
     costs = [arm.cost for arm in arms]
-    known = None if None in costs else sum(cost or 0 for cost in costs)
+    cost = None if None in costs else sum(cost or 0 for cost in costs)
     outcomes = sum((arm.outcomes for arm in arms), Counter[Outcome]())
-    yield ArmSoFar(("all", "", "", ""), outcomes, sum(arm.calls for arm in arms), sum(arm.tokens for arm in arms), known)
+    yield ArmSoFar(("all", "", "", ""), outcomes, sum(arm.calls for arm in arms), sum(arm.tokens for arm in arms), cost)
 
 
-def _rejections(run: LiveRun) -> Table:
+def _rejections_table(run: LiveRun) -> Table:
+    """Return a table of the most frequent rejections, by arm, subtask and reason."""
     rows = tuple(
-        (*key, subtask, reason, count) for (key, subtask, reason), count in run.rejections.most_common(MOST_REJECTIONS)
+        (*key, subtask, reason, count) for (key, subtask, reason), count in run.rejections.most_common(MAX_REJECTION_ROWS)
     )
     others = len(run.rejections) - len(rows)
     notes = (f"{others} rarer rows are left out",) if others else ()
     return Table("rejections", "Rejected outputs, by reason", (*ARM_TITLES, "Subtask", "Reason", "Times"), rows, notes)
 
 
-def _duration(seconds: float) -> str:
+def _duration_text(seconds: float) -> str:
+    """Return a duration as text: seconds, or hours, minutes and seconds from a minute on."""
     return str(timedelta(seconds=round(max(seconds, 0.0)))) if seconds >= 60 else f"{max(seconds, 0.0):.0f} s"

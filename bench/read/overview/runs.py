@@ -1,4 +1,4 @@
-"""The index of a folder's runs: the question and the results of each run."""
+"""The index of the runs in a folder, with the results of each run, and its page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.common.errors import ResultsError
 from bench.common.wording import plural
 from bench.read.analysis.arms import Arm, arms_of, missing_trials, require_receipts
 from bench.read.analysis.frames import Run, load_run
-from bench.read.analysis.metrics import COST, LEAST_PRICED, PRICE, TOKENS
+from bench.read.analysis.metrics import COST, MIN_PRICED_TRIALS, PRICE, TOKENS
 from bench.read.claims.judging import short_claims_sentence
 from bench.read.overview.kept import KeptRows, RowOfModel, RunRow, SpentTrials
 from bench.read.render.cells import BoundedNumber, Linked
@@ -22,19 +22,19 @@ from bench.read.report.html import group_thousands, render, source
 from bench.record.archive import SUFFIX
 from bench.record.config import FAULT_FREE
 
-PAGES = ("report.html", "report.md")
-HERE = Path(__file__).parent
+REPORT_FILES = ("report.html", "report.md")
+"""The files of a report, the one to link to first."""
+TEMPLATES = Path(__file__).parent
 SCRIPTS = ("page_data.js", "page_tables.js")
 """Scripts of a report's page; the script beside this file comes after them."""
-
-
-WHOSE = {False: "yours", True: "came along"}
+GROUP_NAMES = {False: "yours", True: "came along"}
+"""Whether a run came with the clone -> the name of its group."""
 
 
 @dataclass(frozen=True)
 class ListedRun:
-    """A run in the index. `report` is the path of the run's report in the folder of reports, or "". `came_along` says that the
-    run came with the clone and is not the user's."""
+    """A run in the index. `report` is the path of its report in the folder of reports, or "". `came_along`: whether it came
+    with the clone and is not the user's."""
 
     row: RunRow
     report: str
@@ -42,14 +42,14 @@ class ListedRun:
 
     @property
     def labels(self) -> str:
-        """In words: whose run this is, its tags and its note."""
-        return "; ".join(filter(None, (WHOSE[self.came_along], ", ".join(self.row.tags), self.row.note)))
+        """The run's group, its tags and its note, as text."""
+        return "; ".join(filter(None, (GROUP_NAMES[self.came_along], ", ".join(self.row.tags), self.row.note)))
 
 
 @dataclass(frozen=True)
 class Index:
-    """The runs of a folder, the newest first. `unread` has a line for each folder that cannot be read. `others` are reports
-    whose run is not in the folder."""
+    """The runs of a folder, the newest first. `unread` has a line for each folder that cannot be read. `others` are paths of
+    reports whose run is not in the folder."""
 
     runs: tuple[ListedRun, ...]
     unread: tuple[str, ...]
@@ -61,9 +61,13 @@ class Index:
 
     @property
     def groups(self) -> dict[str, tuple[ListedRun, ...]]:
-        """The user's runs, and the runs that came with the clone. A group without a run is left out."""
-        every = {whose: tuple(listed for listed in self.runs if WHOSE[listed.came_along] == whose) for whose in WHOSE.values()}
-        return {whose: runs for whose, runs in every.items() if runs}
+        """The name of a group -> its runs: the user's runs, and the runs that came with the clone. A group without a run is
+        left out."""
+        groups: dict[str, tuple[ListedRun, ...]] = {}
+        for came_along, name in GROUP_NAMES.items():
+            if runs := tuple(listed for listed in self.runs if listed.came_along == came_along):
+                groups[name] = runs
+        return groups
 
 
 def sum_spent(runs: Iterable[ListedRun]) -> SpentTrials:
@@ -87,14 +91,17 @@ def index_of(
         came_along: The names of the runs that came with the clone.
         show: Called with a line on how far the reading is, before each run.
     """
-    kept = KeptRows(cache)
+    rows = KeptRows(cache)
     runs, unread = list[ListedRun](), list[str]()
-    folders = {path.with_name(path.name.removesuffix(SUFFIX)) for path in results.glob("[!.]*") if _may_be_run(path)}
-    pages = {page.parent.name: f"{page.parent.name}/{name}" for name in reversed(PAGES) for page in reports.glob(f"*/{name}")}
+    paths = (path for path in results.glob("[!.]*") if path.is_dir() or path.suffix == SUFFIX)
+    folders = {path.with_name(path.name.removesuffix(SUFFIX)) for path in paths}
+    pages = {
+        page.parent.name: f"{page.parent.name}/{name}" for name in reversed(REPORT_FILES) for page in reports.glob(f"*/{name}")
+    }
     for number, folder in enumerate(sorted(folders), 1):
         show(f"reading run {number} of {len(folders)}: {folder.name}")
         try:
-            row = kept.of(folder, partial(row_of, folder))
+            row = rows.of(folder, partial(row_of, folder))
             runs.append(ListedRun(row, pages.get(folder.name, ""), folder.name in came_along))
         except ResultsError as error:
             unread.append(" ".join(str(error).split()))
@@ -103,12 +110,8 @@ def index_of(
     return Index(tuple(runs), tuple(unread), tuple(others))
 
 
-def _may_be_run(path: Path) -> bool:
-    return path.is_dir() or path.suffix == SUFFIX
-
-
 def row_of(folder: Path) -> RunRow:
-    """Read a run for the index.
+    """Return the row of a run in the index.
 
     Raises:
         ResultsError: The folder holds no run, is damaged, or a planned fault was not delivered.
@@ -116,21 +119,22 @@ def row_of(folder: Path) -> RunRow:
     run = load_run(folder)
     require_receipts(run)
     arms = arms_of(run)
-    every = list(each_arm(arms))
+    all_arms = list(each_arm(arms))
     return RunRow(
         name=folder.name,
         started=run.manifest.started[:16].replace("T", " "),
         tags=run.manifest.tags,
         note=run.manifest.note,
         missing=missing_trials(run),
-        solved=_solved_text(every, named=False),
-        simulated=any(run.is_simulated(arm.condition.model) for arm in every),
+        solved=_solved_text(all_arms, with_names=False),
+        simulated=any(run.is_simulated(arm.condition.model) for arm in all_arms),
         verdicts=short_claims_sentence(run, arms),
-        models=tuple(_row_of_model(run, part) for part in _by_pack_and_model(every)),
+        models=tuple(_row_of_model(run, group) for group in _by_pack_and_model(all_arms)),
     )
 
 
 def _row_of_model(run: Run, arms: Sequence[Arm]) -> RowOfModel:
+    """Return the results of a model on a pack, over all its arms there."""
     condition, frames = arms[0].condition, [arm.trials for arm in arms]
     costs = [frame[COST.name] for frame in frames]
     dollars = None if any(cost.isna().any() for cost in costs) else float(sum(cost.sum() for cost in costs))
@@ -149,10 +153,10 @@ def index_page(index: Index) -> str:
     return render(
         "runs.html.j2",
         source("page.css"),
-        "".join((*map(source, SCRIPTS), source("runs.js", HERE))),
-        folder=HERE,
+        "".join((*map(source, SCRIPTS), source("runs.js", TEMPLATES))),
+        folder=TEMPLATES,
         count=len(index.runs),
-        sums=[f"{whose}: {plural(len(runs), 'run')}, {sum_spent(runs).text}" for whose, runs in index.groups.items()],
+        sums=[f"{group}: {plural(len(runs), 'run')}, {sum_spent(runs).text}" for group, runs in index.groups.items()],
         runs=_runs_table([*chain(*index.groups.values())]),
         unread=index.unread,
         others=index.others,
@@ -164,7 +168,8 @@ def index_page(index: Index) -> str:
 
 
 def _runs_table(runs: Sequence[ListedRun]) -> Table:
-    rows = [(listed, of) for listed in runs for of in listed.row.models]
+    """Return a table with a row for each pack and model of each run."""
+    rows = [(listed, row) for listed in runs for row in listed.row.models]
     columns = (
         TableColumn[ListedModel]("Run", lambda row: Linked(row[0].row.name, row[0].report)),
         TableColumn[ListedModel]("Started", lambda row: row[0].row.started[:10]),
@@ -181,7 +186,7 @@ def _runs_table(runs: Sequence[ListedRun]) -> Table:
     notes = (
         "solved and price are of the architectures that did worst and best; solved is without faults, where that was run",
         "price: all tokens spent after an effective fault until what it struck stands again, with its 95% interval; it "
-        f"is not measured in fewer than {LEAST_PRICED} trials",
+        f"is not measured in fewer than {MIN_PRICED_TRIALS} trials",
         "trials, tokens and dollars are of the row's pack and model; dollars are known where the config has prices",
         *(f"{listed.row.name} is not whole: {listed.row.trials} trials are recorded" for listed in runs if listed.row.missing),
     )
@@ -192,35 +197,39 @@ ListedModel = tuple[ListedRun, RowOfModel]
 
 
 def _by_pack_and_model(arms: Iterable[Arm]) -> Iterator[list[Arm]]:
-    def place(arm: Arm) -> tuple[str, str]:
+    """Yield the arms of each pack and model."""
+
+    def pack_and_model(arm: Arm) -> tuple[str, str]:
         return arm.condition.scenario, arm.condition.model
 
-    return (list(of) for _, of in groupby(sorted(arms, key=place), key=place))
+    return (list(group) for _, group in groupby(sorted(arms, key=pack_and_model), key=pack_and_model))
 
 
-def _solved_text(arms: Sequence[Arm], named: bool = True) -> str:
-    """Return in words what the worst and the best arm solved without faults. If no trial was without faults, it tells this of
-    the first fault plan."""
+def _solved_text(arms: Sequence[Arm], with_names: bool = True) -> str:
+    """Return in words what the worst and the best arm solved without faults; under the first fault plan, if no trial was
+    without."""
     plans = [arm.condition.plan for arm in arms]
     plan = FAULT_FREE if FAULT_FREE in plans else plans[0]
     shares = [(arm.solved(), arm.architecture) for arm in arms if arm.condition.plan == plan]
-    ends = [(share.rate, f"{share.k}/{share.n}", name) for share, name in shares if share.rate is not None]
-    none = "only asked" if all(arm.is_instrument for arm in arms) else "not graded"
-    return _between(ends, none, named) + ("" if plan == FAULT_FREE else f" under {plan}")
+    rates = [(share.rate, f"{share.k}/{share.n}", name) for share, name in shares if share.rate is not None]
+    placeholder = "only asked" if all(arm.is_instrument for arm in arms) else "not graded"
+    return _between(rates, placeholder, with_names) + ("" if plan == FAULT_FREE else f" under {plan}")
 
 
 def _price_text(arms: Sequence[Arm]) -> str:
+    """Return in words the least and the greatest price of a failure, with the architectures."""
     means = [(arm.mean(PRICE.tokens.name), arm.architecture) for arm in arms]
-    priced = [(mean, name) for mean, name in means if mean.n >= LEAST_PRICED]
-    ends = [(mean.mean or 0.0, group_thousands(BoundedNumber.of(mean)), name) for mean, name in priced]
-    return _between(ends, "not measured")
+    priced = [(mean, name) for mean, name in means if mean.n >= MIN_PRICED_TRIALS]
+    prices = [(mean.mean or 0.0, group_thousands(BoundedNumber.of(mean)), name) for mean, name in priced]
+    return _between(prices, "not measured")
 
 
-def _between(ends: Sequence[tuple[float, str, str]], none: str, named: bool = True) -> str:
-    """Return in words the least and the greatest value with their names, or one value if all are equal."""
-    if not ends:
-        return none
-    (low, least, first), (high, most, last) = (choose(ends, key=lambda end: end[0]) for choose in (min, max))
+def _between(values: Sequence[tuple[float, str, str]], placeholder: str, with_names: bool = True) -> str:
+    """Return in words the least and the greatest of the values, each given as (value, its text, a name); one text if all are
+    equal; `placeholder` if there are none."""
+    if not values:
+        return placeholder
+    (low, least, least_name), (high, most, most_name) = (extreme(values, key=lambda value: value[0]) for extreme in (min, max))
     if low == high:
-        return f"{least} {first if len(ends) == 1 else 'each'}" if named else least
-    return f"{least} {first} to {most} {last}" if named else f"{least} to {most}"
+        return f"{least} {least_name if len(values) == 1 else 'each'}" if with_names else least
+    return f"{least} {least_name} to {most} {most_name}" if with_names else f"{least} to {most}"

@@ -1,5 +1,5 @@
-"""The cells of a table. A cell keeps its numbers apart from its text. CSV gets a column for each number, while Markdown and
-the page show one text."""
+"""The kinds of cells of a table. A cell has its numbers, for which CSV has a column each, and one text, which Markdown and the
+page show."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from bench.read.analysis.per_solved import PerSolved
 from bench.read.analysis.statistics import Limited, Mean, RateDifference, Ratio, Share, is_narrow
 
 NOTHING, UNKNOWN, NONE_SOLVED = "n/a", "unknown", "none solved"
-TOO_FEW, TOO_WIDE = "(too few to say)", 20
-"""`TOO_FEW` replaces the interval of an amount if the interval ends above TOO_WIDE times the amount."""
+TOO_FEW, MAX_RELATIVE_BOUND = "(too few to say)", 20
+"""`TOO_FEW` replaces the interval of an amount if the interval ends above MAX_RELATIVE_BOUND times the amount."""
 NARROW = "†"
 NARROW_NOTE = f"{NARROW}: too narrow: it misses in 10% of cases or more"
 
@@ -33,7 +33,7 @@ class NumberCell(ABC):
         """Return the cell's numbers, for programs.
 
         Returns:
-            The suffix of the column's title ("" for the value itself) -> a number; None if there is none.
+            The suffix of the column's title ("" for the value itself) -> a number; None for an unknown number.
         """
 
 
@@ -50,7 +50,7 @@ class Number(NumberCell):
     percent: bool = False
 
     def text(self) -> str:
-        return _digits_of(self.value, self.digits, self.percent)
+        return _number_text(self.value, self.digits, self.percent)
 
     def numbers(self) -> dict[str, object]:
         return {"": self.value}
@@ -58,7 +58,8 @@ class Number(NumberCell):
 
 @dataclass(frozen=True)
 class Estimate(NumberCell):
-    """A mean measured in this run. With `with_n` the cell shows its N if this differs from the column's N."""
+    """A mean measured in this run, with its standard deviation and interval. `with_n`: whether the cell shows its N, as it
+    must if N differs from that of the row."""
 
     mean: Mean
     digits: int = 0
@@ -68,10 +69,10 @@ class Estimate(NumberCell):
         mean = self.mean
         if mean.mean is None:
             return NOTHING
-        value, sd = _digits_of(mean.mean, self.digits), _digits_of(mean.sd, self.digits)
-        interval = _interval(mean.mean, mean.low, mean.high, self.digits, limited=mean) or NOTHING
-        shown = f"{value} ± {sd} {interval}" if mean.sd is not None else f"{value} (sd, interval {NOTHING})"
-        return f"{shown}, N={mean.n}" if self.with_n else shown
+        value, sd = _number_text(mean.mean, self.digits), _number_text(mean.sd, self.digits)
+        interval = _interval_text(mean.mean, mean.low, mean.high, self.digits, limited=mean) or NOTHING
+        text = f"{value} ± {sd} {interval}" if mean.sd is not None else f"{value} (sd, interval {NOTHING})"
+        return f"{text}, N={mean.n}" if self.with_n else text
 
     def numbers(self) -> dict[str, object]:
         mean = self.mean
@@ -80,8 +81,7 @@ class Estimate(NumberCell):
 
 @dataclass(frozen=True)
 class BoundedNumber(NumberCell):
-    """A number with its 95% interval, in a row that says elsewhere what was measured. `limited` says what kind of number the
-    interval's limits are for."""
+    """A number with its 95% interval. `limited` is the measured number whose limits a note can name; None if there is none."""
 
     value: float | None
     low: float | None
@@ -97,7 +97,7 @@ class BoundedNumber(NumberCell):
         Args:
             measured: The number with its interval.
             digits: The digits after the point.
-            percent: It is shown in percent.
+            percent: Whether it is shown in percent.
 
         Returns:
             The cell.
@@ -108,9 +108,9 @@ class BoundedNumber(NumberCell):
         if self.value is None:
             return NOTHING
         interval = (
-            _interval(self.value, self.low, self.high, self.digits, self.percent, self.limited) or f"(interval {NOTHING})"
+            _interval_text(self.value, self.low, self.high, self.digits, self.percent, self.limited) or f"(interval {NOTHING})"
         )
-        return f"{_digits_of(self.value, self.digits, self.percent)} {interval}"
+        return f"{_number_text(self.value, self.digits, self.percent)} {interval}"
 
     def numbers(self) -> dict[str, object]:
         return {"": self.value, " low": self.low, " high": self.high}
@@ -120,10 +120,10 @@ class BoundedNumber(NumberCell):
 class AdjustedP(NumberCell):
     """A p-value after a correction.
 
-    floor  the least p-value before correction that this number of pairs can give, if `p` is at it: then `p` shows how many
-           pairs there were, not how far apart the arms are
+    floor  the least p-value before correction that this number of pairs can give, if `p` comes from that value; else None. Then
+           `p` shows how few pairs there were, not how little the arms differ
     errs   how often the test at 5% found a difference where there was none, in the worst of the simulated worlds with this many
-           pairs; None if no more often than it should
+           pairs; None if that is not more often than 5%
     """
 
     p: float | None
@@ -133,8 +133,8 @@ class AdjustedP(NumberCell):
     def text(self) -> str:
         if self.p is None:
             return "–"
-        text = f"{_digits_of(self.p, 3)}{'' if self.floor is None else ' (floor)'}"
-        return text if self.errs is None else f"{text}, errs in {_digits_of(self.errs, 1, percent=True)}"
+        text = f"{_number_text(self.p, 3)}{'' if self.floor is None else ' (floor)'}"
+        return text if self.errs is None else f"{text}, errs in {_number_text(self.errs, 1, percent=True)}"
 
     def numbers(self) -> dict[str, object]:
         return {"": self.p, " floor": self.floor, " errs": self.errs}
@@ -150,8 +150,8 @@ class Rate(NumberCell):
         share = self.share
         if share.rate is None:
             return f"{NOTHING} (0/0)"
-        interval = _interval(share.rate, share.low, share.high, 1, percent=True, limited=share)
-        return f"{share.k}/{share.n} = {_digits_of(share.rate, 1, percent=True)} {interval}"
+        interval = _interval_text(share.rate, share.low, share.high, 1, percent=True, limited=share)
+        return f"{share.k}/{share.n} = {_number_text(share.rate, 1, percent=True)} {interval}"
 
     def numbers(self) -> dict[str, object]:
         share = self.share
@@ -168,8 +168,8 @@ class RateGap(NumberCell):
         gap = self.gap
         if gap.difference is None:
             return NOTHING
-        interval = _interval(gap.difference, gap.low, gap.high, 1, percent=True, limited=gap)
-        return f"{_digits_of(gap.difference, 1, percent=True)} {interval}, {gap.gained} gained, {gap.lost} lost"
+        interval = _interval_text(gap.difference, gap.low, gap.high, 1, percent=True, limited=gap)
+        return f"{_number_text(gap.difference, 1, percent=True)} {interval}, {gap.gained} gained, {gap.lost} lost"
 
     def numbers(self) -> dict[str, object]:
         gap = self.gap
@@ -178,7 +178,8 @@ class RateGap(NumberCell):
 
 @dataclass(frozen=True)
 class Spent(NumberCell):
-    """The amount spent per solved trial, with both numbers. An unknown number is shown as a word, never as 0."""
+    """The amount spent per solved trial, with the whole amount and the number of solved trials. An unknown amount is shown as
+    a word, never as 0."""
 
     per_solved: PerSolved
     digits: int = 0
@@ -189,12 +190,12 @@ class Spent(NumberCell):
             return NOTHING
         if per_solved.spent is None:
             return UNKNOWN
-        spent = _digits_of(per_solved.spent, self.digits)
+        spent = _number_text(per_solved.spent, self.digits)
         if per_solved.value is None:
             return f"{NONE_SOLVED} ({spent} in {per_solved.trials} trials)"
         low, high = per_solved.low, per_solved.high
-        interval = _interval(per_solved.value, low, high, self.digits, limited=per_solved.ratio) or f"(interval {NOTHING})"
-        return f"{spent}/{per_solved.solved} = {_digits_of(per_solved.value, self.digits)} {interval}"
+        interval = _interval_text(per_solved.value, low, high, self.digits, limited=per_solved.ratio) or f"(interval {NOTHING})"
+        return f"{spent}/{per_solved.solved} = {_number_text(per_solved.value, self.digits)} {interval}"
 
     def numbers(self) -> dict[str, object]:
         per_solved = self.per_solved
@@ -214,8 +215,8 @@ class PublishedNumber(NumberCell):
     def text(self) -> str:
         if self.mean is None:
             return "–"
-        value = _digits_of(self.mean, self.digits, self.percent)
-        return value if self.sd is None else f"{value} ± {_digits_of(self.sd, self.digits, self.percent)}"
+        value = _number_text(self.mean, self.digits, self.percent)
+        return value if self.sd is None else f"{value} ± {_number_text(self.sd, self.digits, self.percent)}"
 
     def numbers(self) -> dict[str, object]:
         return {"": self.mean, " sd": self.sd}
@@ -268,24 +269,26 @@ def text_of(cell: Cell) -> str:
 
 
 def is_too_wide(value: float, low: float, high: float) -> bool:
-    """Return whether the interval of an amount is so wide that it only says that there were too few trials. No table and no
-    figure shows such an interval."""
-    return low >= 0 and high > TOO_WIDE * value > 0
+    """Whether the interval of an amount is so wide that it only says that there were too few trials. No table and no figure
+    shows such an interval."""
+    return low >= 0 and high > MAX_RELATIVE_BOUND * value > 0
 
 
-def _interval(
+def _interval_text(
     value: float, low: float | None, high: float | None, digits: int, percent: bool = False, limited: Limited | None = None
 ) -> str:
+    """Return an interval as text, with a sign if it is too narrow; TOO_FEW if it is too wide, and "" if there is none."""
     if low is None or high is None:
         return ""
     if not percent and is_too_wide(value, low, high):
         return TOO_FEW
     sign = NARROW if limited is not None and is_narrow(limited) else ""
-    return f"[{_digits_of(low, digits, percent)}, {_digits_of(high, digits, percent)}]{sign}"
+    return f"[{_number_text(low, digits, percent)}, {_number_text(high, digits, percent)}]{sign}"
 
 
-def _digits_of(value: float | None, digits: int, percent: bool = False) -> str:
+def _number_text(value: float | None, digits: int, percent: bool = False) -> str:
+    """Return a number as text with so many digits after the point. A number that rounds to 0 has no minus sign."""
     if value is None:
         return NOTHING
-    shown = f"{100 * value:.{digits}f}%" if percent else f"{value:.{digits}f}"
-    return shown.removeprefix("-") if not re.search("[1-9]", shown) else shown
+    text = f"{100 * value:.{digits}f}%" if percent else f"{value:.{digits}f}"
+    return text.removeprefix("-") if not re.search("[1-9]", text) else text

@@ -1,4 +1,5 @@
-"""How figures are drawn: in colours that everybody can tell apart, hatched for print, and with the same bytes each time."""
+"""Functions that draw figures in colours that everybody can tell apart, hatched for print, and with the same bytes each
+time."""
 
 from __future__ import annotations
 
@@ -26,14 +27,13 @@ BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = (
     *("#F0E442", "#0072B2", "#D55E00", "#CC79A7"),
 )
 GREY, PALE = "#AAAAAA", "#DDDDDD"
-WIDEST = 12.0
-"""A figure's greatest width, in inches."""
+MAX_WIDTH_INCHES = 12.0
+"""The width above which a figure is not made wider by more panels. The page scrolls a wider figure."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """The colour and the hatch of an area. Hatches consist only of lines: dots would be thousands of curves in each
-    PDF."""
+    """The colour and the hatch of an area. A hatch may only have lines: dots would be thousands of curves in each PDF."""
 
     colour: str
     hatch: str = ""
@@ -43,7 +43,7 @@ class Look:
             raise ValueError(f"a hatch is of lines, not {self.hatch!r}")
 
 
-RC: Mapping[Any, Any] = {
+MATPLOTLIB_SETTINGS: Mapping[Any, Any] = {
     "font.size": 8.5,
     "axes.titlesize": 9.0,
     "axes.titley": 1.0,
@@ -60,8 +60,8 @@ RC: Mapping[Any, Any] = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A finished figure. `name` names its files, `caption` says in words what it shows, `width` is in inches. `title` is the
-    part of the caption that the figure itself shows."""
+    """A finished figure. `name` is the name of its files, `caption` says in words what it shows, `width` is in inches, and
+    `title` is the part of the caption that the figure itself shows."""
 
     name: str
     caption: str
@@ -72,7 +72,7 @@ class Picture:
 
     @property
     def pdf(self) -> bytes:
-        """The figure as PDF, drawn when it is asked for."""
+        """The figure as PDF. It is drawn again for each use."""
         from matplotlib.backends.backend_pdf import FigureCanvasPdf  # noqa: PLC0415  it takes a fifth of a second, seldom needed
 
         pdf, nothing = io.BytesIO(), dict.fromkeys(("CreationDate", "Creator", "Producer"))
@@ -88,10 +88,11 @@ class Picture:
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Draw with the settings of this module on top of matplotlib's defaults. The user's settings are restored at the end."""
+    """A context in which figures are drawn with matplotlib's defaults and MATPLOTLIB_SETTINGS. The user's settings are
+    restored at its end."""
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(RC)
+        mpl.rcParams.update(MATPLOTLIB_SETTINGS)
         yield
 
 
@@ -103,8 +104,9 @@ def blank(width: float, height: float) -> Figure:
 
 
 def panels(count: int, across: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
-    """Return a figure with `count` axes, at most `across` in a row. Width and height are of one panel, in inches."""
-    across = max(1, min(across, count, int(WIDEST // width)))
+    """Return a figure with `count` panels, at most `across` in a row, and their axes. `width` and `height` are those of a
+    panel, in inches."""
+    across = max(1, min(across, count, int(MAX_WIDTH_INCHES // width)))
     down = -(-count // across)
     figure = blank(max(width * across, 4.6), height * down + 0.9)
     axes = figure.subplots(down, across, squeeze=False).flatten().tolist()
@@ -114,10 +116,10 @@ def panels(count: int, across: int, width: float, height: float) -> tuple[Figure
 
 
 def finish(figure: Figure, name: str, title: str, caption: str) -> Picture:
-    """Set the title and write the PNG. It holds nothing of the day or the machine."""
-    lines = textwrap.wrap(title, max(40, int(min(figure.get_figwidth(), WIDEST) * 13)))
+    """Set the figure's title, and return it as a picture, whose PNG holds nothing of the day or the machine."""
+    lines = textwrap.wrap(title, max(40, int(min(figure.get_figwidth(), MAX_WIDTH_INCHES) * 13)))
     heading = figure.suptitle("\n".join(lines), fontsize=10)
-    if figure.get_figwidth() > WIDEST:  # A page scrolls it: all that it says in words begins at its left edge.
+    if figure.get_figwidth() > MAX_WIDTH_INCHES:  # A page scrolls it: all that it says in words begins at its left edge.
         heading.set(x=0.01, ha="left")
         for axes in figure.axes:
             axes.title.set(x=0.0, ha="left")
@@ -125,23 +127,24 @@ def finish(figure: Figure, name: str, title: str, caption: str) -> Picture:
             legend.set_loc("outside lower left")
     for text in figure.findobj(Text):
         text.set_text(escape_terminal(text.get_text()).replace("\t", " "))
-    _settle(figure)
+    _fix_layout(figure)
     return Picture(name, caption, figure.get_figwidth(), _png(figure), figure, title)
 
 
 def _png(figure: Figure) -> bytes:
-    """Return the PNG in 32 colours. A figure has about ten, so no eye sees a difference, and the file is a fourth as large."""
-    drawn, size = FigureCanvasAgg(figure).print_to_buffer()  # type: ignore[no-untyped-call]  # of matplotlib
-    image = Image.frombuffer("RGBA", size, drawn, "raw", "RGBA", 0, 1)
+    """Return the figure as a PNG in 32 colours. A figure has about ten, so no difference is seen, and the file is a fourth as
+    large."""
+    pixels, size = FigureCanvasAgg(figure).print_to_buffer()  # type: ignore[no-untyped-call]  # of matplotlib
+    image = Image.frombuffer("RGBA", size, pixels, "raw", "RGBA", 0, 1)
     png = io.BytesIO()
     colours = image.convert("RGB").quantize(32, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     colours.save(png, "PNG", dpi=(figure.dpi, figure.dpi), compress_level=9)
     return png.getvalue()
 
 
-def _settle(figure: Figure) -> None:
-    """Lay the figure out once for both file formats, and round its positions, whose last digits differ between processes.
-    `savefig` would draw each form twice, to lay the figure out first."""
+def _fix_layout(figure: Figure) -> None:
+    """Fix the figure's layout for both file formats, with rounded positions, whose last digits differ between processes.
+    `savefig` would draw the figure twice for each format, the first time only for the layout."""
     layout = figure.get_layout_engine()
     assert layout is not None, "`blank` gives each figure one"
     layout.execute(figure)  # `draw_without_rendering` would draw the whole figure a third time
@@ -160,23 +163,23 @@ def names_below(ax: Axes, names: Sequence[str]) -> None:
 
 
 def panel_title(ax: Axes, *lines: str) -> None:
-    """Set the panel's title, broken into lines that stay within the panel."""
+    """Set the panel's title: these lines, broken so that they stay within the panel."""
     ax.set_title("\n".join(part for line in lines for part in textwrap.wrap(line, 34)))
 
 
-MOST_IN_A_LINE = 4
+MAX_LEGEND_COLUMNS = 4
 """The most entries of a legend in one row."""
 
 
 def legend_of(figure: Figure, looks: Mapping[str, Look], *signs: Line2D) -> None:
-    """Draw a legend of filled areas and labelled signs below the panels."""
+    """Draw a legend below the panels: the looks of areas by name, and labelled lines or markers."""
     areas = [Patch(facecolor=look.colour, hatch=look.hatch, edgecolor="white", linewidth=0.4) for look in looks.values()]
     names = [*(name.replace("_", " ") for name in looks), *(str(sign.get_label()) for sign in signs)]
-    _legend(figure, [*areas, *signs], names, MOST_IN_A_LINE)
+    _legend(figure, [*areas, *signs], names, MAX_LEGEND_COLUMNS)
 
 
 def legend_of_points(figure: Figure, signs: Mapping[str, tuple[str, str]]) -> None:
-    """Draw a legend of markers and colours below the panels."""
+    """Draw a legend below the panels: the (marker, colour) of points by name."""
     handles = [Line2D([], [], marker=marker, color=colour, lw=1, ms=4.5) for marker, colour in signs.values()]
     _legend(figure, handles, list(signs), 3)
 
@@ -186,9 +189,9 @@ def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
     _legend(figure, *axes.get_legend_handles_labels(), columns)
 
 
-def _legend(figure: Figure, handles: Sequence[Any], names: Sequence[str], most: int) -> None:
-    """Draw a legend below the panels, in at most this many columns and as many as the figure has room for."""
-    for columns in range(min(most, len(names)), 0, -1):
+def _legend(figure: Figure, handles: Sequence[Any], names: Sequence[str], max_columns: int) -> None:
+    """Draw a legend below the panels, in `max_columns` columns, or fewer if the figure is too narrow for these."""
+    for columns in range(min(max_columns, len(names)), 0, -1):
         legend = figure.legend(handles, names, loc="outside lower center", ncols=columns)
         if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
             return

@@ -1,7 +1,7 @@
-"""Escapes for text from outside, one function for each place where it is shown. jinja2 escapes HTML, and
-`bench.common.escaping` what a terminal shows.
+"""Functions that escape text from outside for Markdown and CSV. jinja2 escapes HTML, and `bench.common.escaping` escapes for a
+terminal.
 
-Names of models and plans, endpoints' errors and models' replies are shown in all these places.
+Text from outside, such as names of models and plans, endpoints' errors and models' replies, is shown in all these formats.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ _FORMULA = re.compile(r"\s*[=+\-@\t\r]")
 
 
 def escape_markdown(text: str) -> str:
-    """Return the text as one line of Markdown that a table's cell can hold."""
+    """Return the text as one line of Markdown without markup, which can be the cell of a table."""
     line = " ".join(escape_terminal(text).split())
     return re.sub(r"([\\|`*<]|!(?=\[)|\](?=[(\[])|^\[(?=[^\]]*\]:))", r"\\\1", line)
 
 
 def escape_csv(text: str) -> str:
-    """Return the text as a field that no spreadsheet takes for a formula: it gets an apostrophe. The CSV writer quotes it."""
+    """Return the text as a field that no spreadsheet takes for a formula: a formula gets an apostrophe in front. The CSV
+    writer adds quotes."""
     line = escape_terminal(text)
     return f"'{line}" if _FORMULA.match(line) else line

@@ -13,17 +13,17 @@ from bench.record.formats import DEFAULT
 
 
 def model_label(run: Run, model: str) -> str:
-    """Return the model's name, marked if it is simulated, replayed, or asked in a form that its name does not say."""
+    """Return the model's name, with a mark if it is simulated or replayed, and its answer format if that is unusual."""
     parameters = run.parameters_of(model)
-    asked, recording = parameters.answer_format, parameters.recording
-    apart = "" if asked == DEFAULT or asked in model else f", {asked}"
-    simulated = f"{apart}{' (SIMULATED)' if run.is_simulated(model) else ''}"
+    answer_format, recording = parameters.answer_format, parameters.recording
+    format_mark = "" if answer_format == DEFAULT or answer_format in model else f", {answer_format}"
+    marks = f"{format_mark}{' (SIMULATED)' if run.is_simulated(model) else ''}"
     if recording is None:
-        return f"{model}{simulated}"
-    at_a_time = f", {recording.concurrency} calls at a time" if recording.concurrency else ""
-    source = f"recorded:{recording.name}{at_a_time}"
-    is_told = model in recording.name  # a run is named after its models, unless someone named it otherwise
-    return f"{source}{simulated}" if is_told else f"{model}{simulated} ({source})"
+        return f"{model}{marks}"
+    concurrency = f", {recording.concurrency} calls at a time" if recording.concurrency else ""
+    source = f"recorded:{recording.name}{concurrency}"
+    names_model = model in recording.name  # a run is named after its models, unless someone named it otherwise
+    return f"{source}{marks}" if names_model else f"{model}{marks} ({source})"
 
 
 def in_brackets(label: str) -> str:
@@ -31,12 +31,12 @@ def in_brackets(label: str) -> str:
     return f"({label.replace(' (', ', ').replace(')', '')})"
 
 
-MOST_NAMED = 4
-"""How many names a sentence lists if there are more than MOST_NAMED + 1."""
+MAX_LISTED_NAMES = 4
+"""How many names a sentence lists if there are more than one above this number."""
 
 
 def condition_columns(run: Run) -> tuple[TableColumn[Condition], ...]:
-    """Return the columns that say where a row was measured."""
+    """Return the columns that name the condition of a row."""
     return (
         TableColumn("Scenario", lambda condition: condition.scenario),
         TableColumn("Model", lambda condition: model_label(run, condition.model)),
@@ -45,7 +45,7 @@ def condition_columns(run: Run) -> tuple[TableColumn[Condition], ...]:
 
 
 def arm_columns(run: Run) -> tuple[TableColumn[Arm], ...]:
-    """Return the columns that say which arm a row describes."""
+    """Return the columns that name the arm of a row."""
     return (
         *(column.of(lambda arm: arm.condition) for column in condition_columns(run)),
         TableColumn("Architecture", lambda arm: arm.architecture),
@@ -53,8 +53,8 @@ def arm_columns(run: Run) -> tuple[TableColumn[Arm], ...]:
 
 
 def each_arm(arms: Arms) -> Iterator[Arm]:
-    """Yield every arm, in the order of its condition and architecture."""
-    return (arm for named in arms.values() for arm in named.values())
+    """Yield every arm, in the order of the conditions and of their architectures."""
+    return (arm for by_architecture in arms.values() for arm in by_architecture.values())
 
 
 def condition_label(run: Run, condition: Condition) -> str:
@@ -63,44 +63,47 @@ def condition_label(run: Run, condition: Condition) -> str:
 
 
 def plan_phrase(plan: str) -> str:
-    """Return "without faults", or "under" and the plan's name."""
+    """Return "without faults", or "under" with the name of the fault plan."""
     return "without faults" if plan == FAULT_FREE else f"under {plan}"
 
 
 def trial_counts_text(arms: Iterable[Arm]) -> str:
-    """Return in words over how many trials each mean is taken."""
+    """Return in words how many trials each arm's mean is taken over: "9 to 10 trials each"."""
     return counts_text([len(arm.usable) for arm in arms])
 
 
 def counts_text(counts: Sequence[int], noun: str = "trials") -> str:
-    """Return in words over how many trials each value of a panel is taken: "10 trials each"."""
+    """Return in words the least and the greatest of these counts: "9 to 10 trials each"."""
     least, most = min(counts), max(counts)
     number = f"{least}" if least == most else f"{least} to {most}"
     return f"{number} {noun if most > 1 else noun.removesuffix('s')} each".replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def extremes_text(
-    values: Mapping[str, float | None], shown: Callable[[float], str], unit: str = "", about: Collection[str] = ()
+    values: Mapping[str, float | None], number_text: Callable[[float], str], unit: str = "", always_named: Collection[str] = ()
 ) -> str:
-    """Return in words the least and the greatest value with their arms, and the values of the arms in `about`: "357 tokens with
-    static and 1,674 with monolithic"; "" if there are none."""
-    known = sorted((value, name) for name, value in values.items() if value is not None)
-    if not known:
+    """Return in words the least and the greatest value with their arms, and the values of the arms in `always_named`: "357
+    tokens with static and 1,674 with monolithic"; "" if there are no values."""
+    ranked = sorted((value, name) for name, value in values.items() if value is not None)
+    if not ranked:
         return ""
-    (low, first), (high, last) = known[0], known[-1]
-    if first != last and shown(low) == shown(high):
-        return f"{shown(low)}{unit} with each"
-    others = [(value, name) for value, name in known if name in {*about, last} - {first}]
-    return join_names([f"{shown(low)}{unit} with {first}", *(f"{shown(value)} with {name}" for value, name in others)])
+    (low, first), (high, last) = ranked[0], ranked[-1]
+    if first != last and number_text(low) == number_text(high):
+        return f"{number_text(low)}{unit} with each"
+    others = [(value, name) for value, name in ranked if name in {*always_named, last} - {first}]
+    return join_names(
+        [f"{number_text(low)}{unit} with {first}", *(f"{number_text(value)} with {name}" for value, name in others)]
+    )
 
 
-def join_names(names: Sequence[str], most: int = MOST_NAMED) -> str:
-    """Return names as a sentence lists them. Of many names only the first few are listed."""
+def join_names(names: Sequence[str], most: int = MAX_LISTED_NAMES) -> str:
+    """Return names as a list in a sentence. If there are more than `most` + 1, only the first `most` are listed."""
     if len(names) > most + 1:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def slug(*names: str) -> str:
-    """Make a file name from names. All but letters, digits, dots, underscores and dashes becomes dashes; a long name is cut."""
+    """Return a file name made from names. Other characters than letters, digits, dots, underscores and dashes become dashes,
+    and a long name is cut."""
     return "-".join(re.sub(r"[^A-Za-z0-9._]+", "-", name)[:60].strip("-.") or "x" for name in names)

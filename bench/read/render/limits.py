@@ -1,10 +1,11 @@
-"""Notes below a table on the limits of its numbers, one for each kind of limit. How often intervals hold the truth is said once
-for all tables."""
+"""The notes below a table on the limits of its numbers, one for each kind of limit, and a sentence for all tables on how often
+intervals hold the truth."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 
 from bench.read.analysis.statistics import Limit, Limited, RateDifference, Ratio, limits_of
 from bench.read.render.cells import BoundedNumber, Estimate, Rate, RateGap, Spent
@@ -12,36 +13,37 @@ from bench.read.render.table import Table
 
 
 def with_limits(table: Table) -> Table:
-    """Return the table with its numbers' limits added to the notes."""
+    """Return the table with notes on the limits of its numbers."""
     return replace(table, notes=(*table.notes, *limit_notes(numbers_in(table))))
 
 
 def limit_notes(numbers: Iterable[Limited]) -> tuple[str, ...]:
-    """Return one note for each kind of limit. It gives the limit at the smallest N, and says whether the limit also holds at a
+    """Return a note for each kind of limit of these numbers: the limit at the smallest N, and whether the limit is weaker at a
     larger N."""
-    kinds: dict[tuple[str, str], dict[int, Limit]] = {}
+    limits_by_kind: dict[tuple[str, str], dict[int, Limit]] = {}
     for number in numbers:
         n = number.pairs if isinstance(number, Ratio | RateDifference) else number.n
         for limit in limits_of(number):
             if limit.code != "coverage":
-                kinds.setdefault((limit.code, limit.about), {})[n] = limit
+                limits_by_kind.setdefault((limit.code, limit.about), {})[n] = limit
     return tuple(
-        limits[min(limits)].text + ("; the limit is weaker at larger N" if len(limits) > 1 else "") for limits in kinds.values()
+        limit_by_n[min(limit_by_n)].text + ("; the limit is weaker at larger N" if len(limit_by_n) > 1 else "")
+        for limit_by_n in limits_by_kind.values()
     )
 
 
 def coverage_sentence(numbers: Iterable[Limited], opening: str = "With so few trials some intervals are too narrow") -> str:
-    """Return a sentence on intervals that are too narrow, with the worst case. "" if there are none."""
-    measured = [limit.measured for number in numbers for limit in limits_of(number) if limit.code == "coverage"]
-    known = [share for share in measured if share is not None]
-    if not known:
+    """Return a sentence that some intervals are too narrow, with the worst case; "" if none is."""
+    limits = chain.from_iterable(map(limits_of, numbers))
+    coverages = [limit.measured for limit in limits if limit.code == "coverage" and limit.measured is not None]
+    if not coverages:
         return ""
-    share = f"{min(known):.0%} of cases instead of 95%"
+    share = f"{min(coverages):.0%} of cases instead of 95%"
     return f"{opening}. In simulated experiments the worst of them held the truth in {share}."
 
 
 def numbers_in(table: Table) -> Iterator[Limited]:
-    """Yield each number with an interval in the cells of a table."""
+    """Yield the measured number of each cell that has an interval."""
     for row in table.rows:
         for cell in row:
             match cell:

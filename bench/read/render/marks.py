@@ -1,4 +1,4 @@
-"""Marks that figures share: signs, a logarithmic axis, and values with their intervals."""
+"""The marks of figures: a different sign for each name, and values with their intervals."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def signs_of(names: Sequence[str]) -> dict[str, Sign]:
 
 
 def draw_value(ax: Axes, x: float, point: ValueInterval, sign: Sign) -> None:
-    """Draw a value, with its interval if a table would show the interval."""
+    """Draw a value at x, with its interval if tables show such an interval."""
     ax.errorbar([x], [point[0]], yerr=errors_of(point), fmt=sign[0], ms=4.5, color=sign[1], capsize=3, lw=1)
 
 
 def errors_of(point: ValueInterval, is_rate: bool = False) -> list[list[float]] | None:
-    """Return the lengths of a value's whiskers, below and above. None if the value has no interval, or if it is an amount whose
-    interval no table shows."""
+    """Return the lengths of a value's whiskers, below and above, as matplotlib's `yerr`. None if the value has no interval, or
+    if it is an amount whose interval is too wide to be shown."""
     value, low, high = point
     if low is None or high is None or (not is_rate and is_too_wide(value, low, high)):
         return None
-    # Wilson's interval may end a rounding error short of the rate itself.
+    # By a rounding error, Wilson's interval may not include the rate itself.
     return [[max(0.0, value - low)], [max(0.0, high - value)]]

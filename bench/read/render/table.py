@@ -1,6 +1,6 @@
-"""A table, and its forms in Markdown and CSV. The page makes its own.
+"""A table of a report, and the table as Markdown and as CSV. A template makes its HTML.
 
-If all rows share a circumstance, CSV keeps its column. The other forms say it once, in the title.
+If all rows have the same condition (CONDITION_COLUMNS), Markdown and HTML have it once, in the title; CSV keeps its column.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ import csv
 import io
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Generic, TypeVar
 
 from bench.read.render.cells import NARROW, NARROW_NOTE, Cell, text_of
 from bench.read.render.escaping import escape_csv, escape_markdown
 
 Item = TypeVar("Item")
-Whole = TypeVar("Whole")
-CIRCUMSTANCES = ("Scenario", "Pack", "Model", "Fault plan")
-"""Columns that say where a row's numbers were measured."""
+Source = TypeVar("Source")
+CONDITION_COLUMNS = ("Scenario", "Pack", "Model", "Fault plan")
+"""The titles of columns for the condition in which a row's numbers were measured."""
 
 
 @dataclass(frozen=True)
@@ -60,17 +61,16 @@ class Table:
             least: A table with fewer rows is not shortened.
 
         Returns:
-            A new table; this table if no circumstance is shared.
+            A new table; this table if the rows share no condition.
         """
-        shared = [
-            place
-            for place, name in enumerate(self.columns)
-            if name in CIRCUMSTANCES and len(self.rows) >= least and len({row[place] for row in self.rows}) == 1
-        ]
+        shared = dict[str, str]()
+        for name, cells in zip(self.columns, zip(*self.rows, strict=True), strict=False):
+            if name in CONDITION_COLUMNS and len(cells) >= least and len(set(cells)) == 1:
+                shared[name] = text_of(cells[0])
         if not shared:
             return self
-        text = ", ".join(f"{self.columns[place].lower()} {text_of(self.rows[0][place])}" for place in shared)
-        return replace(self.without([self.columns[place] for place in shared]), title=f"{self.title}: {text}")
+        text = ", ".join(f"{name.lower()} {value}" for name, value in shared.items())
+        return replace(self.without(shared), title=f"{self.title}: {text}")
 
     def without(self, columns: Collection[str]) -> Table:
         """Return the table without some columns.
@@ -81,9 +81,9 @@ class Table:
         Returns:
             A new table.
         """
-        kept = [place for place, name in enumerate(self.columns) if name not in columns]
-        rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
-        return replace(self, columns=tuple(self.columns[place] for place in kept), rows=rows)
+        indices = [index for index, name in enumerate(self.columns) if name not in columns]
+        rows = tuple(tuple(row[index] for index in indices) for row in self.rows)
+        return replace(self, columns=tuple(self.columns[index] for index in indices), rows=rows)
 
 
 @dataclass(frozen=True)
@@ -97,16 +97,16 @@ class TableColumn(Generic[Item]):
     title: str
     cell: Callable[[Item], Cell]
 
-    def of(self, read: Callable[[Whole], Item]) -> TableColumn[Whole]:
-        """Return the column for rows that are made from a larger object which holds the item.
+    def of(self, read: Callable[[Source], Item]) -> TableColumn[Source]:
+        """Return the column for rows that are made from other objects, which hold the item.
 
         Args:
-            read: (the larger object) -> the item.
+            read: (the other object) -> the item.
 
         Returns:
             A column with the same title.
         """
-        return TableColumn(self.title, lambda whole: self.cell(read(whole)))
+        return TableColumn(self.title, lambda source: self.cell(read(source)))
 
 
 def table_of(
@@ -144,8 +144,8 @@ def markdown(table: Table, most: int | None = None) -> str:
     table = table.shortened()
     notes = table.footer
     if most is not None and len(table.rows) > most:
-        left = f"{most} of {len(table.rows)} rows are shown; a report that is made has all in tables/{table.name}.md."
-        table, notes = replace(table, rows=table.rows[:most]), (*notes, left)
+        cut_note = f"{most} of {len(table.rows)} rows are shown; a report that is made has all in tables/{table.name}.md."
+        table, notes = replace(table, rows=table.rows[:most]), (*notes, cut_note)
     lines = [f"### {escape_markdown(table.title)}", ""]
     lines.append("| " + " | ".join(map(escape_markdown, table.columns)) + " |")
     lines.append("|" + "|".join(" --- " for _ in table.columns) + "|")
@@ -167,20 +167,19 @@ def comma_separated(table: Table) -> str:
         The text. A column of numbers is split, a column for each kind of number. A missing number is an empty field.
     """
     rows = [[_fields(cell) for cell in row] for row in table.rows]
-    kinds = [list(dict.fromkeys(kind for row in rows for kind in row[place])) or [""] for place in range(len(table.columns))]
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
-    writer.writerow(
-        [escape_csv(name + kind) for name, column_kinds in zip(table.columns, kinds, strict=True) for kind in column_kinds]
-    )
-    for row in rows:
-        writer.writerow(
-            [fields.get(kind, "") for fields, column_kinds in zip(row, kinds, strict=True) for kind in column_kinds]
-        )
-    return written.getvalue()
+    fields: list[tuple[int, str]] = []
+    for index in range(len(table.columns)):
+        suffixes = dict.fromkeys(chain.from_iterable(row[index] for row in rows)) or {"": None}
+        fields += ((index, suffix) for suffix in suffixes)
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([escape_csv(table.columns[index] + suffix) for index, suffix in fields])
+    writer.writerows([row[index].get(suffix, "") for index, suffix in fields] for row in rows)
+    return file.getvalue()
 
 
 def _fields(cell: Cell) -> dict[str, object]:
+    """Return a cell's texts or numbers by the suffix of their column's title."""
     if isinstance(cell, str):
         return {"": escape_csv(cell)}
     return {"": cell} if isinstance(cell, int) else cell.numbers()

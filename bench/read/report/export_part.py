@@ -13,6 +13,7 @@ from bench.read.analysis.frames import Run
 from bench.record.files import write_files
 
 Files = Callable[[Run], Iterable[tuple[str, bytes]]]
+"""A function that yields the name and content of each file of a run's export."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,12 @@ def export(run: Run, part: ExportPart, to: Path) -> list[Path]:
             raise
         raise ConfigError(f"the form '{part.name}' needs: pip install '{part.package or '.'}[{part.extra}]'") from error
     try:
-        written = dict(files(run))
+        contents = dict(files(run))
     except Exception as error:
         if not part.package:
             raise
         raise ResultsError(f"the form '{part.name}' of {part.package} fails: {words_of(error)}") from error
-    return write_files(to, written)
+    return write_files(to, contents)
 
 
 EXPORTS = Registry("form of export", ExportPart, plural="exports")

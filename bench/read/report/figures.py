@@ -21,6 +21,7 @@ def all_figures(results: Results) -> list[Picture]:
 
 
 def _draw(part: FigurePart, results: Results) -> list[Picture]:
+    """Return the figures of one entry. Raises ResultsError if the code of another package fails."""
     try:
         return list(part.draw(results))
     except Exception as error:

@@ -12,34 +12,35 @@ from bench.record.record import EndpointTrouble, SessionRecord
 
 
 def history_facts(run: Run) -> Iterator[tuple[str, str]]:
-    """Yield a line for each recording that the run's models answer from."""
+    """Yield ("Recording", description) for each recording from which the run's models were replayed."""
     yield from (("Recording", line) for line in dict.fromkeys(line for part in run.recorded for line in _recordings(part)))
 
 
 def _recordings(run: Run) -> Iterator[str]:
-    kept = run.manifest.recordings
+    """Yield a description of each recording. A recording whose history the manifest lacks is only named."""
+    histories = run.manifest.recordings
     by_recording: dict[tuple[str, str], list[History]] = {}
-    for history in kept.values():
+    for history in histories.values():
         by_recording.setdefault((history.name, history.digest), []).append(history)
-    yield from (_recording(models) for models in by_recording.values())
+    yield from map(_recording, by_recording.values())
     for model in run.names("model"):
         recording = run.parameters_of(model).recording
-        if recording and model not in kept:
+        if recording and model not in histories:
             yield f"{recording.name}: what it went through was not kept; replay it again"
 
 
 def _recording(models: Sequence[History]) -> str:
-    """Describe one recording. Its models share its sessions and machine."""
+    """Describe one recording: its sessions and machine, which its models share, and their errors and reused calls."""
     first = models[0]
-    reused, calls, errors = (sum(getattr(model, what) for model in models) for what in ("reused", "calls", "superseded"))
-    parts_said = [
+    reused, calls, errors = (sum(getattr(model, count) for model in models) for count in ("reused", "calls", "superseded"))
+    facts = [
         f"{first.name}, digest {first.digest}: {sessions_text(first.sessions)}",
         f"{errors} records of errors were superseded on resume",
         f"{reused} of {calls} calls reused another trial's reply",
         f"machine: {name_values_text(first.machine.shown)}",
         *([f"itself a replay of {first.before.name}"] if first.before else []),
     ]
-    return "; ".join(parts_said)
+    return "; ".join(facts)
 
 
 def sessions_text(sessions: Iterable[SessionRecord]) -> str:
@@ -53,36 +54,38 @@ def sessions_text(sessions: Iterable[SessionRecord]) -> str:
             spans[-1] = (spans[-1][0], f"{session.at} ({text})")
     if not spans:
         return "its sessions are not recorded"
-    text = ", ".join(f"{began} to {ended}" if ended else f"{began}, no end recorded" for began, ended in spans)
+    text = ", ".join(f"{begun} to {ended}" if ended else f"{begun}, no end recorded" for begun, ended in spans)
     return f"{len(spans)} session{'s' if len(spans) > 1 else ''}: {text}"
 
 
 def _trouble_text(trouble: EndpointTrouble) -> str:
-    fell = (
+    """Return in words how often an endpoint lowered its limit of calls in flight, and how often and long it paused."""
+    lowered = (
         f"the limit of {trouble.limit} calls in flight fell {trouble.fell} times, to {trouble.lowest} at least"
         if trouble.fell
         else ""
     )
-    paused = f"paused {trouble.pauses} times, {trouble.paused:.1f} s in all" if trouble.pauses else ""
-    return f"{trouble.endpoint}: {' and '.join(filter(None, (fell, paused)))}"
+    pauses = f"paused {trouble.pauses} times, {trouble.paused:.1f} s in all" if trouble.pauses else ""
+    return f"{trouble.endpoint}: {' and '.join(filter(None, (lowered, pauses)))}"
 
 
 def name_values_text(values: Mapping[str, Any]) -> str:
-    """Return names and their values as a list in words. A value of None is left out."""
-    shown = {
+    """Return names and their values as "name value, name value". A value of None is left out."""
+    texts = {
         name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items() if value is not None
     }
-    return ", ".join(f"{name} {value}" for name, value in shown.items()) or "–"
+    return ", ".join(f"{name} {value}" for name, value in texts.items()) or "–"
 
 
 def sandbox_text(run: Run) -> str:
-    """Return in words which guards protected the sandbox. Older runs did not record the guards."""
+    """Return in words which guards of the sandbox were missing, and whose grades no code was run for. Older runs did not
+    record the guards."""
     sandbox = run.manifest.sandbox
-    missing = [f"{name} {words}" for name, words in sandbox.items() if words != "in force"]
+    exceptions = [f"{name} {state}" for name, state in sandbox.items() if state != "in force"]
     if run.manifest.unguarded:
-        missing.append("models' code was run all the same, as the user said (--unguarded)")
+        exceptions.append("models' code was run all the same, as the user said (--unguarded)")
     for stored, graders in run.manifest.stored_grades.items():
         by = ", ".join(f"{scenario} by the grader {digest[:12]}" for scenario, digest in graders.items())
-        missing.append(f"no answer's code was run: the grades are those stored in {stored} ({by})")
-    around = ", in bubblewrap" if "bubblewrap" in sandbox else ""
-    return ("; ".join(missing) or ("all guards in force" if sandbox else "not recorded")) + around
+        exceptions.append(f"no answer's code was run: the grades are those stored in {stored} ({by})")
+    enclosure = ", in bubblewrap" if "bubblewrap" in sandbox else ""
+    return ("; ".join(exceptions) or ("all guards in force" if sandbox else "not recorded")) + enclosure

@@ -20,17 +20,18 @@ from bench.common.escaping import escape_terminal
 from bench.read.render.cells import Cell, Linked, text_of
 from bench.read.render.table import Table
 
-FOLDER = Path(__file__).parent
-THOUSANDS = re.compile(r"(?<![\d.])\d{4,}")
+TEMPLATES = Path(__file__).parent
+FOUR_DIGITS = re.compile(r"(?<![\d.])\d{4,}")
 """The whole part of a number from 1,000 on."""
-SIDES = {"holds": "stands", "contradicted": "falls", "counterexample": "falls", "decided by sizes": "sizes"}
-"""How a verdict begins, and the side that its colour and sign show."""
-WITHIN_INTERVAL = re.compile(r"(?<=[\d%]), (?=-?\d)")
+VERDICT_CLASSES = {"holds": "stands", "contradicted": "falls", "counterexample": "falls", "decided by sizes": "sizes"}
+"""How a verdict begins -> the CSS class of its colour and sign."""
+INTERVAL_COMMA = re.compile(r"(?<=[\d%]), (?=-?\d)")
 INTERVAL = r"\[-?\d[\d.,%\s-]*\]"
 
 
-def render(template: str, style: str, script: str = "", folder: Path = FOLDER, **shown: Any) -> str:
-    """Render a template of this folder with this style and this script. Every text in the template is escaped."""
+def render(template: str, style: str, script: str = "", folder: Path = TEMPLATES, **values: Any) -> str:
+    """Return a page: a template of this folder with this style and script, and the values that it shows. Every text is
+    escaped."""
     page = (
         _templates(folder)
         .get_template(template)
@@ -41,10 +42,10 @@ def render(template: str, style: str, script: str = "", folder: Path = FOLDER, *
             data_uri=lambda picture: "data:image/png;base64," + base64.b64encode(picture.png).decode("ascii"),
             sort_value=_sort_value,
             grouped=group_thousands,
-            side_of=_side_of,
-            numeric=_numeric,
+            side_of=_verdict_class,
+            numeric=_numeric_columns,
             prose=_prose,
-            **shown,
+            **values,
         )
     )
     return page + "\n"
@@ -54,7 +55,7 @@ def render(template: str, style: str, script: str = "", folder: Path = FOLDER, *
 def _templates(folder: Path) -> Environment:
     """Return the templates in this folder and beside this file. Each is compiled once."""
     return Environment(
-        loader=FileSystemLoader((folder, FOLDER)),
+        loader=FileSystemLoader((folder, TEMPLATES)),
         autoescape=True,
         finalize=_escape,
         undefined=StrictUndefined,
@@ -63,24 +64,25 @@ def _templates(folder: Path) -> Environment:
     )
 
 
-def source(name: str, folder: Path = FOLDER) -> str:
-    """Return a style or script beside this file, or in another folder."""
+def source(name: str, folder: Path = TEMPLATES) -> str:
+    """Return the text of a style or script beside this file, or in another folder."""
     return (folder / name).read_text(encoding="utf-8")
 
 
 def _escape(value: object) -> object:
-    """Escape control characters, and keep an interval in one line. Jinja then escapes HTML."""
+    """Escape a text's control characters, and join the bounds of an interval by a space that does not break. Jinja then
+    escapes HTML."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
-    return WITHIN_INTERVAL.sub(",\N{NO-BREAK SPACE}", escape_terminal(value))
+    return INTERVAL_COMMA.sub(",\N{NO-BREAK SPACE}", escape_terminal(value))
 
 
 def _prose(text: str, names: Sequence[str]) -> Markup:
-    """Return a sentence whose names are set as code, and whose intervals are fainter than their numbers."""
-    longest_first = "|".join(re.escape(escape(_escape(name))) for name in sorted(names, key=len, reverse=True)) or r"(?!)"
+    """Return a sentence as HTML in which names are code and intervals are fainter than their numbers."""
+    any_name = "|".join(re.escape(escape(_escape(name))) for name in sorted(names, key=len, reverse=True)) or r"(?!)"
     return Markup(
         re.sub(
-            rf"(?<![\w.&#-])(?<!the )({longest_first})(?![\w-]|\.\w)|({INTERVAL})",
+            rf"(?<![\w.&#-])(?<!the )({any_name})(?![\w-]|\.\w)|({INTERVAL})",
             lambda match: f"<code>{match[1]}</code>" if match[1] else f'<span class="interval">{match[2]}</span>',
             escape(_escape(text)),
         )
@@ -88,8 +90,9 @@ def _prose(text: str, names: Sequence[str]) -> Markup:
 
 
 def _policy(style: str, script: str) -> str:
-    """Return the content security policy of the page. https://www.w3.org/TR/CSP3/"""
-    allowed = {
+    """Return the page's content security policy, by which a browser runs only this style and this script.
+    https://www.w3.org/TR/CSP3/"""
+    directives = {
         "default-src": "'none'",
         "img-src": "data:",
         "style-src": _digest(style),
@@ -97,10 +100,11 @@ def _policy(style: str, script: str) -> str:
         "base-uri": "'none'",
         "form-action": "'none'",
     }
-    return "; ".join(f"{directive} {sources}" for directive, sources in allowed.items())
+    return "; ".join(f"{directive} {sources}" for directive, sources in directives.items())
 
 
 def _digest(source: str) -> str:
+    """Return the digest by which a content security policy names a style or script."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode('ascii')}'"
 
 
@@ -110,19 +114,18 @@ def _sort_value(cell: Cell) -> str:
     return repr(value) if isinstance(value, int | float) else ""
 
 
-def _numeric(table: Table) -> tuple[bool, ...]:
-    """Return for each column whether at least half of its cells have a number. The cells of such a column are aligned at the
-    right."""
+def _numeric_columns(table: Table) -> tuple[bool, ...]:
+    """Return for each column whether at least half of its cells have a number. The page aligns these columns at the right."""
     return tuple(2 * sum(bool(_sort_value(cell)) for cell in cells) >= len(cells) for cells in zip(*table.rows, strict=True))
 
 
 def group_thousands(cell: Cell) -> str:
     """Return a cell with commas between thousands. A text, such as a run's name, stays as it is."""
     text = text_of(cell)
-    return text if isinstance(cell, str | Linked) else THOUSANDS.sub(lambda digits: f"{int(digits[0]):,}", text)
+    return text if isinstance(cell, str | Linked) else FOUR_DIGITS.sub(lambda digits: f"{int(digits[0]):,}", text)
 
 
-def _side_of(cell: Cell) -> str:
-    """Return the class of a verdict's cell, which gives it a colour and a sign."""
+def _verdict_class(cell: Cell) -> str:
+    """Return the CSS classes of a verdict's cell, which give it a colour and a sign."""
     text = text_of(cell)
-    return next((f"verdict {side}" for begins, side in SIDES.items() if text.startswith(begins)), "verdict open")
+    return next((f"verdict {name}" for start, name in VERDICT_CLASSES.items() if text.startswith(start)), "verdict open")

@@ -7,9 +7,9 @@ from bench.read.report.page import Page
 from bench.read.report.trace import Trace
 
 SCRIPTS = ("page_data.js", "page_tables.js", "page_list.js", "page_trial.js", "page_call.js", "page_world.js", "page.js")
-"""Together one program, in this order."""
+"""The files of the page's script, which is their texts joined in this order."""
 
 
 def as_html(page: Page, trace: Trace | None) -> str:
-    """Return the page. Without a trace it has no trials."""
+    """Return the report's page as HTML. Without a trace the page has no list of trials."""
     return render("page.html.j2", source("page.css"), "".join(map(source, SCRIPTS)), page=page, trace=trace)

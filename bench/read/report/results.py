@@ -11,15 +11,15 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.published import Published, published_for
 from bench.read.compare.models import ModelPair, model_pairs
 
-Made = TypeVar("Made")
+Value = TypeVar("Value")
 
 
 class Results:
-    """A run, and the values that its report's parts need, each computed once."""
+    """A run and the values that several parts of its report need. Each value is computed once."""
 
     def __init__(self, run: Run):
         self.run = run
-        self._made: dict[Callable[[Results], Any], Any] = {}
+        self._values: dict[Callable[[Results], Any], Any] = {}
 
     @cached_property
     def arms(self) -> Arms:
@@ -33,12 +33,12 @@ class Results:
 
     @cached_property
     def published(self) -> Published:
-        """The paper's figures and claims; without them if the run is about something else."""
+        """The paper's figures and claims; empty if the run is about something else."""
         return published_for(self.run)
 
-    def once(self, make: Callable[[Results], Made]) -> Made:
+    def once(self, make: Callable[[Results], Value]) -> Value:
         """Return what `make` returns for these results. `make` is called only once."""
-        if make not in self._made:
-            self._made[make] = make(self)
-        made: Made = self._made[make]
-        return made
+        if make not in self._values:
+            self._values[make] = make(self)
+        value: Value = self._values[make]
+        return value

@@ -1,4 +1,6 @@
-"""The registry entry of a study: an answer to a question beyond the paper. A config says `study = "NAME"`.
+"""The registry of studies, and the tables and figures that a study adds to a report.
+
+A study answers a question beyond the paper. A config names its study by `study = "NAME"`.
 
     studies/NAME/
       study.py      tables(run) and pictures(run); both raise ResultsError, in one line, if the run lacks what the study needs
@@ -35,8 +37,9 @@ if TYPE_CHECKING:
 class StudyPart(Part):
     """A study, which answers a question beyond the paper.
 
-    path     its module, imported when needed: it imports pandas and matplotlib, and no run should wait for them
-    folder   the folder in which it lies; None for a package's
+    path     the module of a package's study. It is imported only for a report: it imports pandas and matplotlib, which a run
+             need not wait for
+    folder   the folder of a study under `studies/`; None for a package's study
     """
 
     path: str = ""
@@ -44,17 +47,18 @@ class StudyPart(Part):
 
 
 def find_studies() -> Iterator[StudyPart]:
-    """Yield the studies in `studies/` of the working folder. If it has no such folder, those of the checkout count instead.
+    """Yield the studies in `studies/` of the working folder, or of the checkout if the working folder has no `studies/`.
 
     Yields:
         The studies, by name.
     """
-    for path in sorted(_root().glob("*/study.py")):
+    for path in sorted(_studies_folder().glob("*/study.py")):
         name = path.parent.name
         yield StudyPart(name, folder=path.parent)
 
 
-def _root() -> Path:
+def _studies_folder() -> Path:
+    """Return `studies/` of the working folder, or of the checkout."""
     return (STUDIES_FOLDER if STUDIES_FOLDER.is_dir() else CHECKOUT_STUDIES).resolve()
 
 
@@ -101,7 +105,7 @@ def require_known(name: str | None) -> None:
         ConfigError: There is no such study.
     """
     if name is not None and name not in STUDIES:
-        raise ConfigError(f"{STUDIES.unknown(name)}; studies are looked for in {_root()}")
+        raise ConfigError(f"{STUDIES.unknown(name)}; studies are looked for in {_studies_folder()}")
 
 
 def study_tables(run: Run) -> list[Table]:
@@ -142,11 +146,11 @@ def study_pictures(run: Run) -> list[Picture]:
 
 
 def _why(error: Exception, name: str) -> str:
-    """Return why a study is not shown."""
+    """Return in words why a study is not shown."""
     if isinstance(error, ResultsError):
         return str(error)
-    part = _part(name)
-    return f"{_place(error, part.folder) if part.folder else part.package}: {words_of(error)}"
+    part = _study_part(name)
+    return f"{_place_text(error, part.folder) if part.folder else part.package}: {words_of(error)}"
 
 
 def study_named(name: str) -> Study:
@@ -161,7 +165,7 @@ def study_named(name: str) -> Study:
     Raises:
         ResultsError: No study has this name.
     """
-    return cast(Study, module_of_study(_part(name), "study"))
+    return cast(Study, module_of_study(_study_part(name), "study"))
 
 
 def module_of_study(part: StudyPart, module: str) -> Any:
@@ -188,15 +192,16 @@ def module_of_study(part: StudyPart, module: str) -> Any:
     try:
         return importlib.import_module(f"{package}.{part.name}.{module}")
     except (Exception, SystemExit) as error:
-        raise ResultsError(f"{_place(error, part.folder)}: does not load: {words_of(error)}") from error
+        raise ResultsError(f"{_place_text(error, part.folder)}: does not load: {words_of(error)}") from error
 
 
-def _place(error: BaseException, folder: Path) -> str:
+def _place_text(error: BaseException, folder: Path) -> str:
+    """Return the file and line of a study's folder in which an error arose, as text."""
     return f"{STUDIES_FOLDER}/{folder.name}/{place_of(error, folder) or 'study.py'}"
 
 
-def _part(name: str) -> StudyPart:
-    """Return the study of this name. Raises ResultsError if there is none."""
+def _study_part(name: str) -> StudyPart:
+    """Return the entry of the study of this name. Raises ResultsError if there is none."""
     if name not in STUDIES:
         raise ResultsError(f"is unknown; {nearest(name, STUDIES.names)}")
     return STUDIES[name]

@@ -1,5 +1,8 @@
-"""The environment of a trial as a report shows it. Only the trial's pack can make an environment again, so the caller of a
-report provides the views (`bench.rerun.world_views`). Without them a page shows only the calls of a trial."""
+"""The interface through which a report gets the view of a trial's environment.
+
+Only the trial's pack can rebuild an environment, so the caller of a report provides the views (`bench.rerun.world_views`).
+Without them a page shows only the calls of a trial.
+"""
 
 from __future__ import annotations
 
@@ -33,17 +36,17 @@ class ViewMaker(Protocol):
     """Makes the views of trials in environments."""
 
     def texts_of(self, run: Run, folders: Iterable[Path]) -> Mapping[str, str]:
-        """Return the texts in these folders by digest, if a trial of the run was in an environment."""
+        """Return the texts in these folders by digest; empty if no trial of the run was in an environment."""
 
     def is_shown_otherwise(self, text: str) -> bool:
-        """Return whether a text is itself an environment. The page then shows the environment and not the text."""
+        """Whether a text is the content of an environment. The page then shows the environment instead of the text."""
 
     def views(self, run: Run, texts: Mapping[str, str]) -> TrialViews:
         """Return the views of the run's trials."""
 
 
 class NoViews:
-    """Shows no environment."""
+    """A maker of views for reports that show no environment."""
 
     def texts_of(self, _: Run, __: Iterable[Path]) -> Mapping[str, str]:
         return {}

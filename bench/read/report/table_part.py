@@ -12,10 +12,10 @@ from bench.read.render.limits import with_limits
 from bench.read.render.table import Table
 from bench.read.report.results import Results
 
-LEAD = "summary"
-"""The section whose tables stand on the first screen, above the sentences."""
+LEADING_SECTION = "summary"
+"""The section whose tables are on the first screen, above the sentences."""
 SECTIONS = {
-    LEAD: "In short",
+    LEADING_SECTION: "In short",
     "paper": "The paper's tables beside ours",
     "world": "What became of the world",
     "scorecard": "Killed and started again",
@@ -35,18 +35,18 @@ SECTIONS = {
     "more": "More tables",
 }
 """The sections of a report, in reading order, and their titles."""
-OPEN = {"paper": 2, "world": 2, "scorecard": 1, "failure": 1, "verdicts": 1, "study": 2}
-"""How many tables of a section a page shows open; all others are folded by section."""
+OPEN_TABLES = {"paper": 2, "world": 2, "scorecard": 1, "failure": 1, "verdicts": 1, "study": 2}
+"""Section -> how many of its tables a page shows open. All other tables are folded by section."""
 
 
 @dataclass(frozen=True)
 class TablePart(Part):
     """A table of a report, or several of one kind.
 
-    make         makes them: one, several, or none if there is nothing to say
-    section      their section (SECTIONS)
-    concerns     frames of the run, `faults` for instance: no table is made if any of them has no rows
-    says_limits  the limits of its intervals are noted below each table
+    make         a function that makes the part's tables: one, several, or none if there is nothing to say
+    section      the tables' section (SECTIONS)
+    concerns     names of the run's frames, `faults` for instance: no table is made if any of these frames has no rows
+    says_limits  whether the limits of intervals are noted below each table
     """
 
     make: Callable[[Results], Table | Iterable[Table]]
@@ -73,8 +73,8 @@ class TablePart(Part):
         if not all(len(getattr(results.run, frame)) for frame in self.concerns):
             return
         try:
-            made = self.make(results)
-            tables = [made] if isinstance(made, Table) else list(made)
+            result = self.make(results)
+            tables = [result] if isinstance(result, Table) else list(result)
         except Exception as error:
             if not self.package:
                 raise

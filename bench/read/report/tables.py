@@ -10,11 +10,11 @@ from bench.read.report.results import Results
 from bench.read.report.studies import study_tables
 from bench.read.report.table_part import SECTIONS, TablePart
 
-STUDY = TablePart("study", lambda of: study_tables(of.run), "study")
+STUDY = TablePart("study", lambda results: study_tables(results.run), "study")
 TABLES = Registry("table", TablePart)
 
 
 def all_tables(results: Results, parts: Iterable[TablePart] = TABLES) -> list[Table]:
-    """Return the tables of a report, or of some parts, in the order of sections."""
+    """Return the tables of a report, or of some parts of it, in the order of the sections."""
     ordered = sorted(parts, key=lambda part: list(SECTIONS).index(part.section))
     return [table for part in ordered for table in part.tables(results)]

@@ -1,6 +1,6 @@
 """The data of the page's trace explorer: the events of every trial, and each text once, as compressed pieces of JSON.
 
-A browser inflates only the pieces that the opened trial needs. All that a model said is in base64, so none of it can be read as
+A browser inflates only the pieces that the opened trial needs. Pieces are in base64, so no text of a model can be read as
 markup.
 """
 
@@ -10,7 +10,6 @@ import base64
 import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -20,40 +19,40 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import instances_of
-from bench.read.analysis.faults import receipts
 from bench.read.analysis.frames import Run, load_run
 from bench.read.analysis.merge import records_of
+from bench.read.analysis.trial import TrialReading
 from bench.read.render.labels import model_label
 from bench.read.report.surroundings import NoViews, ViewMaker
-from bench.record import ledger
+from bench.record.cost import Tariff
 from bench.record.events import Answered, Called, Committed, Event, Faulted, Judged, Waited, of_kind
+from bench.record.ledger import LedgerEntry
 from bench.record.reading import read_texts
-from bench.record.record import TrialRecord
 from bench.record.world_events import WorldEnded
 
-PIECE = 1 << 18
-"""A piece of JSON is closed after this many characters: large enough to compress well, and inflated in milliseconds."""
+PIECE_BYTES = 1 << 18
+"""A piece is closed when its JSON has this many bytes: enough to compress well, and inflated in milliseconds."""
 
-MOST = 64 << 20
-"""The most characters of compressed texts in a page, and of compressed trials. Later ones are left out, and the page says
-so."""
+MAX_PACKED_CHARACTERS = 64 << 20
+"""The most characters of compressed texts in a page, and of compressed trials. Later texts and trials are left out, and the
+page says so."""
 
-COLUMNS = (
+LISTED_COLUMNS = (
     *("scenario", "architecture", "model", "plan", "repetition", "outcome", "tokens", "retry_tokens", "calls"),
     *("faults_planned", "faults_delivered", "latency_seconds"),
 )
-"""The columns of the trials' frame that the list of trials shows."""
+"""The columns of the trials' frame that the page's list of trials shows."""
 
-NAMED = ("scenario", "architecture", "model", "plan")
-"""The columns whose names are in the config's order."""
+CONFIG_COLUMNS = ("scenario", "architecture", "model", "plan")
+"""The columns of names from the config. The page lists these names in the config's order."""
 
 JsonObject = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class PieceStore:
-    """A sequence of items in pieces, with many items in a piece. `firsts` holds the number of the first item of each piece. A
-    piece is a JSON list, compressed by zlib, in base64."""
+    """Items, packed in pieces. A piece is a JSON list of many items, compressed by zlib, in base64. `firsts` holds the number
+    of the first item of each piece."""
 
     firsts: tuple[int, ...]
     packed: tuple[str, ...]
@@ -69,8 +68,8 @@ class Trace:
     """The explorer's data. `index` holds the columns of the list of trials, the `number` of each trial on the page, and the
     pieces' `firsts`; it is packed like a piece.
 
-    `trials` and `texts` are in the order of recording. `trials_left_out` and `texts_left_out` count what `MOST` keeps off the
-    page.
+    `trials` and `texts` are in the order of recording. `trials_left_out` and `texts_left_out` count what the page has no room
+    for (MAX_PACKED_CHARACTERS).
     """
 
     index: str
@@ -100,7 +99,8 @@ def trace_of(run: Run, around: ViewMaker | None = None) -> Trace | None:
     trace = _OpenTrace(folders, texts, around)
     views = around.views(run, texts)
     for record in records:
-        trace.add(record, {kind: view.json for kind, view in views.of(record).items()})
+        trial = TrialReading(record, Tariff(run.manifest.models))
+        trace.add(trial, {kind: view.json for kind, view in views.of(record).items()})
         if trace.is_cut:
             break
     return trace.closed(run)
@@ -113,32 +113,34 @@ def load_traced(path: Path) -> tuple[Run, Trace | None]:
         path: The run's folder. All its files are checked, as by `bench verify`.
 
     Returns:
-        The run, and what `trace_of` returns for it. None instead if only a second pass can make the trace: the run's frames
-        came from the cache, a trial was in a world, or a trial was run again.
+        The run and its trace, as `trace_of` makes it. The trace is None if only a second pass can make it: the run's frames
+        came from the cache, the world of a trial is to be shown (it ended), or a trial was run again.
 
     Raises:
         ResultsError: The folder holds no run, is damaged, or has no recorded trial yet.
     """
     trace: _OpenTrace | None = None
-    is_enough = True
+    needs_second_pass = False
 
-    def add(record: TrialRecord) -> None:
-        nonlocal trace, is_enough
-        if trace is None and is_enough:
-            is_enough = False
-            with suppress(ResultsError):  # the check says what is wrong with the texts
-                trace, is_enough = _OpenTrace([path]), True
-        is_enough = is_enough and not of_kind(record.events, WorldEnded)
-        if trace is not None and is_enough:
-            trace.add(record)
+    def add(trial: TrialReading) -> None:
+        nonlocal trace, needs_second_pass
+        needs_second_pass = needs_second_pass or bool(of_kind(trial.record.events, WorldEnded))
+        if needs_second_pass:
+            return
+        try:
+            trace = trace or _OpenTrace([path])
+        except ResultsError:  # the check says what is wrong with the texts
+            needs_second_pass = True
+        else:
+            trace.add(trial)
 
     run = load_run(path, check=True, also=add)
-    is_enough = is_enough and not run.rerun and bool(run.trials["lives"].isna().all())  # also no trial whose world did not end
-    return run, trace.closed(run) if trace is not None and is_enough else None
+    return run, None if trace is None or needs_second_pass or run.rerun else trace.closed(run)
 
 
 class _OpenTrace:
-    """A trace whose trials are still added, in the order of recording. `is_cut`: whether a trial had no room."""
+    """A trace to which trials are still added, in the order of recording. `is_cut`: whether a trial was left out for lack of
+    room."""
 
     def __init__(
         self,
@@ -146,103 +148,106 @@ class _OpenTrace:
         of_environments: Mapping[str, str] = MappingProxyType({}),
         around: ViewMaker | None = None,
     ):
-        self._texts, self._numbers, self._left_out = _packed_texts(folders, of_environments, around or NoViews())
-        self._trials, self._places, self.is_cut = Packer(), dict[str, int](), False
+        self._texts, self._text_number_of, self._texts_left_out = _packed_texts(folders, of_environments, around or NoViews())
+        self._trials, self._number_of, self.is_cut = Packer(), dict[str, int](), False
 
-    def add(self, record: TrialRecord, shown: JsonObject = MappingProxyType({})) -> None:
-        """Add a trial, with what is `shown` of its environments. Trials beyond MOST characters are left out."""
-        if self._trials.characters >= MOST:
+    def add(self, trial: TrialReading, views: JsonObject = MappingProxyType({})) -> None:
+        """Add a trial, with the views of its environments by kind. The trial is left out if the page is full."""
+        if self._trials.characters >= MAX_PACKED_CHARACTERS:
             self.is_cut = True
         else:
-            self._places[record.id] = self._trials.add(_json({**_trial(record, self._numbers), **shown}))
+            self._number_of[trial.record.id] = self._trials.add(_json({**_trial(trial, self._text_number_of), **views}))
 
     def closed(self, run: Run) -> Trace:
         """Return the trace of the run whose trials were added."""
-        for trial in run.rerun if self.is_cut else ():  # its last record may be among those that are left out
-            self._places.pop(trial, None)
-        packed = self._trials.pieces()
-        index = _pack(_json(_index(run, self._places, packed, self._texts)))
-        return Trace(index, packed, self._texts, len(run.trials) - len(self._places), self._left_out)
+        if self.is_cut:
+            for trial in run.rerun:  # its last record may have been left out, and an earlier record does not count
+                self._number_of.pop(trial, None)
+        trials = self._trials.pieces()
+        index = _pack(_json(_index(run, self._number_of, trials, self._texts)))
+        return Trace(index, trials, self._texts, len(run.trials) - len(self._number_of), self._texts_left_out)
 
 
 def _packed_texts(
     folders: Iterable[Path], of_environments: Mapping[str, str], around: ViewMaker
 ) -> tuple[PieceStore, Mapping[str, int], int]:
-    """Return the packed texts, a map from digest to the number of the text, and how many texts are left out. Texts that an
-    environment shows are not included."""
+    """Return the packed texts, a map from digest to the text's number, and how many texts are left out for lack of room. A
+    text that the page shows as an environment is not packed."""
     texts, numbers, left_out = Packer(), dict[str, int](), set[str]()
     for folder in folders:
         for digest, text in read_texts(folder).items():
             if digest in numbers or (digest in of_environments and around.is_shown_otherwise(text)):
                 continue
-            if texts.characters < MOST:
+            if texts.characters < MAX_PACKED_CHARACTERS:
                 numbers[digest] = texts.add(_json(text))
             else:
                 left_out.add(digest)
     return texts.pieces(), numbers, len(left_out)
 
 
-def _index(run: Run, places: Mapping[str, int], trials: PieceStore, texts: PieceStore) -> JsonObject:
-    """Return the list of trials. A trial whose events are left out has no number. Models' labels say whether they are simulated
-    or recorded."""
+def _index(run: Run, number_of: Mapping[str, int], trials: PieceStore, texts: PieceStore) -> JsonObject:
+    """Return the columns of the page's list of trials. A trial that was left out has the number None. A model's label says
+    whether the model is simulated or recorded."""
     labels = {model: model_label(run, model) for model in run.names("model")}
-    columns = {name: run.trials[name].tolist() for name in COLUMNS}
+    columns = {name: run.trials[name].tolist() for name in LISTED_COLUMNS}
     trial_ids = run.trials["trial"].tolist()
     return {
         "trials": {
             "id": trial_ids,
-            "number": list(map(places.get, trial_ids)),
+            "number": list(map(number_of.get, trial_ids)),
             "instance": instances_of(run.trials),
             **columns,
             "model": [labels[model] for model in columns["model"]],
         },
-        "names": {name: [labels.get(label, label) for label in run.names(name)] for name in NAMED},
+        "names": {name: [labels.get(label, label) for label in run.names(name)] for name in CONFIG_COLUMNS},
         "firsts": {"trials": trials.firsts, "texts": texts.firsts},
     }
 
 
-def _trial(record: TrialRecord, numbers: Mapping[str, int]) -> JsonObject:
+def _trial(trial: TrialReading, text_number_of: Mapping[str, int]) -> JsonObject:
     """Return what the page shows of one trial: its events by kind, as recorded, and each call's account.
 
     A text is replaced by its number, or by its digest if the page does not hold it.
     """
-    entries, events = ledger.book(record.events), record.events
+    record, events = trial.record, trial.record.events
     return {
         "reason": record.reason,
         "score": record.grade.score if record.grade else None,
         "note": record.grade.note if record.grade else "",
         "timing": record.timing,
         "seconds": {"api": record.api_seconds, "waiting": record.waiting_seconds, "framework": record.framework_seconds},
-        "accounts": ledger.totals(entries),
-        "calls": [_call(entry, numbers, events) for entry in entries],
+        "accounts": trial.accounts,
+        "calls": [_call(entry, text_number_of, events) for entry in trial.entries],
         "waits": list(map(vars, of_kind(events, Waited))),
         "faults": list(map(vars, of_kind(events, Faulted))),
-        "finishes": {receipt.number: receipt.finish for receipt in receipts(record)},
+        "finishes": {receipt.number: receipt.finish for receipt in trial.receipts},
         "verdicts": list(map(vars, of_kind(events, Judged))),
         "versions": list(map(_version, of_kind(events, Committed))),
         "answer": [version for answered in of_kind(events, Answered) for version in answered.versions],
     }
 
 
-def _call(entry: ledger.LedgerEntry, numbers: Mapping[str, int], events: Sequence[Event]) -> JsonObject:
+def _call(entry: LedgerEntry, text_number_of: Mapping[str, int], events: Sequence[Event]) -> JsonObject:
+    """Return what the page shows of one call. A text is replaced by its number; `because` is the failure that made the call
+    necessary."""
     call = entry.call
-    shown = {
+    call_json = {
         **vars(call),
-        "messages": [(message.role, numbers.get(message.content, message.content)) for message in call.messages],
-        "reply": numbers.get(call.reply, call.reply) if call.reply else None,
-        "delivered": numbers.get(call.delivered, call.delivered) if call.delivered else None,
+        "messages": [(message.role, text_number_of.get(message.content, message.content)) for message in call.messages],
+        "reply": text_number_of.get(call.reply, call.reply) if call.reply else None,
+        "delivered": text_number_of.get(call.delivered, call.delivered) if call.delivered else None,
         "account": entry.account,
         "verdict": entry.verdict,
         "because": "" if call.caused_by is None else _reason(events[call.caused_by]),
     }
-    for seldom in ("tool_calls", "options"):
-        if shown[seldom] is None:
-            del shown[seldom]
-    return shown
+    for name in ("tool_calls", "options"):
+        if call_json[name] is None:
+            del call_json[name]
+    return call_json
 
 
 def _reason(event: Event) -> str:
-    """Return the failure that caused a call, in words."""
+    """Return the failure that caused a call in words; "" if the event is no failure."""
     match event:
         case Judged():
             return f"{event.subtask} of call {event.calls[-1] if event.calls else 'none'} was rejected ({event.reason})"
@@ -265,7 +270,8 @@ def _version(event: Committed) -> JsonObject:
 
 @dataclass
 class Packer:
-    """Gathers items of JSON into pieces. `characters` counts the closed pieces."""
+    """Packs items of JSON into pieces: an item goes into the open piece, which is closed and compressed when it is large
+    enough. `characters` counts the characters of the closed pieces."""
 
     characters: int = 0
     _firsts: list[int] = field(default_factory=list)
@@ -279,7 +285,7 @@ class Packer:
         self._open.append(item)
         self._added += 1
         self._size += len(item)
-        if self._size >= PIECE:
+        if self._size >= PIECE_BYTES:
             self._close()
         return self._added - 1
 
@@ -298,12 +304,14 @@ class Packer:
 
 
 def _json(value: object) -> bytes:
-    """Return JSON in ASCII, so that half a surrogate pair survives."""
+    """Return a value as JSON in ASCII, in which a surrogate without its partner survives as an escape."""
     try:
-        return to_json(value, ensure_ascii=True)
-    except PydanticSerializationError:  # half a surrogate pair; pydantic is three times as fast
+        text = to_json(value)
+        return text if text.isascii() else to_json(value, ensure_ascii=True)  # which takes half as long again
+    except PydanticSerializationError:  # a lone surrogate: the standard library, at a third of the speed, accepts it
         return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
 def _pack(text: bytes) -> str:
+    """Return a text compressed by zlib, in base64."""
     return base64.b64encode(zlib.compress(text, level=6)).decode("ascii")

@@ -10,7 +10,7 @@ from bench.record.events import Called, Committed, Event, Faulted, Judged, Refus
 from bench.record.record import TrialRecord
 from bench.record.repeated_call import repeated_call
 
-MOST_OF_A_REASON, MOST_OF_LAST_WORDS = 160, 600
+MAX_REASON_CHARACTERS, MAX_REPLY_CHARACTERS = 160, 600
 INDENT = " " * 15
 
 
@@ -19,9 +19,9 @@ def call_lines(record: TrialRecord) -> Iterator[str]:
     finishes = {receipt.number: receipt.finish for receipt in receipts(record)}
     for event in record.events:
         if isinstance(event, Faulted):
-            yield _fault(event, finishes[event.fault])
+            yield _fault_line(event, finishes[event.fault])
         else:
-            yield from _lines_of(event)
+            yield from _event_lines(event)
 
 
 def end_lines(record: TrialRecord, texts: Mapping[str, str]) -> Iterator[str]:
@@ -37,52 +37,56 @@ def end_lines(record: TrialRecord, texts: Mapping[str, str]) -> Iterator[str]:
     calls = [call for call in of_kind(record.events, Called) if call.reply or call.tool_calls]
     if calls:
         text = " ".join(texts.get(digest, "") for digest in (calls[-1].reply, calls[-1].tool_calls) if digest)
-        yield f"last reply of the model: {one_line(text, MOST_OF_LAST_WORDS)}"
+        yield f"last reply of the model: {one_line(text, MAX_REPLY_CHARACTERS)}"
     if repeated := repeated_call(record, texts):
         yield f"note: {repeated}"
 
 
-def _lines_of(event: Event) -> Iterator[str]:
+def _event_lines(event: Event) -> Iterator[str]:
+    """Yield the line of an event other than a fault; none for a kind of event that is not shown."""
     match event:
         case Called():
-            tried = f", try {event.try_}" if event.try_ > 1 else ""
+            try_text = f", try {event.try_}" if event.try_ > 1 else ""
             cost = f"{event.tokens_in:,} + {event.tokens_out:,} tokens, {event.seconds:.2f} s"
             lost = f"; lost: {event.failure}, {_short(event.detail)}" if event.failure else ""
-            what = f"{'+'.join(event.subtasks)}, attempt {event.attempt}{tried}, {event.cause}"
-            yield f"{_at(event.started)}call {event.call}: {what}: {cost}{lost}"
+            description = f"{'+'.join(event.subtasks)}, attempt {event.attempt}{try_text}, {event.cause}"
+            yield f"{_time_text(event.started)}call {event.call}: {description}: {cost}{lost}"
         case Judged() if event.accepted:
-            yield f"{INDENT}{event.subtask} accepted{_view(event)}"
+            yield f"{INDENT}{event.subtask} accepted{_view_text(event)}"
         case Judged():
-            why = f"{event.reason}: {_short(event.detail)}" if event.detail else event.reason
-            yield f"{INDENT}{event.subtask} rejected{_view(event)}: {why}"
+            reason = f"{event.reason}: {_short(event.detail)}" if event.detail else event.reason
+            yield f"{INDENT}{event.subtask} rejected{_view_text(event)}: {reason}"
         case Committed() if not event.calls:
             yield f"{INDENT}{event.subtask} written by code, version {event.version}"
         case Waited():
-            yield f"{_at(event.started)}waited {event.seconds:.2f} s ({event.why})"
+            yield f"{_time_text(event.started)}waited {event.seconds:.2f} s ({event.why})"
         case Refused():
-            yield f"{_at(event.started)}request refused with status {event.status}: {_short(event.detail)}"
+            yield f"{_time_text(event.started)}request refused with status {event.status}: {_short(event.detail)}"
         case SetAside():
-            sent = ", ".join(f"{name} {value}" for name, value in event.settings.items())
-            yield f"{INDENT}not passed on of what the agent sent: {_short(sent)}"
+            settings = ", ".join(f"{name} {value}" for name, value in event.settings.items())
+            yield f"{INDENT}not passed on of what the agent sent: {_short(settings)}"
 
 
-def _fault(event: Faulted, finish: str) -> str:
-    """Return the stage of a fault in words. The last stage was recorded before the answer was graded, so how the fault ended is
-    shown instead."""
+def _fault_line(event: Faulted, finish: str) -> str:
+    """Return a line on a stage of a fault. The last stage was recorded before the answer was graded, so `finish`, which says
+    how the fault ended, is shown instead."""
     stage = finish if event.stage in ENDINGS else event.stage
     detail = f" ({_short(event.detail)})" if event.detail else ""
     return f"{INDENT}fault {event.fault}: {event.effect} at {event.point} of {event.subtask}: {stage.replace('_', ' ')}{detail}"
 
 
-def _at(seconds: float) -> str:
+def _time_text(seconds: float) -> str:
+    """Return the seconds since the beginning of the trial, aligned at the right of INDENT."""
     return f"{seconds:>10.2f} s  "
 
 
 def _short(text: str) -> str:
-    return one_line(text, MOST_OF_A_REASON)
+    """Return a text in one line of at most MAX_REASON_CHARACTERS."""
+    return one_line(text, MAX_REASON_CHARACTERS)
 
 
-def _view(verdict: Judged) -> str:
+def _view_text(verdict: Judged) -> str:
+    """Return in words on which view of the reply a verdict was given; "" for the reply that the agent got."""
     return {"told": "", "undamaged": " (the reply without the fault)", "shadow": " (in shadow; the agent is not told)"}[
         verdict.view
     ]

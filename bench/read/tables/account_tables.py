@@ -19,7 +19,7 @@ from bench.record.ledger import ACCOUNTS
 
 
 def spent_by_solved(run: Run, arms: Arms) -> Table:
-    """Return what each arm spent in all its trials, for each solved trial."""
+    """Return a table of what each arm spent in all its trials, divided by its solved trials."""
 
     def spent(metric: Metric) -> TableColumn[Arm]:
         return TableColumn(
@@ -41,7 +41,7 @@ def spent_by_solved(run: Run, arms: Arms) -> Table:
     return table_of("per_solved", "Spent per solved task", columns, each_arm(arms), notes)
 
 
-FINISHES = {
+FINISH_TITLES = {
     "recovered": "Recovered",
     "restarted": "Restarted",
     "answered_wrong": "Answered wrong",
@@ -53,19 +53,19 @@ FINISHES = {
 
 
 def ledger(run: Run, arms: Arms) -> Table:
-    """Return the tokens of each account, summed over the trials of an arm. Trials that ended in an error are included, because
-    they were paid too."""
+    """Return a table of the tokens of each account, summed over the trials of an arm. Trials that ended in an error are
+    included, because their tokens were paid too."""
     columns = (
         *arm_columns(run),
         TableColumn("Trials", lambda arm: len(arm.trials)),
         TableColumn("Tokens", lambda arm: _sum(arm, "tokens")),
-        *(column for account in ACCOUNTS for column in _account(account)),
+        *(column for account in ACCOUNTS for column in _account_columns(account)),
     )
     notes = ("sums over all trials of the arm, including those that ended in an error",)
     return table_of("ledger", "Ledger: every token in one account", columns, each_arm(arms), notes)
 
 
-def _account(name: str) -> tuple[TableColumn[Arm], TableColumn[Arm]]:
+def _account_columns(name: str) -> tuple[TableColumn[Arm], TableColumn[Arm]]:
     """Return two columns: the tokens in an account, and their share of all tokens."""
 
     def share(arm: Arm) -> Number:
@@ -77,37 +77,37 @@ def _account(name: str) -> tuple[TableColumn[Arm], TableColumn[Arm]]:
 
 
 def _sum(arm: Arm, column: str) -> int:
+    """Return the sum of a column over all trials of an arm."""
     return int(arm.trials[column].sum())
 
 
 def fault_receipts(run: Run, arms: Arms) -> Table:
-    """Return what became of the planned faults, for each arm that had any."""
+    """Return a table of what became of the planned faults, for each arm that had any."""
 
     @cache
     def faults(arm: Arm) -> pd.DataFrame:
         return run.faults[run.faults["trial"].isin(set(arm.trials["trial"]))]
 
-    def entered(stage: str) -> Callable[[Arm], int]:
+    def reached(stage: str) -> Callable[[Arm], int]:
         return lambda arm: int(faults(arm)[stage].sum())
 
-    def having(column: str, value: str) -> Callable[[Arm], int]:
+    def equal_to(column: str, value: str) -> Callable[[Arm], int]:
         return lambda arm: int((faults(arm)[column] == value).sum())
 
-    delivered = entered("delivered")
-    seen = {"recovered", *run.faults["finish"]}
-    finishes = [finish for finish in FINISHES if finish in seen]
+    delivered = reached("delivered")
+    finishes = [finish for finish in FINISH_TITLES if finish in {"recovered", *run.faults["finish"]}]
     columns = (
         *arm_columns(run),
         TableColumn("Trials", lambda arm: len(arm.trials)),
         TableColumn("Calls", lambda arm: _sum(arm, "calls")),
-        TableColumn("Planned", entered("planned")),
+        TableColumn("Planned", reached("planned")),
         TableColumn("Delivered", delivered),
-        TableColumn("Not applicable", entered("not_applicable")),
-        TableColumn("Detected", entered("detected")),
-        TableColumn("Effective", having("impact", "effective")),
-        TableColumn("Masked", having("impact", "masked")),
-        TableColumn("Undetermined", having("impact", "undetermined")),
-        *(TableColumn(FINISHES[finish], having("finish", finish)) for finish in finishes),
+        TableColumn("Not applicable", reached("not_applicable")),
+        TableColumn("Detected", reached("detected")),
+        TableColumn("Effective", equal_to("impact", "effective")),
+        TableColumn("Masked", equal_to("impact", "masked")),
+        TableColumn("Undetermined", equal_to("impact", "undetermined")),
+        *(TableColumn(FINISH_TITLES[finish], equal_to("finish", finish)) for finish in finishes),
         TableColumn("Delivered per call", lambda arm: _ratio(delivered(arm), _sum(arm, "calls"))),
         TableColumn("Delivered per task", lambda arm: _ratio(delivered(arm), len(arm.trials))),
     )
@@ -123,8 +123,9 @@ def fault_receipts(run: Run, arms: Arms) -> Table:
     return table_of("receipts", "Faults and their receipts", columns, struck, notes)
 
 
-def _ratio(count: int, of: int) -> Number:
-    return Number(count / of if of else None, 3)
+def _ratio(count: int, total: int) -> Number:
+    """Return a count divided by another number, as a cell; unknown if that number is 0."""
+    return Number(count / total if total else None, 3)
 
 
 PARTS = (

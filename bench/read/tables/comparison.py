@@ -14,8 +14,8 @@ from bench.read.report.table_part import TablePart
 
 
 def comparison(run: Run, arms: Arms, condition: Condition) -> Table:
-    """Return a table with a row for each measure and a column for each architecture."""
-    named = arms[condition]
+    """Return the table of a condition: a row for each measure, a column for each architecture."""
+    by_architecture = arms[condition]
 
     def mean(metric: Metric) -> TableColumn[Arm]:
         return TableColumn(metric.title, lambda arm: Estimate(arm.mean(metric.name), metric.digits))
@@ -29,20 +29,21 @@ def comparison(run: Run, arms: Arms, condition: Condition) -> Table:
         TableColumn("Errors", lambda arm: arm.count("error")),
         *map(mean, (SCORE, RETRY_TOKENS)),
     ]
-    if any(control_of(arms, arm) for arm in named.values()):
+    if any(control_of(arms, arm) for arm in by_architecture.values()):
         excess = "Paired excess tokens"
         measures.append(TableColumn(excess, lambda arm: Estimate(excess_tokens(control_of(arms, arm), arm), with_n=True)))
     simulated = " (SIMULATED)" if run.is_simulated(condition.model) else ""
     return Table(
         name=slug("comparison", condition.scenario, condition.model, condition.plan),
         title=condition_label(run, condition),
-        columns=("Measure", *(f"{name}{simulated}" for name in named)),
-        rows=tuple((measure.title, *map(measure.cell, named.values())) for measure in measures),
+        columns=("Measure", *(f"{name}{simulated}" for name in by_architecture)),
+        rows=tuple((measure.title, *map(measure.cell, by_architecture.values())) for measure in measures),
         notes=tuple(_notes(run, arms, condition)),
     )
 
 
 def _notes(run: Run, arms: Arms, condition: Condition) -> Iterator[str]:
+    """Yield the notes below the table of a condition."""
     yield "mean ± sd [95% interval of the mean, Student's t]; solved: k/N with Wilson's 95% interval"
     baseline = run.pack(condition.scenario).baseline
     if baseline:

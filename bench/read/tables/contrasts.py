@@ -13,8 +13,8 @@ from bench.read.render.cells import BoundedNumber
 
 @dataclass(frozen=True)
 class BootstrapMean:
-    """The mean over instances, with its 95% interval by bootstrap. There is no interval for fewer than two instances or equal
-    values."""
+    """The mean over instances, with its 95% interval by bootstrap. The interval is missing for fewer than two instances, or if
+    all their values are equal."""
 
     value: float | None
     low: float | None
@@ -27,12 +27,12 @@ class BootstrapMean:
 
 
 def bootstrap_mean(values: Mapping[str, float]) -> BootstrapMean:
-    """Return the mean of one value for each instance. Its interval has the expanded percentiles of 2,000 resamples of the
+    """Return the mean of `values`, one for each instance. Its interval has the expanded percentiles of 2,000 resamples of the
     instances."""
     if not values:
         return BootstrapMean(None, None, None, 0)
-    numbers, units = np.array([values[instance] for instance in sorted(values)], dtype=float), len(values)
-    if units < 2 or not np.ptp(numbers):
-        return BootstrapMean(float(numbers.mean()), None, None, units)
-    again = np.concatenate([weights @ numbers / units for weights in resampled(units)])
-    return BootstrapMean(float(numbers.mean()), *percentiles(again, units), units)
+    numbers, instances = np.array([values[instance] for instance in sorted(values)], dtype=float), len(values)
+    if instances < 2 or not np.ptp(numbers):
+        return BootstrapMean(float(numbers.mean()), None, None, instances)
+    resampled_means = np.concatenate([weights @ numbers / instances for weights in resampled(instances)])
+    return BootstrapMean(float(numbers.mean()), *percentiles(resampled_means, instances), instances)

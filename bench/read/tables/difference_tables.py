@@ -1,4 +1,4 @@
-"""Paired comparisons of two architectures: what their trials take, and which one solves more of the tasks."""
+"""Tables that compare every two architectures on the same tasks: what their trials take, and which architecture solves more."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ ArmPair = tuple[Arm, Arm]
 
 
 def differences(run: Run, arms: Arms) -> Table:
-    """Return the paired differences of every two architectures in tokens, retry tokens, latency and score."""
+    """Return a table of the paired differences of every two architectures in tokens, retry tokens, latency and score."""
 
     @cache
-    def less(pair: ArmPair, measure: str) -> PairedMean:
-        return pair[1].minus(pair[0], measure)
+    def paired(pair: ArmPair, measure: str) -> PairedMean:
+        first, second = pair
+        return second.minus(first, measure)
 
     def difference(measure: Metric) -> TableColumn[ArmPair]:
-        return TableColumn(measure.title, lambda pair: Estimate(less(pair, measure.name).difference, measure.digits))
+        return TableColumn(measure.title, lambda pair: Estimate(paired(pair, measure.name).difference, measure.digits))
 
     columns = (
         *(column.of(lambda pair: pair[0].condition) for column in condition_columns(run)),
         TableColumn[ArmPair]("Difference", lambda pair: f"{pair[1].architecture} − {pair[0].architecture}"),
-        TableColumn[ArmPair]("Pairs", lambda pair: less(pair, COMPARED[0].name).pairs),
-        TableColumn[ArmPair]("Unpaired", lambda pair: less(pair, COMPARED[0].name).unpaired),
+        TableColumn[ArmPair]("Pairs", lambda pair: paired(pair, COMPARED[0].name).pairs),
+        TableColumn[ArmPair]("Unpaired", lambda pair: paired(pair, COMPARED[0].name).unpaired),
         *map(difference, COMPARED),
     )
     notes = (
@@ -44,23 +45,23 @@ def differences(run: Run, arms: Arms) -> Table:
         "unpaired: trials whose counterpart ended in an error or is not recorded",
         "each interval holds by itself at 95%: of twenty, about one misses the truth by chance",
     )
-    pairs = chain.from_iterable(combinations(named.values(), 2) for named in arms.values())
+    pairs = chain.from_iterable(combinations(by_architecture.values(), 2) for by_architecture in arms.values())
     return table_of("differences", "Paired differences between architectures", columns, pairs, notes)
 
 
 def solved_differences(run: Run, arms: Arms) -> list[Table]:
-    """Return which of every two architectures solves more tasks. Only scenarios with several instances are compared: then the
-    result holds for tasks, not for repetitions."""
+    """Return a table of how many tasks every two architectures solve, with the test of their difference; no table without such
+    a pair. Only scenarios with several instances are compared: then the result holds for tasks, not for repetitions."""
     instances = instances_by_scenario(run)
     pairs = [
         (first, second)
-        for condition, named in arms.items()
+        for condition, by_architecture in arms.items()
         if len(instances[condition.scenario]) > 1
-        for first, second in combinations(named.values(), 2)
+        for first, second in combinations(by_architecture.values(), 2)
     ]
     tests = [statistics.mcnemar_test(first.solved_by_pair(), second.solved_by_pair()) for first, second in pairs]
-    adjusted = statistics.holm({place: test.p for place, test in enumerate(tests)})
-    rows = [SolvedPair(*pair, test, adjusted[place]) for place, (pair, test) in enumerate(zip(pairs, tests, strict=True))]
+    adjusted = statistics.holm({index: test.p for index, test in enumerate(tests)})
+    rows = [SolvedPair(*pair, test, adjusted[index]) for index, (pair, test) in enumerate(zip(pairs, tests, strict=True))]
     columns = (
         *(column.of(lambda row: row.first.condition) for column in condition_columns(run)),
         TableColumn[SolvedPair]("A", lambda row: row.first.architecture),
@@ -71,7 +72,7 @@ def solved_differences(run: Run, arms: Arms) -> list[Table]:
         TableColumn[SolvedPair]("By A alone", lambda row: row.table.first),
         TableColumn[SolvedPair]("By B alone", lambda row: row.table.second),
         TableColumn[SolvedPair]("By neither", lambda row: row.table.neither),
-        TableColumn[SolvedPair]("B − A", _gap),
+        TableColumn[SolvedPair]("B − A", lambda row: BoundedNumber.of(row.second.solved_minus(row.first), 1, percent=True)),
         TableColumn[SolvedPair]("p", lambda row: Number(row.test.p, 3)),
         TableColumn[SolvedPair](
             "p, Holm", lambda row: AdjustedP(row.adjusted, row.test.least if row.test.p == row.test.least else None)
@@ -94,7 +95,7 @@ def solved_differences(run: Run, arms: Arms) -> list[Table]:
 
 @dataclass(frozen=True, eq=False)
 class SolvedPair:
-    """Two arms, compared by the tasks that they solve. `adjusted` is the p of the test after Holm's correction."""
+    """Two arms, compared by the tasks that they solve. `adjusted` is the test's p after Holm's correction."""
 
     first: Arm
     second: Arm
@@ -103,20 +104,17 @@ class SolvedPair:
 
     @cached_property
     def solved(self) -> tuple[Mapping[Pair, bool], Mapping[Pair, bool]]:
-        """Return for each arm whether it solved each pair that both arms have."""
+        """For each arm: whether it solved each (instance, repetition) that both arms have."""
         return statistics.in_common(self.first.solved_by_pair(), self.second.solved_by_pair())
 
     @cached_property
     def table(self) -> TwoByTwo:
-        """How many pairs both arms, one arm or neither solved."""
+        """How many (instance, repetition) both arms, only one, or neither solved."""
         return statistics.two_by_two(*self.solved)
 
 
-def _gap(row: SolvedPair) -> BoundedNumber:
-    return BoundedNumber.of(row.second.solved_minus(row.first), 1, percent=True)
-
-
 def _required_instances(row: SolvedPair) -> Cell:
+    """Return how many instances would decide a difference of TEN_POINTS; nothing if this cannot be computed."""
     required = statistics.required_instances(*row.solved)
     return BoundedNumber(required.number, required.low, required.high) if required else NOTHING
 

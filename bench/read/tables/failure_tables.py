@@ -15,7 +15,7 @@ from bench.read.analysis import statistics
 from bench.read.analysis.arms import Arm, Arms, control_of, excess_tokens
 from bench.read.analysis.faults import IMPACTS
 from bench.read.analysis.frames import Run
-from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, RETRY_TOKENS, Metric
+from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, MIN_PRICED_TRIALS, PRICE, RETRY_TOKENS, Metric
 from bench.read.analysis.statistics import Mean
 from bench.read.render.cells import BoundedNumber, Cell, Estimate
 from bench.read.render.labels import arm_columns, condition_columns, each_arm
@@ -27,28 +27,29 @@ NOT_MEASURED = "not measured"
 
 
 def failure_tables(run: Run, arms: Arms) -> list[Table]:
-    """Return the tables of failures that are not empty. Those of the first repair come first."""
+    """Return the tables of what a failure costs. Those of its first round and its price are left out if no fault was
+    delivered."""
     struck = [arm for arm in each_arm(arms) if arm.condition.plan != FAULT_FREE and arm.usable["faults_delivered"].any()]
     tables = [first_round(run, struck), price(run, arms, struck)] if struck else []
     return [*tables, first_pass(run, arms), differences(run, arms)]
 
 
 def first_round(run: Run, struck: Sequence[Arm]) -> Table:
-    """Return the cost of the first round after each noticed fault, by arm."""
+    """Return a table of the cost of the first round after each noticed fault. `struck` are the arms with a delivered fault."""
 
     impacts = run.faults.loc[run.faults["delivered"], ["trial", "impact"]]
 
     @cache
-    def delivered(arm: Arm) -> Counter[str]:
+    def count_by_impact(arm: Arm) -> Counter[str]:
         return Counter(impacts.loc[impacts["trial"].isin(arm.usable["trial"]), "impact"].tolist())
 
-    def having(impact: str) -> TableColumn[Arm]:
-        return TableColumn(impact.capitalize(), lambda arm: delivered(arm)[impact])
+    def count_of(impact: str) -> TableColumn[Arm]:
+        return TableColumn(impact.capitalize(), lambda arm: count_by_impact(arm)[impact])
 
     columns = (
         *arm_columns(run),
-        TableColumn("Delivered", lambda arm: delivered(arm).total()),
-        *map(having, IMPACTS),
+        TableColumn("Delivered", lambda arm: count_by_impact(arm).total()),
+        *map(count_of, IMPACTS),
         TableColumn("N", lambda arm: arm.mean(FIRST_ROUND.tokens.name).n),
         _mean(FIRST_ROUND.tokens),
         _mean(FIRST_ROUND.seconds),
@@ -64,24 +65,24 @@ def first_round(run: Run, struck: Sequence[Arm]) -> Table:
 
 
 def _mean(metric: Metric, with_n: bool = False) -> TableColumn[Arm]:
+    """Return a column with the arms' means of a metric."""
     return TableColumn(metric.title, lambda arm: Estimate(arm.mean(metric.name), metric.digits, with_n))
 
 
 def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
-    """Return the cost of all rounds after effective faults, by arm. It is split by whether all damaged outputs were accepted
-    again."""
-
+    """Return a table of the cost of all rounds after effective faults, also split by whether all damaged outputs were accepted
+    again. `struck` are the arms with a delivered fault."""
     recoveries = run.recoveries.loc[run.recoveries["effective"].gt(0), ["trial", "accepted_again"]]
-    lasting = recoveries.groupby("trial")["accepted_again"].all()  # all that the trial's effective faults struck
+    all_accepted_again = recoveries.groupby("trial")["accepted_again"].all()
 
     def effective(arm: Arm) -> Estimate:
         return Estimate(_only(arm, arm.usable[PRICE.tokens.name].notna()).mean(FIRST_ROUND.tokens.name), with_n=True)
 
-    def apart(accepted_again: bool) -> Callable[[Arm], Cell]:
-        chosen = lasting[lasting.eq(accepted_again)].index
-        return lambda arm: _price(_only(arm, arm.usable["trial"].isin(chosen)), PRICE.tokens)
+    def price_if(accepted_again: bool) -> Callable[[Arm], Cell]:
+        trials = all_accepted_again[all_accepted_again.eq(accepted_again)].index
+        return lambda arm: _price(_only(arm, arm.usable["trial"].isin(trials)), PRICE.tokens)
 
-    def priced(metric: Metric) -> TableColumn[Arm]:
+    def price_column(metric: Metric) -> TableColumn[Arm]:
         return TableColumn(metric.title, lambda arm: _price(arm, metric))
 
     def excess(arm: Arm) -> Estimate:
@@ -91,9 +92,9 @@ def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
     columns = (
         *arm_columns(run),
         TableColumn(FIRST_ROUND.tokens.title, effective),
-        *map(priced, PRICE.shown),
-        TableColumn("Accepted again, tokens", apart(True)),
-        TableColumn("Not accepted again, tokens", apart(False)),
+        *map(price_column, PRICE.shown),
+        TableColumn("Accepted again, tokens", price_if(True)),
+        TableColumn("Not accepted again, tokens", price_if(False)),
         *([TableColumn("Paired excess tokens, both answered", excess)] if has_controls else []),
         TableColumn("Retry share of tokens", _retry_share),
     )
@@ -101,34 +102,37 @@ def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
         "first round: over the trials with an effective fault alone",
         "price: all calls after a noticed effective fault, until all that it struck or invalidated is accepted again, or the "
         "trial ends; for several such faults in a trial, the total divided by their number; not measured under "
-        f"{LEAST_PRICED} trials; mean ± sd [95% interval], N",
+        f"{MIN_PRICED_TRIALS} trials; mean ± sd [95% interval], N",
         "accepted again: everything that the faults struck; if not, the trial gave up, and this is the price of giving up",
-        *([EXCESS] if has_controls else []),
+        *([EXCESS_NOTE] if has_controls else []),
         "retry share: retry tokens / all tokens, over all trials that did not end in an error, with its 95% interval",
     )
     return table_of("price", "The price of a failure that mattered", columns, struck, notes)
 
 
-EXCESS = "paired excess: a trial's tokens less its control's, if both answered; it includes other failures"
+EXCESS_NOTE = "paired excess: a trial's tokens less its control's, if both answered; it includes other failures"
 
 
 def _retry_share(arm: Arm) -> BoundedNumber:
+    """Return the share of retry tokens in all tokens of an arm."""
     retry, tokens = (dict(enumerate(arm.units(name))) for name in (RETRY_TOKENS.name, "tokens"))
     share = statistics.ratio_of_means(retry, tokens)
     return BoundedNumber.of(share, 1, percent=True)
 
 
 def _price(arm: Arm, measure: Metric) -> Cell:
+    """Return an arm's mean price of a failure, if at least MIN_PRICED_TRIALS trials have one."""
     mean = arm.mean(measure.name)
-    return Estimate(mean, measure.digits, with_n=True) if mean.n >= LEAST_PRICED else f"{NOT_MEASURED} (N={mean.n})"
+    return Estimate(mean, measure.digits, with_n=True) if mean.n >= MIN_PRICED_TRIALS else f"{NOT_MEASURED} (N={mean.n})"
 
 
-def _only(arm: Arm, chosen: pd.Series[bool]) -> Arm:
-    return replace(arm, usable=arm.usable[chosen])
+def _only(arm: Arm, is_chosen: pd.Series[bool]) -> Arm:
+    """Return the arm with only these of its usable trials."""
+    return replace(arm, usable=arm.usable[is_chosen])
 
 
 def first_pass(run: Run, arms: Arms) -> Table:
-    """Return the cost of the calls of each architecture when nothing fails."""
+    """Return a table of the tokens, seconds and calls that each architecture takes when nothing fails."""
     fault_free = [arm for arm in each_arm(arms) if arm.condition.plan == FAULT_FREE]
     columns = (*arm_columns(run), *(_mean(metric, with_n=True) for metric in FIRST_PASS.shown))
     notes = (
@@ -139,14 +143,14 @@ def first_pass(run: Run, arms: Arms) -> Table:
     return table_of("first_pass", title, columns, fault_free or each_arm(arms), notes)
 
 
-DIFFERENCES = (FIRST_ROUND.tokens, FIRST_ROUND.seconds, PRICE.tokens, FIRST_PASS.tokens, FIRST_PASS.seconds)
+COMPARED_MEASURES = (FIRST_ROUND.tokens, FIRST_ROUND.seconds, PRICE.tokens, FIRST_PASS.tokens, FIRST_PASS.seconds)
 
 
 def differences(run: Run, arms: Arms) -> Table:
-    """Return the paired differences of every two architectures in what a failure costs and in the first pass."""
+    """Return a table of the paired differences of every two architectures in what a failure costs and in the first pass."""
 
     def shown(row: ArmsByMeasure) -> Cell:
-        enough = row.measure not in PRICE or row.difference.n >= LEAST_PRICED
+        enough = row.measure not in PRICE or row.difference.n >= MIN_PRICED_TRIALS
         return Estimate(row.difference, row.measure.digits) if enough else NOT_MEASURED
 
     columns = (
@@ -158,21 +162,20 @@ def differences(run: Run, arms: Arms) -> Table:
     )
     rows = [
         ArmsByMeasure(first, second, measure, second.minus(first, measure.name).difference)
-        for condition, named in arms.items()
-        for first, second in combinations(named.values(), 2)
-        for measure in DIFFERENCES
+        for condition, by_architecture in arms.items()
+        for first, second in combinations(by_architecture.values(), 2)
+        for measure in COMPARED_MEASURES
         if measure in FIRST_PASS or condition.plan != FAULT_FREE
     ]
     notes = (
         "over the N pairs in which both trials have the measure; mean ± sd of the differences [95% interval of their mean]",
-        f"a price is compared if it has at least {LEAST_PRICED} pairs",
+        f"a price is compared if it has at least {MIN_PRICED_TRIALS} pairs",
     )
     return table_of("failure_differences", "Paired differences in what a failure costs", columns, rows, notes)
 
 
 class ArmsByMeasure(NamedTuple):
-    """Two arms and the measure that compares them. `difference` is the second arm's value minus the first arm's, pair by
-    pair."""
+    """Two arms, compared in one measure. `difference` is the second arm's value minus the first arm's, over pairs of trials."""
 
     first: Arm
     second: Arm

@@ -12,14 +12,15 @@ from bench.read.report.table_part import TablePart
 from bench.record.history import LiveSeconds
 
 ModelAndArm = tuple[str, LiveSeconds]
+"""A model's name, and the live seconds of its trials in one arm."""
 
 
 def framework_time(run: Run, published: Published) -> list[Table]:
-    """Return the framework's part of live latency by arm; nothing if no arm was live. For a replay it is the part in its
-    recording."""
-    lived = live_seconds_of(run)
-    papers = TableColumn[ModelAndArm](
-        "Share, paper", lambda row: _papers_share(published, row[1].scenario, row[1].architecture)
+    """Return a table of the framework's share of live latency by arm; no table if no arm was live. For a replay this is the
+    share in its recording."""
+    rows = live_seconds_of(run)
+    paper_column = TableColumn[ModelAndArm](
+        "Share, paper", lambda row: _share_in_paper(published, row[1].scenario, row[1].architecture)
     )
     columns = (
         TableColumn[ModelAndArm]("Scenario", lambda row: row[1].scenario),
@@ -31,7 +32,7 @@ def framework_time(run: Run, published: Published) -> list[Table]:
         TableColumn[ModelAndArm]("Latency s in all", lambda row: Number(row[1].latency, 2)),
         TableColumn[ModelAndArm]("Share", lambda row: Number(row[1].share, 4, percent=True)),
         TableColumn[ModelAndArm]("Share, by trial", lambda row: f"{row[1].least:.4%} to {row[1].most:.4%}"),
-        *([papers] if published.has_figures else []),
+        *([paper_column] if published.has_figures else []),
     )
     notes = (
         "sums over the live trials, without those that ended in an error; by trial: the lowest and the highest share",
@@ -39,15 +40,18 @@ def framework_time(run: Run, published: Published) -> list[Table]:
         "and is not part of the recorded latency",
         *([f"paper: framework time by latency, {published.paper.source}, Tables 1 and 2"] if published.has_figures else []),
     )
-    return [table_of("framework_time", "Framework time of the live run", columns, lived, notes)] if lived else []
+    return [table_of("framework_time", "Framework time of the live run", columns, rows, notes)] if rows else []
 
 
-def _papers_share(published: Published, scenario: str, architecture: str) -> Cell:
+def _share_in_paper(published: Published, scenario: str, architecture: str) -> Cell:
+    """Return the framework's share of latency in the paper; "–" if the paper does not have it."""
     try:
-        part, whole = (published.cell(scenario, what, architecture) for what in ("framework_seconds", "latency_seconds"))
+        framework, latency = (
+            published.cell(scenario, measure, architecture) for measure in ("framework_seconds", "latency_seconds")
+        )
     except KeyError:
         return "–"
-    return Number(part.mean / whole.mean, 1, percent=True)
+    return Number(framework.mean / latency.mean, 1, percent=True)
 
 
 PARTS = (TablePart("latency", lambda of: framework_time(of.run, of.published), "latency"),)

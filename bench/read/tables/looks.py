@@ -1,7 +1,6 @@
-"""Compare two groups of instances from one population: instances whose replies all came from an earlier run, and instances that
-were asked later.
+"""A test whether two groups of instances differ: those whose replies all came from an earlier run, and those added later.
 
-Numbers that were looked at and then extended are two samples. A test says whether they differ before they are pooled.
+A run that was looked at and then extended has two samples, which may be pooled only if they do not differ.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ Values = np.ndarray[Any, np.dtype[np.float64]]
 
 @dataclass(frozen=True, eq=False)
 class TwoLooks:
-    """The trials without faults of one condition.
+    """What a condition without faults solved in each group of instances.
 
-    first   architecture -> the share solved of the instances taken over
-    later   architecture -> the share solved of the instances asked later
-    p       from a permutation of the instances: could the difference be chance?
+    first   architecture -> the share solved of the instances whose replies came from an earlier run
+    later   architecture -> the share solved of the instances added later
+    p       the p of a permutation test on the difference of the groups
     """
 
     condition: Condition
@@ -37,42 +36,45 @@ class TwoLooks:
 
 
 def looks(run: Run, arms: Arms) -> Iterator[TwoLooks]:
-    """Yield both groups for each condition without faults in which each group has at least two instances."""
-    for condition, named in arms.items():
-        taken, new = _groups(run, condition)
-        if condition.plan == FAULT_FREE and min(len(taken), len(new)) > 1:
-            first, later = ({name: _share_solved(arm, side) for name, arm in named.items()} for side in (taken, new))
-            yield TwoLooks(condition, first, later, _p(named, taken, new))
+    """Yield a comparison for each condition without faults in which both groups have at least two instances."""
+    for condition, by_architecture in arms.items():
+        reused, added = _groups(run, condition)
+        if condition.plan == FAULT_FREE and min(len(reused), len(added)) > 1:
+            first = {name: _share_solved(arm, reused) for name, arm in by_architecture.items()}
+            later = {name: _share_solved(arm, added) for name, arm in by_architecture.items()}
+            yield TwoLooks(condition, first, later, _p(by_architecture, reused, added))
 
 
 def _groups(run: Run, condition: Condition) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the instances whose every reply was taken over, and the other instances. Both are empty if the model took over no
-    replies."""
+    """Return the instances whose replies all came from an earlier run, and the other instances. Both are empty if the model
+    reused no replies of an earlier run."""
     if not run.parameters_of(condition.model).cache_from or "instance" not in run.calls:
         return frozenset(), frozenset()
-    asked = run.calls[run.calls["scenario"].eq(condition.scenario) & run.calls["model"].eq(condition.model)]
-    reused = asked.groupby("instance")["reused"].all()
+    calls = run.calls[run.calls["scenario"].eq(condition.scenario) & run.calls["model"].eq(condition.model)]
+    reused = calls.groupby("instance")["reused"].all()
     return frozenset(reused.index[reused]), frozenset(reused.index[~reused])
 
 
 def _share_solved(arm: Arm, instances: frozenset[str]) -> Share:
-    seen = arm.usable[arm.usable["instance"].isin(instances)]
-    return share_of_rows(seen, seen["outcome"].eq("solved"))
+    """Return the share of an arm's trials on these instances that were solved."""
+    trials = arm.usable[arm.usable["instance"].isin(instances)]
+    return share_of_rows(trials, trials["outcome"].eq("solved"))
 
 
-def _p(arms: Mapping[str, Arm], taken: frozenset[str], new: frozenset[str]) -> float:
+def _p(arms: Mapping[str, Arm], reused: frozenset[str], added: frozenset[str]) -> float:
     """Return the two-sided p of a permutation test on the number of trials solved by instance, over all architectures."""
-    solved = dict.fromkeys((*sorted(taken), *sorted(new)), 0)
+    solved = dict.fromkeys((*sorted(reused), *sorted(added)), 0)
     for arm in arms.values():
-        for (instance, _), held in zip(pairs_of(arm.usable), arm.usable["outcome"].eq("solved"), strict=True):
-            solved[instance] += bool(held)
-    samples = [np.array([solved[instance] for instance in sorted(side)], dtype=float) for side in (taken, new)]
+        for (instance, _), is_solved in zip(pairs_of(arm.usable), arm.usable["outcome"].eq("solved"), strict=True):
+            solved[instance] += bool(is_solved)
+    samples = [np.array([solved[instance] for instance in sorted(group)], dtype=float) for group in (reused, added)]
     rng = np.random.default_rng(0)
     from scipy import stats  # noqa: PLC0415  it takes half a second, and few runs were looked at twice
 
-    tested = stats.permutation_test(samples, _gap, n_resamples=RESAMPLES, vectorized=True, rng=rng)
-    return float(tested.pvalue)
+    test_result = stats.permutation_test(samples, _gap, n_resamples=RESAMPLES, vectorized=True, rng=rng)
+    return float(test_result.pvalue)
 
 
 def _gap(first: Values, other: Values, axis: int = -1) -> Values:
+    """Return the difference of the two samples' means."""
     return np.asarray(first.mean(axis=axis) - other.mean(axis=axis))

@@ -1,5 +1,4 @@
-"""The table that sets a run's models side by side, over all packs, fault plans and architectures, with the verdict of
-`bench compare`."""
+"""The table that compares a run's models over all packs, fault plans and architectures, with the verdict of `bench compare`."""
 
 from __future__ import annotations
 
@@ -25,24 +24,28 @@ MEASURES = {
     "price": ("Price of a failure, tokens", 0, False),
 }
 """Measure -> its title, its digits, and whether it is a percentage."""
-NONE = "–"
+EMPTY = "–"
 
 
 def model_table(run: Run, pairs: Sequence[ModelPair]) -> Iterator[Table]:
-    """Yield a table with a row for each measure and a column for each model. No table if there is nothing to compare."""
+    """Yield a table with a row for each measure and columns for each model; no table for a single model. The further models
+    are compared with the first."""
     if not pairs:
         return
     first, others = model_label(run, pairs[0].first), [model_label(run, pair.second) for pair in pairs]
-    apart = [[other, f"{other} − {first}", f"Finding{f' on {other}' if len(others) > 1 else ''}"] for other in others]
+    titles = ["Measure", first]
+    for other in others:
+        titles += [other, f"{other} − {first}", f"Finding on {other}" if len(others) > 1 else "Finding"]
     rows = [_row(pairs, name) for name in MEASURES if any(name in pair.measures for pair in pairs)]
     if any(amount.spent is not None for pair in pairs for amount in pair.dollars):
-        rows.insert(1, _dollars(pairs))
-    rows.append(("Verdict of bench compare", NONE, *(cell for pair in pairs for cell in (NONE, NONE, pair.verdict))))
-    trials = ", ".join(dict.fromkeys(str(measure.pairs) for pair in pairs for measure in [pair.measures["retry_tokens"]]))
+        further = (cell for pair in pairs for cell in (_dollars_of(pair.dollars[1]), EMPTY, EMPTY))
+        rows.insert(1, ("Dollars for a solved task", _dollars_of(pairs[0].dollars[0]), *further))
+    rows.append(("Verdict of bench compare", EMPTY, *(cell for pair in pairs for cell in (EMPTY, EMPTY, pair.verdict))))
+    trials = ", ".join(dict.fromkeys(str(pair.measures["retry_tokens"].pairs) for pair in pairs))
     yield Table(
         name="models_together",
         title=f"The models side by side, over {trials} pairs of trials",
-        columns=("Measure", first, *(title for titles in apart for title in titles)),
+        columns=tuple(titles),
         rows=tuple(rows),
         notes=(
             "a pair: the same task, repetition, fault plan and architecture, and so the same random draws; differences are "
@@ -55,32 +58,30 @@ def model_table(run: Run, pairs: Sequence[ModelPair]) -> Iterator[Table]:
 
 
 def _sources_of_seconds(run: Run) -> Iterator[str]:
-    """Name the models whose seconds come partly from an earlier run."""
+    """Yield a note for each model some of whose seconds come from an earlier run."""
     for model in run.names("model"):
         if earlier := run.parameters_of(model).cache_from:
-            seconds = f"those of {' and '.join(run.name for run in earlier)}, at the pace of its machine then"
-            yield f"{model_label(run, model)}: the seconds of replies that it took over are {seconds}"
+            source = f"those of {' and '.join(run.name for run in earlier)}, at the pace of its machine then"
+            yield f"{model_label(run, model)}: the seconds of replies that it took over are {source}"
 
 
 def _row(pairs: Sequence[ModelPair], name: str) -> tuple[Cell, ...]:
+    """Return the row of a measure: the first model's value, and for each further model its value, the difference and the
+    finding."""
     title, digits, percent = MEASURES[name]
-    before = next(pair.measures[name].values[0] for pair in pairs if name in pair.measures)
-    cells: list[Cell] = [title, Number(before, digits, percent)]
+    first_value = next(pair.measures[name].values[0] for pair in pairs if name in pair.measures)
+    cells: list[Cell] = [title, Number(first_value, digits, percent)]
     for pair in pairs:
         if measure := pair.measures.get(name):
             difference = BoundedNumber.of(measure.difference, digits, percent)
-            cells += [Number(measure.values[1], digits, percent), difference, measure.finding or NONE]
+            cells += [Number(measure.values[1], digits, percent), difference, measure.finding or EMPTY]
         else:
-            cells += [NONE, NONE, NONE]
+            cells += [EMPTY, EMPTY, EMPTY]
     return tuple(cells)
 
 
-def _dollars(pairs: Sequence[ModelPair]) -> tuple[Cell, ...]:
-    after = (cell for pair in pairs for cell in (_dollars_of(pair.dollars[1]), NONE, NONE))
-    return ("Dollars for a solved task", _dollars_of(pairs[0].dollars[0]), *after)
-
-
 def _dollars_of(spent: PerSolved) -> Cell:
+    """Return the dollars for a solved task as a cell."""
     return Number(spent.value, COST.digits) if spent.value is not None or spent.spent is None else NONE_SOLVED
 
 

@@ -1,4 +1,4 @@
-"""The outcomes of the trials, and what errors can hide: a ranking that depends on how errors are counted."""
+"""Tables of the trials' outcomes, with a warning if the ranking of architectures depends on how errors are counted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bench.read.tables.looks import TwoLooks, looks
 
 
 def outcomes(run: Run, arms: Arms) -> Table:
-    """Return the number of trials by outcome, with errors counted in each possible way."""
+    """Return a table of the number of trials by outcome, and of the share solved for each way to count errors."""
     columns = (
         *arm_columns(run),
         TableColumn("Trials", lambda arm: len(arm.graded)),
@@ -58,22 +58,23 @@ def ranking_warnings(run: Run, arms: Arms) -> tuple[str, ...]:
     """Return a warning for each pair of arms if the errors decide which arm solves more."""
     return tuple(
         f"WARNING, {condition_label(run, condition)}: whether {first.architecture} or {second.architecture} solves more "
-        f"depends on how errors are counted ({_text(first)}; {_text(second)})"
-        for condition, named in arms.items()
-        for first, second in combinations(named.values(), 2)
+        f"depends on how errors are counted ({_rates_text(first)}; {_rates_text(second)})"
+        for condition, by_architecture in arms.items()
+        for first, second in combinations(by_architecture.values(), 2)
         if statistics.ranking_depends(denominators_of(first), denominators_of(second))
     )
 
 
-def _text(arm: Arm) -> str:
-    ways = denominators_of(arm)
-    rates = (("left out", ways.left_out), ("as failures", ways.as_failures), ("as solved", ways.best))
+def _rates_text(arm: Arm) -> str:
+    """Return in words how many trials an arm solved, for each way to count errors."""
+    shares = denominators_of(arm)
+    rates = (("left out", shares.left_out), ("as failures", shares.as_failures), ("as solved", shares.best))
     return f"{arm.architecture}: {', '.join(f'{name} {share.k}/{share.n}' for name, share in rates)}"
 
 
 def two_looks(run: Run, arms: Arms) -> list[Table]:
-    """Return what was solved in instances taken over from an earlier run, beside instances asked later. There is no table
-    without both groups."""
+    """Return a table of what was solved in instances whose replies came from an earlier run, beside instances added later. No
+    table without both groups."""
     columns = (
         TableColumn[ArmLooks]("Scenario", lambda row: row.looks.condition.scenario),
         TableColumn[ArmLooks]("Model", lambda row: model_label(run, row.looks.condition.model)),

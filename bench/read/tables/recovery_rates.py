@@ -1,8 +1,9 @@
-"""Does a system recover to a right answer? A table and a figure of what is solved under faults, beside the controls."""
+"""The table and the figure of recovery: how many tasks are solved under faults, beside the same tasks without faults."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from math import ceil
 
 from matplotlib.axes import Axes
@@ -13,7 +14,7 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.read.analysis.statistics import Share
 from bench.read.render.cells import BoundedNumber, Rate
-from bench.read.render.drawing import WIDEST, Picture, finish, legend_of_points, names_below, panel_title, panels
+from bench.read.render.drawing import MAX_WIDTH_INCHES, Picture, finish, legend_of_points, names_below, panel_title, panels
 from bench.read.render.labels import arm_columns, counts_text, in_brackets, join_names, model_label, plan_phrase, slug
 from bench.read.render.marks import Sign, draw_value, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
@@ -22,17 +23,15 @@ from bench.record.config import FAULT_FREE
 
 
 def recovery_tables(run: Run, arms: Arms) -> list[Table]:
-    """Return the table. None is made if no control solved anything: then there is nothing to recover to."""
+    """Return the table of recovery. No table if no control solved anything: then there is nothing to recover to."""
     rates = list(recovery_rates(run, arms))
     title = "Recovery: what is solved under faults, beside the controls"
-    return (
-        [table_of("recovery", title, _columns(run), rates, (*_NOTES, *_no_evidence(rates), *_second_draw(run)))]
-        if rates
-        else []
-    )
+    notes = (*_NOTES, *_no_evidence_notes(rates), *_baseline_notes(run))
+    return [table_of("recovery", title, _columns(run), rates, notes)] if rates else []
 
 
 def _columns(run: Run) -> tuple[TableColumn[RecoveryRate], ...]:
+    """Return the columns of the table of recovery."""
     return (
         *(column.of(lambda rate: rate.arm) for column in arm_columns(run)),
         TableColumn("Pairs", lambda rate: rate.outcomes.pairs),
@@ -61,14 +60,14 @@ _NOTES = (
 )
 
 
-def _no_evidence(rates: Sequence[RecoveryRate]) -> Iterator[str]:
-    """Name the plans that are no evidence, because they leave each trial only one possible result."""
+def _no_evidence_notes(rates: Sequence[RecoveryRate]) -> Iterator[str]:
+    """Yield a note for each plan that is no evidence, because each of its trials can have only one result."""
     reasons = {rate.arm.condition.plan: rate.decided for rate in rates if rate.decided}
     yield from (f"{plan} is no evidence: {why}" for plan, why in reasons.items())
 
 
-def _second_draw(run: Run) -> Iterator[str]:
-    """Name the plans that throw a good reply away and report nothing. Their rate is the baseline for the others."""
+def _baseline_notes(run: Run) -> Iterator[str]:
+    """Yield a note for each plan that discards a good reply without an error. Its rate is the baseline for other plans."""
     for name in run.names("plan"):
         faults = run.config.faults_of(name)
         if faults and all((fault.effect, fault.point) == ("empty", "output") for fault in faults):
@@ -82,66 +81,68 @@ def _second_draw(run: Run) -> Iterator[str]:
 
 
 def recovery_figures(run: Run, arms: Arms) -> Iterator[Picture]:
-    """Draw a figure for each model with a control that solved something: the share solved by architecture, without faults and
-    under each plan. Each scenario has a panel."""
-    shown = {rate.arm.condition.scenario for rate in recovery_rates(run, arms)}
+    """Yield a figure for each model: the share solved by architecture, without faults and under each plan. Each scenario has a
+    panel. A scenario of which no control solved a trial is left out."""
+    scenarios = {rate.arm.condition.scenario for rate in recovery_rates(run, arms)}
     for model in run.names("model"):
-        chosen = {
-            condition: named for condition, named in arms.items() if condition.model == model and condition.scenario in shown
-        }
-        if chosen:
-            yield _figure(run, model, chosen)
+        conditions = [each for each in arms if each.model == model and each.scenario in scenarios]
+        if conditions:
+            yield _figure(run, model, {condition: arms[condition] for condition in conditions})
 
 
 def _figure(run: Run, model: str, arms: Arms) -> Picture:
+    """Draw the shares that one model's arms solved. A scenario with many architectures has several panels."""
     scenarios = [name for name in run.names("scenario") if any(condition.scenario == name for condition in arms)]
     plans = [name for name in run.names("plan") if any(condition.plan == name for condition in arms)]
-    names = [name for name in run.names("architecture") if any(name in named for named in arms.values())]
+    names = [name for name in run.names("architecture") if any(name in by_architecture for by_architecture in arms.values())]
     signs = signs_of(plans)
-    room = 0.5 + 0.25 * len(signs)
-    most = ceil(len(names) / ceil(room * len(names) / WIDEST))
-    cells = [(scenario, names[first : first + most]) for scenario in scenarios for first in range(0, len(names), most)]
-    figure, axes = panels(len(cells), 3, max(4.2, room * most), 2.9)
-    for (scenario, shown), ax in zip(cells, axes, strict=True):
-        chosen = {condition.plan: named for condition, named in arms.items() if condition.scenario == scenario}
-        shares = {plan: {name: arm.solved() for name, arm in named.items()} for plan, named in chosen.items()}
-        _panel(ax, shares, shown, signs)
+    width = 0.5 + 0.25 * len(signs)
+    names_per_panel = ceil(len(names) / ceil(width * len(names) / MAX_WIDTH_INCHES))
+    chunks = [names[start : start + names_per_panel] for start in range(0, len(names), names_per_panel)]
+    cells = list(product(scenarios, chunks))
+    figure, axes = panels(len(cells), 3, max(4.2, width * names_per_panel), 2.9)
+    for (scenario, chunk), ax in zip(cells, axes, strict=True):
+        shares = {
+            condition.plan: {name: arm.solved() for name, arm in by_architecture.items()}
+            for condition, by_architecture in arms.items()
+            if condition.scenario == scenario
+        }
+        _draw_panel(ax, shares, chunk, signs)
         panel_title(ax, scenario, counts_text([share.n for by_name in shares.values() for share in by_name.values()]))
-    legend_of_points(figure, {_plan_named(plan): sign for plan, sign in signs.items()})
-    first = {condition.plan: named for condition, named in arms.items() if condition.scenario == scenarios[0]}
-    whose = "architectures" if len(names) > 1 else names[0]
-    title = f"On {scenarios[0]}, {whose} solved {_solved_by_plan(first)} {in_brackets(model_label(run, model))}"
+    legend_of_points(figure, {_plan_label(plan): sign for plan, sign in signs.items()})
+    first = {condition.plan: by_name for condition, by_name in arms.items() if condition.scenario == scenarios[0]}
+    subject = "architectures" if len(names) > 1 else names[0]
+    title = f"On {scenarios[0]}, {subject} solved {_solved_by_plan(first)} {in_brackets(model_label(run, model))}"
     caption = f"{title}. Whiskers are 95% intervals. All plans ran on the same instances, and a table has the paired change."
     return finish(figure, slug("recovery", model), title, caption)
 
 
-def _plan_named(plan: str) -> str:
+def _plan_label(plan: str) -> str:
+    """Return a fault plan as the figure's legend names it."""
     return "no fault" if plan == FAULT_FREE else plan.replace("_", " ")
 
 
-def _solved_by_plan(by_name: Mapping[str, Mapping[str, Arm]]) -> str:
+def _solved_by_plan(arms_by_plan: Mapping[str, Mapping[str, Arm]]) -> str:
     """Return in words what the worst and the best architecture solve without faults, and under the plan under which the best
     architecture solves least."""
-    by_plan = {
-        plan: sorted((arm.solved() for arm in named.values()), key=lambda share: share.rate or 0.0)
-        for plan, named in by_name.items()
-    }
-    worst = min(
-        (plan for plan in by_plan if plan != FAULT_FREE), key=lambda plan: by_plan[plan][-1].rate or 0.0, default=FAULT_FREE
-    )
-    texts = {
-        plan: " to ".join(dict.fromkeys(f"{share.k}/{share.n}" for share in (few[0], few[-1]))) for plan, few in by_plan.items()
-    }
+    texts, best_rates = dict[str, str](), dict[str, float]()
+    for plan, by_name in arms_by_plan.items():
+        shares = sorted((arm.solved() for arm in by_name.values()), key=lambda share: share.rate or 0.0)
+        texts[plan] = " to ".join(dict.fromkeys(f"{share.k}/{share.n}" for share in (shares[0], shares[-1])))
+        best_rates[plan] = shares[-1].rate or 0.0
+    worst = min((plan for plan in texts if plan != FAULT_FREE), key=lambda plan: best_rates[plan], default=FAULT_FREE)
     return join_names([f"{texts[plan]} {plan_phrase(plan)}" for plan in dict.fromkeys((FAULT_FREE, worst)) if plan in texts])
 
 
-def _panel(ax: Axes, shares: Mapping[str, Mapping[str, Share]], names: Sequence[str], signs: Mapping[str, Sign]) -> None:
+def _draw_panel(ax: Axes, shares: Mapping[str, Mapping[str, Share]], names: Sequence[str], signs: Mapping[str, Sign]) -> None:
+    """Draw the share that each of these architectures solved, with its interval, at the x of its name. The points of the plans
+    are beside each other. `shares` is plan -> architecture -> share."""
     step = 0.6 / len(signs)
     for plan, by_name in shares.items():
-        place = list(signs).index(plan) - (len(signs) - 1) / 2
+        offset = step * (list(signs).index(plan) - (len(signs) - 1) / 2)
         for name, share in by_name.items():
             if name in names and share.rate is not None:
-                draw_value(ax, names.index(name) + step * place, (share.rate, share.low, share.high), signs[plan])
+                draw_value(ax, names.index(name) + offset, (share.rate, share.low, share.high), signs[plan])
     names_below(ax, names)
     ax.set_ylim(-0.03, 1.03)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))

@@ -1,6 +1,6 @@
-"""Write a reply as an answer of Anthropic's Messages API, whole or as typed events.
+"""Write a reply as an answer of Anthropic's Messages API: one JSON document, or typed events.
 
-What a provider may want back with the turn is the signature of a thinking block, which stands first.
+The fields that a provider may want back with the turn are the signature of a thinking block, which comes first.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from itertools import chain
 from typing import Any
 
 from bench.run.endpoint.answers import as_json, pieces_of
-from bench.run.endpoint.anthropic_messages import UNREADABLE
-from bench.run.endpoint.carried import carried_text, thought_in
+from bench.run.endpoint.anthropic_messages import INVALID_JSON_KEY
+from bench.run.endpoint.carried import provider_fields_text, thought_in
 from bench.run.endpoint.wire import Chat
 from bench.run.models.base import Reply
 
 STOP_REASONS = {"length": "max_tokens", "content_filter": "refusal"}
-"""Finish reason -> the stop reason, if it is not the end of the turn."""
+"""Finish reason -> the stop reason, for replies that do not end their turn."""
 WireBlock = dict[str, Any]
 
 
@@ -30,17 +30,19 @@ def body(replies: Sequence[Reply], number: int, chat: Chat) -> bytes:
 def cut_body(reply: Reply, number: int, chat: Chat) -> bytes:
     """Return the first bytes of the answer, up to the place where its reply breaks off: in its text, or before a tool's input.
     `reply` is the part of the reply that came."""
-    written = body([reply], number, chat)
+    whole = body([reply], number, chat)
     if reply.tool_calls:
-        return written[: written.rindex(b'"input":') + len(b'"input":')]
-    last = as_json(reply.text)[:-1]
-    return written[: written.rindex(b'"text":' + last) + len(b'"text":' + last)] if reply.text else written.partition(b"[")[0]
+        return whole[: whole.rindex(b'"input":') + len(b'"input":')]
+    if not reply.text:
+        return whole.partition(b"[")[0]
+    end = b'"text":' + as_json(reply.text)[:-1]
+    return whole[: whole.rindex(end) + len(end)]
 
 
 def stream(replies: Sequence[Reply], number: int, chat: Chat) -> Iterator[bytes]:
-    """Yield the same answer as events."""
+    """Yield the answer as events."""
     [reply] = replies
-    yield from _opening(reply, number, chat)
+    yield from _events_before_end(reply, number, chat)
     usage = _usage(reply)
     yield _event("message_delta", delta=_ending(reply), usage={"output_tokens": usage["output_tokens"]})
     yield _event("message_stop")
@@ -48,31 +50,30 @@ def stream(replies: Sequence[Reply], number: int, chat: Chat) -> Iterator[bytes]
 
 def cut_stream(reply: Reply, number: int, chat: Chat) -> Iterator[bytes]:
     """Yield the events of a reply that breaks off. The last content block gets no stop event."""
-    events = list(_opening(reply, number, chat))
+    events = list(_events_before_end(reply, number, chat))
     yield from events[: len(events) - (len(events) > 1)]
 
 
-def _opening(reply: Reply, number: int, chat: Chat) -> Iterator[bytes]:
+def _events_before_end(reply: Reply, number: int, chat: Chat) -> Iterator[bytes]:
     """Yield the events before the end of the reply."""
-    opened = {**_message(reply, number, chat), "content": [], "stop_reason": None, "stop_sequence": None}
-    yield _event("message_start", message={**opened, "usage": {**_usage(reply), "output_tokens": 0}})
+    message = {**_message(reply, number, chat), "content": [], "stop_reason": None, "stop_sequence": None}
+    yield _event("message_start", message={**message, "usage": {**_usage(reply), "output_tokens": 0}})
     arguments = iter(reply.tool_calls)
     for index, block in enumerate(_content(reply)):
-        empty, deltas = _stream(block, next(arguments).arguments if block["type"] == "tool_use" else "")
+        empty, deltas = _empty_block_and_deltas(block, next(arguments).arguments if block["type"] == "tool_use" else "")
         yield _event("content_block_start", index=index, content_block=empty)
         for delta in deltas:
             yield _event("content_block_delta", index=index, delta=delta)
         yield _event("content_block_stop", index=index)
 
 
-def _stream(block: WireBlock, arguments: str) -> tuple[WireBlock, Iterator[WireBlock]]:
-    """Return an empty content block, and the deltas that fill it."""
+def _empty_block_and_deltas(block: WireBlock, arguments: str) -> tuple[WireBlock, Iterator[WireBlock]]:
+    """Return a content block without its content, and the deltas that fill it."""
     match block["type"]:
         case "thinking":
-            signed = {"type": "signature_delta", "signature": block["signature"]}
-            return {**block, "thinking": "", "signature": ""}, chain(
-                _deltas("thinking_delta", "thinking", block["thinking"]), [signed]
-            )
+            signature = {"type": "signature_delta", "signature": block["signature"]}
+            deltas = chain(_deltas("thinking_delta", "thinking", block["thinking"]), [signature])
+            return {**block, "thinking": "", "signature": ""}, deltas
         case "text":
             return {**block, "text": ""}, _deltas("text_delta", "text", block["text"])
         case _:
@@ -80,14 +81,17 @@ def _stream(block: WireBlock, arguments: str) -> tuple[WireBlock, Iterator[WireB
 
 
 def _deltas(kind: str, field: str, text: str) -> Iterator[WireBlock]:
+    """Return the deltas with the pieces of a text."""
     return ({"type": kind, field: piece} for piece in pieces_of(text))
 
 
 def _event(kind: str, **values: Any) -> bytes:
+    """Return an event of this type, as server-sent events write it."""
     return b"event: " + kind.encode() + b"\ndata: " + as_json({"type": kind, **values}) + b"\n\n"
 
 
 def _message(reply: Reply, number: int, chat: Chat) -> WireBlock:
+    """Return the fields of an answer before its content."""
     head = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": chat.model}
     return {**head, "usage": _usage(reply)}
 
@@ -95,8 +99,8 @@ def _message(reply: Reply, number: int, chat: Chat) -> WireBlock:
 def _content(reply: Reply) -> list[WireBlock]:
     """Return the content blocks of a reply."""
     blocks: list[WireBlock] = []
-    if carried := carried_text(reply):
-        blocks.append({"type": "thinking", "thinking": thought_in(reply.extra), "signature": carried})
+    if signature := provider_fields_text(reply):
+        blocks.append({"type": "thinking", "thinking": thought_in(reply.extra), "signature": signature})
     if reply.text:
         blocks.append({"type": "text", "text": reply.text})
     for call in reply.tool_calls:
@@ -110,7 +114,7 @@ def _input(arguments: str) -> WireBlock:
         value = json.loads(arguments)
     except (ValueError, RecursionError):
         value = None
-    return value if isinstance(value, dict) else {UNREADABLE: arguments}
+    return value if isinstance(value, dict) else {INVALID_JSON_KEY: arguments}
 
 
 def _ending(reply: Reply) -> WireBlock:
@@ -124,5 +128,5 @@ def _usage(reply: Reply) -> dict[str, int]:
     if reply.usage is None:
         return {"input_tokens": 0, "output_tokens": 0}
     cached = reply.usage.cached or 0
-    counted = {"input_tokens": reply.usage.tokens_in - cached, "output_tokens": reply.usage.tokens_out}
-    return {**counted, "cache_read_input_tokens": cached, "cache_creation_input_tokens": 0}
+    usage = {"input_tokens": reply.usage.tokens_in - cached, "output_tokens": reply.usage.tokens_out}
+    return {**usage, "cache_read_input_tokens": cached, "cache_creation_input_tokens": 0}

@@ -1,9 +1,9 @@
 """Read a request of Anthropic's Messages API as the chat completion that it means.
 
 A client gets the address without its /v1, and sends its key as `x-api-key`. The experiment decides on `thinking` and effort, as
-on sampling settings. `cache_control` changes no reply, and is taken. Chat completions have no `is_error` for a tool's result:
-it is taken, and the result's text must say it. A message of role `system` keeps its place. Images, documents, and tools that a
-provider would run are refused.
+on sampling settings. `cache_control` is accepted and changes no reply. `is_error` of a tool's result is accepted and not passed
+on, since chat completions have no such field: the result's text must say it. A message of role `system` keeps its place in the
+conversation. Images, documents, and tools that a provider would run are refused.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 from bench.common.bounds import BoundedTable, Listed
 from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
-from bench.run.endpoint.carried import NOTHING, Carried, carried_in
+from bench.run.endpoint.carried import NO_FIELDS, ProviderFields, provider_fields_in
 from bench.run.endpoint.fields import Restricted, options_among, refuse_others, set_aside
 from bench.run.endpoint.messages import text_in
 from bench.run.endpoint.wire import MOST_MESSAGES, Chat, conversation, exchange_at
@@ -25,7 +25,7 @@ from bench.run.models.options import OPTIONS, options_in
 from bench.run.trial.endpoint_session import Exchange
 from bench.wire.problem import LONGEST_NAME, read_body, refuse_field
 
-UNREADABLE = "INVALID_JSON"
+INVALID_JSON_KEY = "INVALID_JSON"
 """The key of a tool's arguments that are no JSON object, as in Anthropic's documentation."""
 RESTRICTED: Mapping[str, Restricted] = {
     "context_management": Restricted("nothing is left out of a conversation here; leave the field out"),
@@ -33,7 +33,7 @@ RESTRICTED: Mapping[str, Restricted] = {
     "container": Restricted("no code is run here; leave the field out"),
     "compaction": Restricted("nothing is left out of a conversation here; leave the field out"),
 }
-BESIDE_A_TOOL = frozenset({"type", "name", "description", "input_schema", "strict", "cache_control", "eager_input_streaming"})
+TOOL_FIELDS = frozenset({"type", "name", "description", "input_schema", "strict", "cache_control", "eager_input_streaming"})
 
 
 class _Block(BaseModel):
@@ -45,6 +45,7 @@ class _Block(BaseModel):
 
     @model_validator(mode="after")
     def _refuse_unfit(self) -> _Block:
+        """Raise ValueError for an unknown field that is not empty."""
         for field, value in (self.model_extra or {}).items():
             if value not in (None, [], {}, ""):
                 raise ValueError(f"{field[:LONGEST_NAME]}: would not be passed on; leave it out")
@@ -59,7 +60,7 @@ class _TextBlock(_Block):
 class _Thinking(_Block):
     type: Literal["thinking"]
     thinking: str | None = None
-    signature: Annotated[Carried, PlainValidator(carried_in)] = Field(NOTHING, validate_default=True)
+    signature: Annotated[ProviderFields, PlainValidator(provider_fields_in)] = Field(NO_FIELDS, validate_default=True)
 
 
 class _ToolUse(_Block):
@@ -70,8 +71,9 @@ class _ToolUse(_Block):
 
     @property
     def arguments(self) -> str:
-        written = self.input.get(UNREADABLE)
-        return written if isinstance(written, str) and len(self.input) == 1 else json.dumps(self.input, ensure_ascii=False)
+        """The arguments as the model wrote them, or as JSON."""
+        invalid = self.input.get(INVALID_JSON_KEY)
+        return invalid if isinstance(invalid, str) and len(self.input) == 1 else json.dumps(self.input, ensure_ascii=False)
 
 
 class _ToolResult(_Block):
@@ -82,6 +84,7 @@ class _ToolResult(_Block):
 
 
 def _kind(block: Any) -> str:
+    """Return the type of a content block, read or not; "" if it has none."""
     kind = block.get("type") if isinstance(block, dict) else getattr(block, "type", "")
     return kind if isinstance(kind, str) else ""
 
@@ -112,8 +115,9 @@ class _Turn(BaseModel):
 
     @model_validator(mode="after")
     def _refuse_unfit(self) -> _Turn:
-        assistants = ("tool_use", "thinking")
-        misplaced = {"assistant": ("tool_result",), "user": assistants, "system": (*assistants, "tool_result")}[self.role]
+        """Raise ValueError for a content block of a type that the role cannot have."""
+        replies = ("tool_use", "thinking")
+        misplaced = {"assistant": ("tool_result",), "user": replies, "system": (*replies, "tool_result")}[self.role]
         if wrong := next((block.type for block in self.content if block.type in misplaced), None):
             raise ValueError(f"a message of the {self.role} has no block of type '{wrong}'")
         return self
@@ -130,8 +134,8 @@ class _OutputConfig(BaseModel):
 
 
 class _Thread(BaseModel):
-    """Whether the request continues the conversation of an earlier answer in this trial. Then the system message and the tools
-    are the earlier ones."""
+    """The field that says whether the request continues the conversation of an earlier answer in this trial. If it does, it has
+    the earlier system message and the earlier tools."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -156,7 +160,8 @@ class _MessagesBody(BaseModel):
 def chat_of(
     body: bytes, parameters: Mapping[str, object] | None = None, exchanges: Mapping[int, Exchange] | None = None
 ) -> Chat:
-    """Read the body of a request to /v1/messages. The arguments are those of `bench.run.endpoint.wire.chat_of`."""
+    """Read the body of a request to /v1/messages. Arguments and exceptions are the same as of
+    `bench.run.endpoint.wire.chat_of`."""
     request = read_body(body, _MessagesBody)
     fields = request.model_extra or {}
     for field in fields.keys() & set(OPTIONS):
@@ -172,18 +177,15 @@ def chat_of(
 
 
 def _messages(request: _MessagesBody) -> Iterator[Message]:
-    """Yield the messages of a request. A turn's tool results come before its text, as each provider demands."""
+    """Yield the messages of a request. A turn's tool results come before its text, since providers demand that order."""
     if request.system:
         yield Message("system", request.system)
     for turn in request.messages:
         texts = [block.text for block in turn.content if isinstance(block, _TextBlock)]
         thoughts = [block.signature for block in turn.content if isinstance(block, _Thinking)]
-        signed = {id_: extra for thought in thoughts for id_, extra in thought.calls.items()}
-        calls = [
-            ToolCall(block.id, block.name, block.arguments, signed.get(block.id, ""))
-            for block in turn.content
-            if isinstance(block, _ToolUse)
-        ]
+        call_fields = {id_: extra for thought in thoughts for id_, extra in thought.calls.items()}
+        tool_uses = [block for block in turn.content if isinstance(block, _ToolUse)]
+        calls = [ToolCall(block.id, block.name, block.arguments, call_fields.get(block.id, "")) for block in tool_uses]
         results = [block for block in turn.content if isinstance(block, _ToolResult)]
         for result in results:
             yield Message("tool", result.content or "", tool_call_id=result.tool_use_id)
@@ -205,28 +207,31 @@ def _fields(request: _MessagesBody) -> dict[str, Any]:
 
 
 def _tool(tool: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """Return a tool as a chat completion has it. Raises Problem for a tool that the client would not run, or that has unknown
+    fields."""
     if tool.get("type") not in (None, "custom") or "input_schema" not in tool:
         refuse_field("tools", f"{number}: only tools that the client runs, each with a name and an input_schema, are passed on")
-    if unknown := {name for name, value in tool.items() if value not in (None, [], {}, False)} - BESIDE_A_TOOL:
+    if unknown := {name for name, value in tool.items() if value not in (None, [], {}, False)} - TOOL_FIELDS:
         refuse_field("tools", f"{number}: {min(unknown)[:LONGEST_NAME]}: would not be passed on; leave it out")
-    named = {"name": tool.get("name"), "description": tool.get("description"), "strict": tool.get("strict")}
-    given = {name: value for name, value in named.items() if value is not None}
-    return {"type": "function", "function": {**given, "parameters": tool["input_schema"]}}
+    function = {name: tool[name] for name in ("name", "description", "strict") if tool.get(name) is not None}
+    return {"type": "function", "function": {**function, "parameters": tool["input_schema"]}}
 
 
 def _choice(choice: Mapping[str, Any]) -> Any:
+    """Return the `tool_choice` of a chat completion. Raises Problem for an unknown type."""
     kind = choice.get("type")
     if kind == "tool":
         return {"type": "function", "function": {"name": choice.get("name")}}
-    known = {"auto": "auto", "any": "required", "none": "none"}
-    if not isinstance(kind, str) or kind not in known:
+    choices = {"auto": "auto", "any": "required", "none": "none"}
+    if not isinstance(kind, str) or kind not in choices:
         refuse_field("tool_choice", "give a type: 'auto', 'any', 'none', or 'tool' with its name")
-    return known[kind]
+    return choices[kind]
 
 
-def _response_format(wanted: _OutputConfig | None) -> dict[str, Any] | None:
-    if wanted is None or wanted.format is None:
+def _response_format(config: _OutputConfig | None) -> dict[str, Any] | None:
+    """Return the `response_format` of a chat completion; None if no format is wanted. Raises Problem for an unknown type."""
+    if config is None or config.format is None:
         return None
-    if wanted.format.get("type") != "json_schema":
+    if config.format.get("type") != "json_schema":
         refuse_field("output_config", "format: only a type 'json_schema', with its schema, is passed on")
-    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": wanted.format.get("schema")}}
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": config.format.get("schema")}}

@@ -1,8 +1,8 @@
-"""Carry a provider's extra fields through a client: those of an assistant's message and of its tool calls, as one text that the
-client sends back.
+"""Write a provider's extra fields as one text that a client sends back, and read them from this text. The fields belong to an
+assistant's message and to its tool calls.
 
-Chat completions have a place for each of these fields. Each other dialect has one place for a text that a client gives back
-unchanged, such as a thought's signature, and carries this text there.
+A chat completion can hold each of these fields by itself. Each other dialect has one field whose text a client sends back
+unchanged, such as a thought's signature, and that field holds this text.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 
 
 @dataclass(frozen=True)
-class Carried:
+class ProviderFields:
     """The extra fields of an assistant's message, and of its tool calls by id."""
 
     message: str
     calls: Lookup[str, str]
 
 
-NOTHING = Carried("", {})
+NO_FIELDS = ProviderFields("", {})
 
 
-def carried_text(reply: Reply) -> str:
+def provider_fields_text(reply: Reply) -> str:
     """Return the text that holds the extra fields of a reply and of its tool calls; "" if they have none."""
-    of_calls = {call.id: call.extra for call in reply.tool_calls if call.extra}
-    return as_json({"message": reply.extra, "calls": of_calls}).decode() if reply.extra or of_calls else ""
+    calls = {call.id: call.extra for call in reply.tool_calls if call.extra}
+    return as_json({"message": reply.extra, "calls": calls}).decode() if reply.extra or calls else ""
 
 
-def carried_in(text: object) -> Carried:
-    """Parse a text that `carried_text` made. Raises ValueError for any other value."""
+def provider_fields_in(text: object) -> ProviderFields:
+    """Parse a text that `provider_fields_text` made. Raises ValueError for any other value."""
     try:
         if not isinstance(text, str):
             raise TypeError
-        given = extra_in(text)
-        calls = {id_: extra_text(extra_in(call)) for id_, call in given["calls"].items()}
-        return Carried(extra_text(extra_in(given["message"])), calls)
+        fields = extra_in(text)
+        calls = {id_: extra_text(extra_in(call)) for id_, call in fields["calls"].items()}
+        return ProviderFields(extra_text(extra_in(fields["message"])), calls)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError("give it back as it was given here, or leave out what holds it") from None
 

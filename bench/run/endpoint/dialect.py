@@ -20,7 +20,8 @@ class Dialect(Part):
     read           (body, the model's parameters, earlier exchanges by number) -> the request; raises Problem
     body           (replies, number of the request, request) -> the answer's body
     cut_body       (part of a reply, number, request) -> the first bytes of this body
-    stream         as `body`, as events; cut_stream: as `cut_body`, as events
+    stream         (replies, number, request) -> the answer as events
+    cut_stream     (part of a reply, number, request) -> the first of these events
     """
 
     path: str

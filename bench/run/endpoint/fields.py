@@ -2,16 +2,17 @@
 dropped.
 
     read       the messages, whether the reply is streamed, and the number of replies
-    passed on  what the model is also given: tools, the form of the reply, where it ends (`bench.run.models.options`)
-    replaced   what the experiment sets for every architecture: its setting replaces the client's
-    hints      what changes no reply here: the provider's bookkeeping, how much the model thinks and how wordy it is, where a
-               gateway sends the request
+    passed on  options for the model: tools, the form of the reply, where it ends (`bench.run.models.options`)
+    replaced   settings of the client that the experiment's own settings replace, the same for every architecture
+    hints      fields that change no reply here: the provider's bookkeeping, how much the model thinks and how wordy it is,
+               where a gateway sends the request
     refused    fields that would change a reply, unless the value asks for what happens anyway; and unknown fields
 
-Replaced settings and hints of any dialect are taken in all of them, since SDKs send them by default. `set_aside` returns them
-for the record. If client and experiment both limit a reply's length, the smaller limit counts.
-Of a message, role, content and tool calls are read. Other fields of an assistant's message are passed on as they came. The
-`name` of a message is taken and not passed on: AutoGen sends one with every message.
+Replaced settings and hints of any dialect are accepted in all dialects, since SDKs send them by default. `set_aside` returns
+them for the record. If client and experiment both limit a reply's length, the smaller limit counts.
+
+The role, the content and the tool calls of a message are read. Other fields of an assistant's message are passed on unchanged.
+The `name` of a message is accepted and not passed on: AutoGen sends a name with every message.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from bench.common.errors import nearest
 from bench.run.models.options import LENGTHS, OPTIONS, options_text
 from bench.wire.problem import refuse_field
 
-READ = frozenset({"messages", "stream", "stream_options", "n"})
+READ_FIELDS = frozenset({"messages", "stream", "stream_options", "n"})
 REPLACED = frozenset(
     {
         *("model", "seed", "random_seed", "temperature", "top_p", "top_k", "top_a", "min_p", "typical_p"),
         *("frequency_penalty", "presence_penalty", "repetition_penalty", "repeat_penalty", "length_penalty"),
     }
 )
-"""Sampling settings."""
+"""Fields that the experiment's settings replace: the model's name and the sampling settings."""
 HINTS = frozenset(
     {
         *("service_tier", "store", "metadata", "user", "safety_identifier", "moderation", "inference_geo", "speed"),
@@ -45,26 +46,28 @@ HINTS = frozenset(
     }
 )
 """Fields that change no reply here."""
-VENDORS = "extra_body"
-"""The field under which Gemini's OpenAI mode reads its own settings, as `extra_body.google`. They are ruled like others."""
+VENDOR_FIELD = "extra_body"
+"""The field under which Gemini's OpenAI mode reads its own settings, as `extra_body.google`. The rules hold for these settings
+too."""
 NO_VALUES: tuple[Any, ...] = (None, [])
-"""Values that say nothing."""
-FORMS = ("guided_json", "guided_choice", "guided_regex", "guided_grammar", "structured_outputs")
-"""Names by which vLLM takes a reply's form."""
-FUNCTIONS = "functions have become tools; give tools and tool_choice"
+"""Values of a field that count as a missing field."""
+VLLM_FORM_FIELDS = ("guided_json", "guided_choice", "guided_regex", "guided_grammar", "structured_outputs")
+"""Fields in which vLLM takes a reply's form."""
+FUNCTIONS_REMEDY = "functions have become tools; give tools and tool_choice"
 
 
 @dataclass(frozen=True)
 class Restricted:
-    """A field that is refused. `harmless` are values that ask for what happens anyway, such as null and an empty list."""
+    """A field that is refused, and what the client can do. A value in `harmless` is accepted, since it asks for what happens
+    anyway."""
 
     remedy: str
     harmless: tuple[Any, ...] = ()
 
 
 RESTRICTED: Mapping[str, Restricted] = {
-    "functions": Restricted(FUNCTIONS),
-    "function_call": Restricted(FUNCTIONS, ("none", "auto")),
+    "functions": Restricted(FUNCTIONS_REMEDY),
+    "function_call": Restricted(FUNCTIONS_REMEDY, ("none", "auto")),
     "logprobs": Restricted("no probabilities are given; leave the field out", (False,)),
     "top_logprobs": Restricted("no probabilities are given; leave the field out", (0,)),
     "logit_bias": Restricted("no token is favoured; leave the field out", ({},)),
@@ -74,36 +77,35 @@ RESTRICTED: Mapping[str, Restricted] = {
     "web_search_options": Restricted("nothing is searched; leave the field out"),
     "plugins": Restricted("nothing is searched or read for a client; leave the field out"),
     "cached_content": Restricted("no content is stored here; send all messages with each request"),
-    **dict.fromkeys(FORMS, Restricted("a form is passed on as response_format; give it there")),
+    **dict.fromkeys(VLLM_FORM_FIELDS, Restricted("a form is passed on as response_format; give it there")),
 }
 
 
 def refuse_others(
-    fields: Mapping[str, Any], restricted: Mapping[str, Restricted] = RESTRICTED, known: frozenset[str] = READ
+    fields: Mapping[str, Any], restricted: Mapping[str, Restricted] = RESTRICTED, known: frozenset[str] = READ_FIELDS
 ) -> None:
-    """Raise Problem for the first field that is refused. Its message says why, and what to do."""
-    for field, value in _fields_with_place(fields):
+    """Raise Problem for the first field that is refused, with the reason and a remedy. `known` holds the fields that are
+    read."""
+    for field, value in _fields_with_path(fields):
         if why := _objection(field.rpartition(".")[2], value, restricted, known):
             refuse_field(field, why)
 
 
 def set_aside(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that the experiment replaces, and the hints, with their values. The model's name is left out: the
-    endpoint gave it."""
-    known = (REPLACED | HINTS) - {"model"}
-    return {
-        field: value
-        for field, value in _fields_with_place(fields)
-        if field.rpartition(".")[2] in known and value not in NO_VALUES
-    }
+    """Return the fields of a request that the experiment replaces, and the hints, with their values. The model's name is left
+    out, since the endpoint gave it to the client."""
+    names = (REPLACED | HINTS) - {"model"}
+    present = ((path, value) for path, value in _fields_with_path(fields) if value not in NO_VALUES)
+    return {path: value for path, value in present if path.rpartition(".")[2] in names}
 
 
-def _fields_with_place(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield each field with its value. A vendor's settings are yielded one by one, with their place."""
+def _fields_with_path(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the path and the value of each field. A vendor's settings are yielded one by one, as `extra_body.google.thinking`
+    is."""
     for field, value in fields.items():
-        if field == VENDORS and isinstance(value, dict) and all(isinstance(inner, dict) for inner in value.values()):
+        if field == VENDOR_FIELD and isinstance(value, dict) and all(isinstance(inner, dict) for inner in value.values()):
             for vendor, settings in value.items():
-                yield from ((f"{VENDORS}.{vendor}.{name}", inner) for name, inner in settings.items())
+                yield from ((f"{VENDOR_FIELD}.{vendor}.{name}", inner) for name, inner in settings.items())
         else:
             yield field, value
 
@@ -119,8 +121,8 @@ def _objection(field: str, value: Any, restricted: Mapping[str, Restricted], kno
 
 
 def options_among(fields: Mapping[str, Any], parameters: Mapping[str, object]) -> str:
-    """Return, as text, the options for a model with these parameters, without options that its parameters imply. Raises Problem
-    for a wrong value."""
+    """Return, as JSON text, the options among these fields for a model with these parameters. Options that the parameters imply
+    are left out. Raises Problem for a wrong value."""
     options = {name: fields[name] for name in OPTIONS if fields.get(name) not in (None, [])}
     for name, value in options.items():
         if why := _VALUES[name](value):
@@ -135,20 +137,20 @@ def options_among(fields: Mapping[str, Any], parameters: Mapping[str, object]) -
 def _is_implied(field: str, value: Any, parameters: Mapping[str, object]) -> bool:
     """Return whether the experiment's own setting does what the client asks for."""
     if field in LENGTHS:
-        longest = longest_of(parameters)
-        return longest is not None and value >= longest
+        limit = length_limit(parameters)
+        return limit is not None and value >= limit
     if field == "response_format":
         response_format = parameters.get("response_format")
         return value == {"type": "text"} or (value == {"type": "json_object"} and response_format == "json_object")
     return False
 
 
-def longest_of(parameters: Mapping[str, object]) -> int | None:
+def length_limit(parameters: Mapping[str, object]) -> int | None:
     """Return the experiment's limit on a reply's length, in tokens; None if it has none."""
     extra = parameters.get("extra_body")
-    for longest in (parameters.get("max_tokens"), extra.get("max_completion_tokens") if isinstance(extra, Mapping) else None):
-        if isinstance(longest, int):
-            return longest
+    for limit in (parameters.get("max_tokens"), extra.get("max_completion_tokens") if isinstance(extra, Mapping) else None):
+        if isinstance(limit, int):
+            return limit
     return None
 
 

@@ -14,8 +14,8 @@ from bench.wire.problem import LONGEST_NAME
 
 
 def text_in(content: object, kinds: tuple[str, ...] = ("text",)) -> object:
-    """Return a content's parts as one text. Raises ValueError for a part that is neither of these kinds nor a model's
-    refusal."""
+    """Return the text of a message's content: its parts joined, if it is a list, else the content itself. Raises ValueError for
+    a part that is neither of these kinds nor a model's refusal."""
     if not isinstance(content, list):
         return content
     parts = [_refusal_as_text(part) for part in content]
@@ -28,13 +28,15 @@ def text_in(content: object, kinds: tuple[str, ...] = ("text",)) -> object:
 
 
 def _refusal_as_text(part: Any) -> Any:
-    """Return a part of type `refusal` as a text part: an endpoint sent it as a reply's text."""
+    """Return a part of type `refusal` as a text part, and any other part unchanged. The endpoint had sent the refusal as a
+    reply's text."""
     if isinstance(part, dict) and part.get("type") == "refusal":
         return {"type": "text", **{"text" if name == "refusal" else name: part[name] for name in part if name != "type"}}
     return part
 
 
 def _served_role(role: object) -> object:
+    """Return the role unchanged. Raises ValueError for the role `function`, with the remedy."""
     if role == "function":
         raise ValueError("'function': functions have become tools; give role 'tool' and a tool_call_id")
     return role
@@ -60,19 +62,20 @@ class _ToolCall(BaseModel):
 
     @property
     def plain(self) -> ToolCall:
+        """The tool call as a trial records it."""
         extra = call_extra(self.model_extra or {}, self.function.model_extra or {})
         return ToolCall(self.id, self.function.name, self.function.arguments, extra)
 
 
-NOT_TEXT = {
+REFUSED_FIELDS = {
     "audio": "images and sound are not served",
     "images": "images and sound are not served",
     "function_call": "functions have become tools; give tool_calls",
 }
-"""Fields of an assistant's message whose content no token count covers."""
+"""Field of an assistant's message -> why it is refused: token counts do not cover its content."""
 
 
-class SentMessage(BaseModel):
+class ReceivedMessage(BaseModel):
     """A received message. `name` is accepted and not passed on. Other fields of an assistant's message are the provider's and
     are passed on unchanged. In other messages they must be empty, except `cache_control`, which text parts can also have."""
 
@@ -85,15 +88,15 @@ class SentMessage(BaseModel):
     tool_call_id: str | None = None
 
     @model_validator(mode="after")
-    def _refuse_unfit(self) -> SentMessage:
+    def _refuse_unfit(self) -> ReceivedMessage:
         """Raise ValueError for a message that cannot be passed on, or whose fields do not fit its role."""
         for field, value in (self.model_extra or {}).items():
             if value in (None, [], {}, "") or field == "cache_control":
                 continue
             if self.role != "assistant":
                 raise ValueError(f"{field[:LONGEST_NAME]}: only role, content and tool calls of a message are passed on")
-            if field in NOT_TEXT:
-                raise ValueError(f"{field}: {NOT_TEXT[field]}")
+            if field in REFUSED_FIELDS:
+                raise ValueError(f"{field}: {REFUSED_FIELDS[field]}")
         if self.content is None and self.role not in ("assistant", "tool"):
             raise ValueError("its content is no text; only a message of the assistant or of a tool may lack one")
         if self.tool_calls and self.role != "assistant":
@@ -104,16 +107,17 @@ class SentMessage(BaseModel):
 
     @property
     def plain(self) -> Message:
+        """The message as a trial records it."""
         role: MessageRole = "system" if self.role == "developer" else self.role
         calls = tuple(call.plain for call in self.tool_calls or ())
         extra = extra_text(self.model_extra or {}) if role == "assistant" else ""
         return Message(role, self.content or "", calls, self.tool_call_id or "", extra)
 
 
-def refuse_loose_results(messages: tuple[Message, ...]) -> None:
+def refuse_results_without_call(messages: tuple[Message, ...]) -> None:
     """Raise ValueError for a tool's result without an earlier call, which no provider accepts."""
-    called = set[str]()
+    call_ids = set[str]()
     for number, message in enumerate(messages):
-        called.update(call.id for call in message.tool_calls)
-        if message.tool_call_id and message.tool_call_id not in called:
+        call_ids.update(call.id for call in message.tool_calls)
+        if message.tool_call_id and message.tool_call_id not in call_ids:
             raise ValueError(f"messages.{number}: no tool call before it is '{message.tool_call_id[:LONGEST_NAME]}'")

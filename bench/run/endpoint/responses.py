@@ -1,9 +1,9 @@
 """Read a request of OpenAI's Responses API as the chat completion that it means.
 
-Input is a text, or items: messages, `function_call`, `function_call_output`, `reasoning`, and `item_reference`, which stands
-for an item that the client was given in this trial. `previous_response_id` goes on with the conversation of an answer that it
-was given. A `conversation` is refused. An item of reasoning holds what the provider wants back with the turn that it begins;
-only items that this endpoint gave are taken.
+The input is a text, or items: messages, `function_call`, `function_call_output`, `reasoning`, and `item_reference`, which
+stands for an item that the endpoint gave in this trial. `previous_response_id` continues the conversation of an answer that the
+endpoint gave. A `conversation` is refused. An item of reasoning holds the fields that the provider wants back with the turn
+that the item begins; only items that this endpoint gave are accepted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pydantic import (
 from bench.common.bounds import BoundedTable, Listed
 from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
-from bench.run.endpoint.carried import NOTHING, Carried, carried_in
+from bench.run.endpoint.carried import NO_FIELDS, ProviderFields, provider_fields_in
 from bench.run.endpoint.fields import Restricted, options_among, refuse_others, set_aside
 from bench.run.endpoint.messages import text_in
 from bench.run.endpoint.response_answers import items_of
@@ -35,32 +35,27 @@ from bench.run.endpoint.wire import MOST_MESSAGES, Chat, conversation, exchange_
 from bench.run.trial.endpoint_session import Exchange
 from bench.wire.problem import LONGEST_NAME, read_body, refuse_field
 
-KEPT = "no conversation is kept under a name; send all items with each request, or previous_response_id"
-READ = frozenset({"input", "instructions", "stream", "stream_options", "tools", "tool_choice", "text", "max_output_tokens"})
-READ |= {"parallel_tool_calls", "include", "previous_response_id"}
+CONVERSATION_REMEDY = "no conversation is kept under a name; send all items with each request, or previous_response_id"
+READ_FIELDS = frozenset(
+    {"input", "instructions", "stream", "stream_options", "tools", "tool_choice", "text", "max_output_tokens"}
+)
+READ_FIELDS |= {"parallel_tool_calls", "include", "previous_response_id"}
 RESTRICTED: Mapping[str, Restricted] = {
-    "conversation": Restricted(KEPT),
+    "conversation": Restricted(CONVERSATION_REMEDY),
     "prompt": Restricted("no prompts are stored here; send the messages"),
     "background": Restricted("replies are given at once; leave the field out", (False,)),
     "top_logprobs": Restricted("no probabilities are given; leave the field out", (0,)),
     "context_management": Restricted("nothing is left out of a conversation here; leave the field out"),
 }
 LOGPROBS = "message.output_text.logprobs"
-TEXTS = ("input_text", "output_text", "text")
+TEXT_TYPES = ("input_text", "output_text", "text")
 
 
 def _text(content: object) -> object:
     """Return text parts as one text. The parts of a reply have further fields, which are dropped."""
-    if isinstance(content, list):
-        plain = [
-            {key: part[key] for key in part if key not in ("annotations", "logprobs")} for part in content if _is_object(part)
-        ]
-        content = plain if len(plain) == len(content) else content
-    return text_in(content, TEXTS)
-
-
-def _is_object(value: object) -> bool:
-    return isinstance(value, dict)
+    if isinstance(content, list) and all(isinstance(part, dict) for part in content):
+        content = [{key: part[key] for key in part if key not in ("annotations", "logprobs")} for part in content]
+    return text_in(content, TEXT_TYPES)
 
 
 class _Item(BaseModel):
@@ -78,6 +73,7 @@ class _Item(BaseModel):
 
     @model_validator(mode="after")
     def _refuse_unfit(self) -> _Item:
+        """Raise ValueError for an unknown field that is not empty."""
         for field, value in (self.model_extra or {}).items():
             if value not in (None, [], {}, ""):
                 raise ValueError(f"{field[:LONGEST_NAME]}: would not be passed on; leave it out")
@@ -91,14 +87,14 @@ class _MessageItem(_Item):
     phase: str | None = None
 
 
-class _Called(_Item):
+class _FunctionCall(_Item):
     type: Literal["function_call"]
     call_id: str
     name: str
     arguments: str
 
 
-class _Output(_Item):
+class _FunctionCallOutput(_Item):
     type: Literal["function_call_output"]
     call_id: str
     output: Annotated[str, BeforeValidator(_text)]
@@ -113,14 +109,16 @@ class _Reference(_Item):
         return True
 
 
-class _Reasoned(_Item):
+class _Reasoning(_Item):
     type: Literal["reasoning"]
     summary: Listed[Any] | None = None
     content: Listed[Any] | None = None
-    encrypted_content: Annotated[Carried | None, PlainValidator(lambda text: carried_in(text) if text else None)] = None
+    encrypted_content: Annotated[
+        ProviderFields | None, PlainValidator(lambda text: provider_fields_in(text) if text else None)
+    ] = None
 
     @model_validator(mode="after")
-    def _require_content_or_id(self) -> _Reasoned:
+    def _require_content_or_id(self) -> _Reasoning:
         if self.is_reference and not self.id:
             raise ValueError("give it back as it was given here, or leave out what holds it")
         return self
@@ -131,15 +129,16 @@ class _Reasoned(_Item):
 
 
 def _kind(item: Any) -> str:
+    """Return the type of an item, read or not; "" if it has none."""
     kind = item.get("type", "message") if isinstance(item, dict) else getattr(item, "type", "")
     return kind if isinstance(kind, str) else ""
 
 
 InputItem = Annotated[
     Annotated[_MessageItem, Tag("message")]
-    | Annotated[_Called, Tag("function_call")]
-    | Annotated[_Output, Tag("function_call_output")]
-    | Annotated[_Reasoned, Tag("reasoning")]
+    | Annotated[_FunctionCall, Tag("function_call")]
+    | Annotated[_FunctionCallOutput, Tag("function_call_output")]
+    | Annotated[_Reasoning, Tag("reasoning")]
     | Annotated[_Reference, Tag("item_reference")],
     Discriminator(
         _kind,
@@ -165,9 +164,9 @@ class _Text(BaseModel):
     verbosity: Any = None
 
 
-def _items(given: object) -> object:
+def _items(value: object) -> object:
     """Return a text as a message of the user, and items unchanged."""
-    return [{"role": "user", "content": given}] if isinstance(given, str) else given
+    return [{"role": "user", "content": value}] if isinstance(value, str) else value
 
 
 class _ResponsesBody(BaseModel):
@@ -185,16 +184,17 @@ class _ResponsesBody(BaseModel):
     include: Listed[str] | None = None
 
 
-ITEM: TypeAdapter[InputItem] = TypeAdapter(InputItem)
+ITEM_ADAPTER: TypeAdapter[InputItem] = TypeAdapter(InputItem)
 
 
 def chat_of(
     body: bytes, parameters: Mapping[str, object] | None = None, exchanges: Mapping[int, Exchange] | None = None
 ) -> Chat:
-    """Read the body of a request to /v1/responses. The arguments are those of `bench.run.endpoint.wire.chat_of`."""
+    """Read the body of a request to /v1/responses. Arguments and exceptions are the same as of
+    `bench.run.endpoint.wire.chat_of`."""
     request = read_body(body, _ResponsesBody)
     fields = request.model_extra or {}
-    refuse_others(fields, RESTRICTED, READ)
+    refuse_others(fields, RESTRICTED, READ_FIELDS)
     if LOGPROBS in (request.include or ()):
         refuse_field("include", f"{LOGPROBS}: no probabilities are given; leave it out")
     exchanges = exchanges or {}
@@ -207,41 +207,41 @@ def chat_of(
     if not messages:
         refuse_field("input", "there is none; give a text, or items")
     options = options_among(_fields(request), parameters or {})
-    wordy = {"verbosity": request.text.verbosity} if request.text else {}
-    hints = set_aside({**fields, **wordy})
+    verbosity = {"verbosity": request.text.verbosity} if request.text else {}
+    hints = set_aside({**fields, **verbosity})
     return Chat(messages, bool(request.stream), options=options, instructions=len(instructions), set_aside=hints)
 
 
 def _resolve_reference(item: InputItem, exchanges: Mapping[int, Exchange]) -> InputItem:
-    """Return the item to which a reference refers, and any other item unchanged. Raises Problem if the endpoint gave no such
-    item."""
+    """Return the item to which a reference refers, and any other item unchanged. Raises Problem if the endpoint gave no item
+    with this id."""
     if not item.is_reference or item.id is None:
         return item
     number, exchange = exchange_at(item.id, exchanges, "input")
-    given = next((each for each in items_of(exchange.reply, number) if each["id"] == item.id), None)
-    if given is None:
+    original = next((candidate for candidate in items_of(exchange.reply, number) if candidate["id"] == item.id), None)
+    if original is None:
         refuse_field("input", f"no item given here is '{item.id[:LONGEST_NAME]}'; send the item itself")
-    return ITEM.validate_python(given)
+    return ITEM_ADAPTER.validate_python(original)
 
 
 def _messages(items: Sequence[InputItem]) -> Iterator[Message]:
-    """Yield the messages of these items. An assistant's text and calls of one turn become one message."""
-    turn, carried = None, NOTHING
+    """Yield the messages of these items. The text and the tool calls of one turn of the assistant become one message."""
+    turn, provider_fields = None, NO_FIELDS
     for item in items:
-        if isinstance(item, _Called):
-            call = ToolCall(item.call_id, item.name, item.arguments, carried.calls.get(item.call_id, ""))
-            turn = turn or Message("assistant", "", extra=carried.message)
+        if isinstance(item, _FunctionCall):
+            call = ToolCall(item.call_id, item.name, item.arguments, provider_fields.calls.get(item.call_id, ""))
+            turn = turn or Message("assistant", "", extra=provider_fields.message)
             turn = replace(turn, tool_calls=(*turn.tool_calls, call))
             continue
         if turn:
             yield turn
-            turn, carried = None, NOTHING
-        if isinstance(item, _Reasoned):
-            carried = item.encrypted_content or NOTHING
-        elif isinstance(item, _Output):
+            turn, provider_fields = None, NO_FIELDS
+        if isinstance(item, _Reasoning):
+            provider_fields = item.encrypted_content or NO_FIELDS
+        elif isinstance(item, _FunctionCallOutput):
             yield Message("tool", item.output, tool_call_id=item.call_id)
         elif isinstance(item, _MessageItem) and item.role == "assistant":
-            turn = Message("assistant", item.content, extra=carried.message)
+            turn = Message("assistant", item.content, extra=provider_fields.message)
         elif isinstance(item, _MessageItem):
             yield Message("system" if item.role == "developer" else item.role, item.content)
     if turn:
@@ -263,12 +263,14 @@ def _fields(request: _ResponsesBody) -> dict[str, Any]:
 
 
 def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a tool as a chat completion has it; any tool that is no function unchanged."""
     if tool.get("type") != "function":
-        return dict(tool)  # it is refused later, with its place
+        return dict(tool)  # `options_among` refuses it, with its number
     function = {name: value for name, value in tool.items() if name != "type" and value is not None}
     return {"type": "function", "function": function}
 
 
-def _response_format(wanted: _Format) -> dict[str, Any]:
-    unknown = {name: value for name, value in (wanted.model_extra or {}).items() if value is not None}
-    return {"type": wanted.type, "json_schema": unknown} if wanted.type == "json_schema" else {"type": wanted.type, **unknown}
+def _response_format(form: _Format) -> dict[str, Any]:
+    """Return the `response_format` of a chat completion, in which a schema has a level of its own."""
+    fields = {name: value for name, value in (form.model_extra or {}).items() if value is not None}
+    return {"type": form.type, "json_schema": fields} if form.type == "json_schema" else {"type": form.type, **fields}

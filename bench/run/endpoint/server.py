@@ -11,14 +11,14 @@
     cut-off           half of the body comes, then the connection is cut
     the model's own   429 as it came; 504 if it took too long; 502 if it failed otherwise
     not recorded      404: a recording holds no reply to this request, and none to its repetition
-    refused           400: it asks for what is not passed on; 403: its subtask's attempts are used up; 404: nothing is here
-    turned away       401, 403: the client may not ask here (`bench.wire.access_guard`)
+    refused           400: a field would not be passed on; 403: the subtask's attempts are used up; 404: no such address
+    turned away       401, 403: the client may not use this endpoint (`bench.wire.access_guard`)
 
 The experiment's sampling settings, seed and model name replace the client's. A refused request reaches no model and costs
 nothing, but leaves an event. With a simulated or recorded model, the model's seconds run on the trial's clock and take no real
-time; the client, its back-off and its time-outs are real. A client that makes N calls together then sends `X-Bench-Parallel: N`
-on each of them, or its trial ends in an error. The endpoint runs on the trial's event loop: a framework that blocks must run in
-a thread.
+time; the client, its back-off and its time-outs are real. With these models, a client that makes N calls together must send
+`X-Bench-Parallel: N` with each of them, or its trial ends in an error. The endpoint runs on the trial's event loop: a framework
+that blocks must run in a thread.
 """
 
 from __future__ import annotations
@@ -58,19 +58,19 @@ from bench.wire.access_guard import LARGEST_BODY, MOST_CONNECTIONS, AccessGuard,
 from bench.wire.problem import LONGEST_NAME, Problem
 
 LOOPBACK = "127.0.0.1"
-LEAVE_AT_ONCE = 0.001
+SHUTDOWN_TIMEOUT_S = 0.001
 """Seconds that requests in flight get when the session ends; aiohttp takes 0 for no limit."""
 
-LONG_BODY = 2**17
-"""A request with more bytes is read in a thread."""
-MOST_TOGETHER = MOST_CONNECTIONS
-"""The most calls made together: a trial waits until all of them have come."""
+MAX_BYTES_ON_LOOP = 2**17
+"""A request with more bytes is read in a thread, and not on the event loop."""
+MAX_PARALLEL_CALLS = MOST_CONNECTIONS
+"""The most calls that a client can declare as made together: all of them must be able to connect at the same time."""
 UNAVAILABLE = 503
 SHOULD_RETRY = "x-should-retry"
-"""A header: OpenAI's clients do not repeat a request whose answer says `false` here, since no repetition can help."""
+"""A header of an answer. OpenAI's clients do not repeat a request if it is `false`, as it is here if no repetition can help."""
 
 OTHER_APIS = ("/embeddings", "/completions", "/count_tokens", "/images/generations", "/audio/speech")
-"""Ends of addresses that an agent may ask at, but that are not served."""
+"""Ends of addresses of other APIs, which are not served."""
 
 
 def asks_for_reply(path: str) -> bool:
@@ -80,8 +80,8 @@ def asks_for_reply(path: str) -> bool:
 
 @asynccontextmanager
 async def serve_session(session: EndpointSession) -> AsyncIterator[str]:
-    """Serve a session at a port of its own while the block runs; requests still in flight at its end are cancelled. Clients
-    need the session's API key, which is new each time."""
+    """Serve a session at a port of its own while the block runs, and yield the root address. Requests in flight at the end are
+    cancelled. Clients need the session's API key, which is new each time."""
     session.api_key = secrets.token_urlsafe(24)
     app = application(
         routes(lambda: session),
@@ -93,11 +93,10 @@ async def serve_session(session: EndpointSession) -> AsyncIterator[str]:
 
 
 def application(
-    served: Iterable[web.RouteDef], guard: AccessGuard, on_refusal: Callable[[Problem], object], *within: Middleware
+    served: Iterable[web.RouteDef], guard: AccessGuard, on_refusal: Callable[[Problem], object], *inner: Middleware
 ) -> web.Application:
-    """Return a web application behind an access guard. Only requests that the guard lets in reach the middlewares in
-    `within`."""
-    middlewares = [in_openai_style(on_refusal), guard.let_in, *within]
+    """Return a web application behind an access guard. Only requests that the guard lets in reach the middlewares `inner`."""
+    middlewares = [in_openai_style(on_refusal), guard.let_in, *inner]
     app = web.Application(middlewares=middlewares, client_max_size=LARGEST_BODY)
     app.add_routes(served)
     return app
@@ -105,15 +104,15 @@ def application(
 
 @asynccontextmanager
 async def serve_application(
-    app: web.Application, guard: AccessGuard, port: int, patience: float = LEAVE_AT_ONCE
+    app: web.Application, guard: AccessGuard, port: int, patience: float = SHUTDOWN_TIMEOUT_S
 ) -> AsyncIterator[str]:
-    """Serve an application on loopback, at any free port for 0, and yield its root address. At the end, requests in flight get
-    `patience` seconds. Raises EndpointError if the port is not available."""
+    """Serve an application on loopback, and yield its root address. Port 0 stands for any free port. At the end, requests in
+    flight get `patience` seconds. Raises EndpointError if the port is not available."""
     runner = web.AppRunner(
         app,
         handle_signals=False,
         access_log=None,
-        logger=logging.Logger("unheard", logging.CRITICAL),  # else Python prints a traceback for each malformed request
+        logger=logging.Logger("unheard", logging.CRITICAL),  # no traceback for each malformed request
         auto_decompress=False,
         keepalive_timeout=guard.kept,
         lingering_time=1.0,  # seconds for the rest of a body that was refused
@@ -123,16 +122,17 @@ async def serve_application(
     await runner.setup()
     assert runner.server
     try:
-        listening = await _listen(functools.partial(guard.connection, runner.server), port)
+        server = await _listen(functools.partial(guard.connection, runner.server), port)
         try:
-            yield f"http://{LOOPBACK}:{listening.sockets[0].getsockname()[1]}"
+            yield f"http://{LOOPBACK}:{server.sockets[0].getsockname()[1]}"
         finally:
-            listening.close()
+            server.close()
     finally:
         await runner.cleanup()
 
 
 async def _listen(connection: Callable[[], asyncio.Protocol], port: int) -> asyncio.Server:
+    """Return a server at a port of loopback. Raises EndpointError if the port is not available."""
     try:
         return await asyncio.get_running_loop().create_server(connection, LOOPBACK, port)
     except OSError as error:
@@ -144,36 +144,38 @@ def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> l
     """Return the routes of the current session's API. `model` is the name under which the API lists its model."""
     since = int(time())
 
-    def asking(dialect: Dialect) -> Handler:
+    def handler_for(dialect: Dialect) -> Handler:
         """Return the handler of requests to a model in this dialect."""
 
         async def ask(request: web.Request) -> web.StreamResponse:
+            """Read the request and respond with the session's replies."""
             session = current()
             subtasks = session.subtasks_at(request.match_info.get("names", ""))
             if subtasks is None:
                 raise _unknown_names(request, session)
             body, together = await request.read(), _together(request)
             read = functools.partial(dialect.read, body, session.parameters, session.exchanges)
-            asked = await asyncio.to_thread(read) if len(body) > LONG_BODY else read()
-            asked = replace(asked, model=model, created=int(time()))
-            session.put_aside(asked.set_aside)
-            return await _Exchange(request, session, dialect, asked).respond(subtasks, together)
+            chat = await asyncio.to_thread(read) if len(body) > MAX_BYTES_ON_LOOP else read()
+            chat = replace(chat, model=model, created=int(time()))
+            session.put_aside(chat.set_aside)
+            return await _Exchange(request, session, dialect, chat).respond(subtasks, together)
 
         return ask
 
     async def models(_: web.Request) -> web.StreamResponse:
-        listed = {"id": model, "object": "model", "created": since, "owned_by": model}
-        return web.json_response({"object": "list", "data": [listed]})
+        entry = {"id": model, "object": "model", "created": since, "owned_by": model}
+        return web.json_response({"object": "list", "data": [entry]})
 
-    async def astray(request: web.Request) -> web.StreamResponse:
+    async def refuse_without_v1(request: web.Request) -> web.StreamResponse:
+        """Raise the Problem of an address that names subtasks but lacks /v1."""
         names = request.match_info["names"]
         raise _nothing_at(request, names=f"/{names}" if current().subtasks_at(names) else "")
 
-    azures = (f"{base}/deployments/{{deployment}}" for base in ("/v1", "/openai", "/v1/openai"))
-    roots, dialects = ("/v1", "/{names}/v1", *azures), list(DIALECTS)
+    azure_roots = (f"{base}/deployments/{{deployment}}" for base in ("/v1", "/openai", "/v1/openai"))
+    roots, dialects = ("/v1", "/{names}/v1", *azure_roots), list(DIALECTS)
     return [
-        *(web.post(f"{root}{dialect.path}", asking(dialect)) for dialect in dialects for root in roots),
-        *(web.post(f"/{{names}}{dialect.path}", astray) for dialect in dialects),
+        *(web.post(f"{root}{dialect.path}", handler_for(dialect)) for dialect in dialects for root in roots),
+        *(web.post(f"/{{names}}{dialect.path}", refuse_without_v1) for dialect in dialects),
         web.get("/v1/models", models),
         web.get("/{names}/v1/models", models),
     ]
@@ -181,7 +183,8 @@ def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> l
 
 def in_openai_style(on_refusal: Callable[[Problem], object]) -> Middleware:
     """Return a middleware that answers a refused request with an error body in OpenAI's form. `on_refusal` gets each refused
-    request except GET requests, which only look, and requests that the guard turned away: they come from no measured agent."""
+    request. It does not get GET requests, which ask no model, nor requests that the guard turned away, which come from no
+    measured agent."""
 
     @web.middleware
     async def in_style(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -196,7 +199,7 @@ def in_openai_style(on_refusal: Callable[[Problem], object]) -> Middleware:
             problem = _nothing_at(request)
         except web.HTTPException as refused:
             problem = Problem(refused.status, f"{request.method} {request.path}: {refused.reason}")
-        except Exception as bug:  # the session keeps it, and the trial ends with it
+        except Exception as bug:  # the trial ends with this bug, which the session has recorded
             return _refusal(Problem(500, f"{type(bug).__name__}: {bug}", "internal_error"), **{SHOULD_RETRY: "false"})
         if request.method != "GET":
             on_refusal(problem)
@@ -206,12 +209,17 @@ def in_openai_style(on_refusal: Callable[[Problem], object]) -> Middleware:
 
 
 def _together(request: web.Request) -> int | None:
-    """Return how many calls, this call included, the client makes together; None if the request does not say."""
+    """Return the number of calls, this call included, that the client makes together; None if the request does not say. Raises
+    Problem for a header that is no such number."""
     number = request.headers.get(PARALLEL)
     if number is None:
         return None
-    if not (number.isascii() and number.isdecimal()) or len(number) > LONGEST_NAME or not 1 <= int(number) <= MOST_TOGETHER:
-        problem = f"give the number of calls made together, 1 to {MOST_TOGETHER}, not '{number[:LONGEST_NAME]}'"
+    if (
+        not (number.isascii() and number.isdecimal())
+        or len(number) > LONGEST_NAME
+        or not 1 <= int(number) <= MAX_PARALLEL_CALLS
+    ):
+        problem = f"give the number of calls made together, 1 to {MAX_PARALLEL_CALLS}, not '{number[:LONGEST_NAME]}'"
         raise Problem(400, f"{PARALLEL}: {problem}")
     return int(number)
 
@@ -228,6 +236,7 @@ def _nothing_at(request: web.Request, why: str = "", names: str = "") -> Problem
 
 
 def _unknown_names(request: web.Request, session: EndpointSession) -> Problem:
+    """Return the Problem of an address that names an unknown subtask, or a subtask twice."""
     known = {subtask.name for subtask in session.subtasks}
     names = request.match_info["names"].split("+")
     unknown = [name for name in names if name not in known]
@@ -242,12 +251,13 @@ def _close_after(response: web.StreamResponse) -> web.StreamResponse:
 
 
 def _refusal(problem: Problem, **headers: str) -> web.StreamResponse:
+    """Return the response that reports a problem."""
     return web.json_response(problem.body, status=problem.status, headers=headers)
 
 
 @dataclass(frozen=True)
 class _Exchange:
-    """A valid request, until it is answered in its dialect."""
+    """A valid request that is answered in its dialect."""
 
     request: web.Request
     session: EndpointSession
@@ -265,13 +275,14 @@ class _Exchange:
             except CallFailed as failure:
                 return await self._respond_to_failure(failure, number)
             except GaveUp as reached:
-                self.session.received -= 1  # it was not taken after all
+                self.session.received -= 1  # a refused request does not count
                 raise Problem(403, f"{reached}; hand in what you have, or give up", code="attempts_used_up") from reached
         chat = self.chat
         self.session.exchanges[number] = Exchange(chat.messages, chat.instructions, chat.options, replies[-1])
         return await self._respond(replies, number)
 
     async def _respond(self, replies: Sequence[Reply], number: int) -> web.StreamResponse:
+        """Send the replies as one document or as events."""
         if not self.chat.stream:
             return web.Response(body=self.dialect.body(replies, number, self.chat), content_type="application/json")
         response = await self._event_stream()
@@ -280,6 +291,7 @@ class _Exchange:
         return response
 
     async def _event_stream(self) -> web.StreamResponse:
+        """Return a response for events whose head has been sent."""
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
         await response.prepare(self.request)
         return response
@@ -297,6 +309,7 @@ class _Exchange:
         return _failure_response(failure)
 
     async def _cut_body(self, part: Reply, number: int) -> web.StreamResponse:
+        """Send the first bytes of the answer, with a Content-Length of twice as many, and close the connection."""
         sent = self.dialect.cut_body(part, number, self.chat)
         response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": str(2 * len(sent))})
         await response.prepare(self.request)
@@ -304,6 +317,7 @@ class _Exchange:
         return hang_up(self.request, response)
 
     async def _cut_stream(self, part: Reply, number: int) -> web.StreamResponse:
+        """Send the events of a reply that breaks off, and close the connection."""
         response = await self._event_stream()
         for chunk in self.dialect.cut_stream(part, number, self.chat):
             await response.write(chunk)

@@ -1,6 +1,6 @@
 """Read requests for chat completions. This module knows nothing of sockets.
 
-`bench.run.endpoint.fields` says which fields of a request are taken, and what becomes of them.
+`bench.run.endpoint.fields` says which fields of a request are accepted, and how they are used.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from pydantic import BaseModel, ConfigDict, Field
 from bench.common.bounds import Listed
 from bench.record.messages import Message
 from bench.run.endpoint.fields import options_among, refuse_others, set_aside
-from bench.run.endpoint.messages import SentMessage, refuse_loose_results
+from bench.run.endpoint.messages import ReceivedMessage, refuse_results_without_call
 from bench.run.trial.endpoint_session import Exchange
 from bench.wire.problem import LONGEST_NAME, Problem, read_body, refuse_field
 
 MODEL = "bench"
-"""The endpoint's name for its model, unless told otherwise: the experiment decides which model answers."""
+"""The name under which the endpoint lists its model by default: the experiment decides which model answers."""
 MOST_REPLIES = 128
-"""Replies to one request."""
+"""The most replies to one request."""
 MOST_MESSAGES = 10_000
-"""Messages in one request."""
+"""The most messages in one request."""
 
 MOST_DIGITS = 18
-"""Of the number in an answer's id."""
+"""The most digits of the number in an answer's id."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class _StreamOptions(BaseModel):
 class _ChatBody(BaseModel):
     model_config = ConfigDict(extra="allow")
 
-    messages: Listed[SentMessage] = Field(min_length=1, max_length=MOST_MESSAGES)
+    messages: Listed[ReceivedMessage] = Field(min_length=1, max_length=MOST_MESSAGES)
     stream: bool | None = None
     stream_options: _StreamOptions | None = None
     n: int | None = Field(None, ge=1, le=MOST_REPLIES)
@@ -67,21 +67,22 @@ class _ChatBody(BaseModel):
 def chat_of(
     body: bytes, parameters: Mapping[str, object] | None = None, exchanges: Mapping[int, Exchange] | None = None
 ) -> Chat:
-    """Read the body of a request to /v1/chat/completions. `parameters` are those of the experiment's model, and `exchanges` are
-    the earlier requests and replies by number. Raises Problem with status 400 if the request is malformed or asks for what is
-    not passed on."""
-    del exchanges  # a chat completion names no earlier one
-    asked = read_body(body, _ChatBody)
-    fields = asked.model_extra or {}
+    """Read the body of a request to /v1/chat/completions. `parameters` are the parameters of the experiment's model, and
+    `exchanges` are the earlier requests and replies by number. Raises Problem with status 400 if the request is malformed, or
+    has a field that is not passed on."""
+    del exchanges  # a chat completion refers to no earlier exchange
+    request = read_body(body, _ChatBody)
+    fields = request.model_extra or {}
     refuse_others(fields)
-    usage = asked.stream_options is not None and bool(asked.stream_options.include_usage)
+    usage = request.stream_options is not None and bool(request.stream_options.include_usage)
     options = options_among(fields, parameters or {})
-    messages = conversation(message.plain for message in asked.messages)
-    return Chat(messages, bool(asked.stream), usage, options, asked.n or 1, set_aside=set_aside(fields))
+    messages = conversation(message.plain for message in request.messages)
+    return Chat(messages, bool(request.stream), usage, options, request.n or 1, set_aside=set_aside(fields))
 
 
 def exchange_at(id_: str, exchanges: Mapping[int, Exchange], field: str) -> tuple[int, Exchange]:
-    """Return the number of an earlier exchange, which is part of this id, and the exchange. Raises Problem if there is none."""
+    """Return the earlier exchange with this id, after its number, which is part of the id. Raises Problem, about this field of
+    the request, if there is none."""
     digits = id_.partition("_")[2].partition("_")[0]
     number = int(digits) if digits.isdecimal() and len(digits) <= MOST_DIGITS else 0
     if number not in exchanges:
@@ -91,9 +92,9 @@ def exchange_at(id_: str, exchanges: Mapping[int, Exchange], field: str) -> tupl
 
 def conversation(messages: Iterable[Message]) -> tuple[Message, ...]:
     """Return the messages as a tuple. Raises Problem if a tool's result belongs to no call."""
-    whole = tuple(messages)
+    all_messages = tuple(messages)
     try:
-        refuse_loose_results(whole)
+        refuse_results_without_call(all_messages)
     except ValueError as error:
         raise Problem(400, str(error), param="messages") from None
-    return whole
+    return all_messages

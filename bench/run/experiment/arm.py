@@ -20,10 +20,10 @@ from bench.scenario import Scenario
 class ResolvedArchitecture:
     """An architecture as one config runs it. A variant has its own name.
 
-    part      its entry
-    work      its function, in the form that the config asks for
+    part      the entry of the architecture
+    work      the function of the architecture, in the form that the config asks for
     digest    the digest of its code
-    versions  the versions of its own packages, beside those that all architectures need
+    versions  the versions of the packages that only this architecture needs
     """
 
     name: str
@@ -38,7 +38,7 @@ class ResolvedArchitecture:
 
     @property
     def is_command(self) -> bool:
-        """Whether a user's command does the work, as a process of its own."""
+        """Whether the architecture is a user's command, which runs as a process of its own."""
         return self.part is OUTSIDE["command"]
 
 

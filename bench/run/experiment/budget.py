@@ -1,5 +1,5 @@
-"""The budget of one `bench run`: tokens, money, minutes. Only replies to requests of this invocation count; earlier replies of
-a run are not paid again, and a reply from a cache costs nothing."""
+"""The budget of one `bench run`: tokens, dollars, minutes. Only replies to requests of this invocation count: earlier replies
+of a run are not paid again, and a reply from a cache costs nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.run.models.counting import tokens_read, tokens_written
 
 @dataclass(frozen=True)
 class Budget:
-    """The limits of one invocation; None is no limit. `tokens` are counted by our tokenizer. `cost` is in dollars, by the
+    """The limits of one invocation; None means no limit. `tokens` are counted by our tokenizer. `cost` is in dollars, by the
     provider's token count if the provider sent one."""
 
     tokens: int | None = None
@@ -30,23 +30,25 @@ class Spending:
         self.budget = budget
         self._parameters = {name: ModelParameters.of(model.parameters) for name, model in models.items()}
         self.tokens, self.cost = 0, 0.0
-        lacking = next(filter(None, (parameter.model_without_price(name) for name, parameter in self._parameters.items())), "")
-        if budget.cost is not None and lacking:
-            problem = f"--max-cost: model '{lacking}' has no price_in and price_out, so what it costs is unknown"
+        models_without_price = (parameters.model_without_price(name) for name, parameters in self._parameters.items())
+        unpriced = next(filter(None, models_without_price), "")
+        if budget.cost is not None and unpriced:
+            problem = f"--max-cost: model '{unpriced}' has no price_in and price_out, so what it costs is unknown"
             raise ConfigError(f"{problem}; give both in its table, or bound the run by --max-tokens")
 
     def add(self, response: Response) -> None:
-        """Add the tokens and the cost of a response, unless it was paid before or was never paid."""
+        """Add the tokens and the cost of a response. A response that was paid before, or is never paid, adds nothing."""
         tokens = _tokens_of(response)
         self.tokens += sum(tokens)
         if self.budget.cost is not None:
             subtasks = response.request.context.subtasks
-            answered = self._parameters[response.model].answering(response.outcome.by, subtasks)
-            self.cost += (answered.cost(*_billed_tokens(response, tokens)) if answered else None) or 0.0
+            parameters = self._parameters[response.model].answering(response.outcome.by, subtasks)
+            cost = parameters.cost(*_billed_tokens(response, tokens)) if parameters else None
+            self.cost += cost or 0.0
 
     @property
     def limit_reached(self) -> str:
-        """The limit that was reached, in words; "" if none was. The session, which has a clock, checks the minutes."""
+        """The limit on tokens or cost that was reached, in words; "" if none was. The session checks the minutes."""
         budget = self.budget
         if budget.tokens is not None and self.tokens >= budget.tokens:
             return f"--max-tokens {budget.tokens:,} is reached"

@@ -1,12 +1,12 @@
-"""The code that a trial depends on: the files that its parts import, directly or through other files, and a digest of this
-code.
+"""The code that a trial depends on: the files that its parts import, directly or through other files, and a digest of these
+files.
 
-The digest is of what our modules do, their syntax trees without docstrings, comments and layout
-(`bench.run.experiment.syntax`). Of all other files, and of the modules in BY_BYTES, it is of their bytes.
+The digest is made from the syntax trees of our modules, without docstrings, comments and layout
+(`bench.run.experiment.syntax`). For all other files, and for the modules in BYTES_ROOM, it is made from their bytes.
 
-The core is what every trial runs through. An architecture, an effect or a model is only in the ids of the trials that use it:
-by its module, by what that imports and the core does not, and by the versions of the packages that these import. Imports for
-types alone (`if TYPE_CHECKING:`) are ignored, and so is code that shows results.
+The core is the code that every trial runs through. An architecture, an effect or a model is only in the ids of the trials that
+use it: by its module, by the files that this module imports and the core does not, and by the versions of the packages that
+these files import. Imports for types alone (`if TYPE_CHECKING:`) are ignored, and so is code that shows results.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from bench.common.registry import Part
 from bench.run.experiment.syntax import syntax_of
 
 PACKAGE = Path(__file__).resolve().parents[2]
-ENTRY = "bench.run.experiment.trial"
+ENTRY_MODULE = "bench.run.experiment.trial"
 """The module in which every trial begins."""
-SHOWS = (("read",), ("rerun",), ("elsewhere",), ("cli",), ("worlds", "read"))
-"""The rooms beyond the wall: an edit there changes no trial."""
-BY_BYTES = ("run", "frameworks")
-"""The room whose modules are digested by their bytes: frameworks make prompts of docstrings and of source text."""
+READING_ROOMS = (("read",), ("rerun",), ("elsewhere",), ("cli",), ("worlds", "read"))
+"""The rooms that only read or show what was recorded: an edit there changes no trial."""
+BYTES_ROOM = ("run", "frameworks")
+"""The room whose modules are digested by their bytes, since frameworks make prompts from docstrings and source text."""
 
 
 @dataclass(frozen=True)
-class Home:
-    """A Python file. `root` is the folder from which its module is imported. A module that is installed `by_itself` has no
-    siblings: the other files in that folder belong to other packages."""
+class SourceFile:
+    """A Python file. `root` is the folder from which its module is imported. `by_itself` says that the other files in that
+    folder belong to other packages, so that the module imports none of them."""
 
     path: Path
     root: Path
@@ -47,8 +47,8 @@ class Home:
 
 
 @dataclass(frozen=True)
-class Imported:
-    """One import statement: `from .module import names` has the level 1."""
+class ImportStatement:
+    """An import statement. `from .module import names` has the level 1; `import module` has no names and the level 0."""
 
     module: str
     names: tuple[str, ...] = ()
@@ -56,12 +56,13 @@ class Imported:
 
     @property
     def top(self) -> str:
+        """The name of the top-level package."""
         return self.module.partition(".")[0]
 
     @property
     def paths(self) -> list[list[str]]:
-        """The possible modules of the import, as lists of names: one for each imported name, or the module itself if no name is
-        given."""
+        """The modules that the import can mean, each as the list of the names in its dotted path: one module for each imported
+        name, or the module itself if no name is imported."""
         parts = self.module.split(".") if self.module else []
         return [[*parts, name] for name in self.names] or [parts]
 
@@ -75,9 +76,9 @@ NamesIn = Callable[[Path], frozenset[str]]
 
 
 @dataclass(frozen=True)
-class Reached:
-    """Files with names that do not depend on the place of installation, and the modules of other packages that these files
-    import."""
+class ImportedCode:
+    """Files with their names, and the modules of other packages that these files import. The names do not depend on the folder
+    of the installation."""
 
     files: Mapping[Path, str] = field(default_factory=dict)
     packages: frozenset[str] = frozenset()
@@ -88,10 +89,10 @@ class Codebase:
 
     def __init__(self, package: Path = PACKAGE):
         self.package = package
-        self._uses: dict[Path, tuple[tuple[Home, ...], frozenset[str]]] = {}
-        self._reaches: dict[tuple[str, ...], Reached] = {}
+        self._used_by_file: dict[Path, tuple[tuple[SourceFile, ...], frozenset[str]]] = {}
+        self._imported_by_modules: dict[tuple[str, ...], ImportedCode] = {}
         self._syntax: dict[Path, bytes] = {}
-        """Our file -> the digest of what it does."""
+        """File of ours -> the digest of its syntax tree."""
 
     @cached_property
     def digest(self) -> str:
@@ -109,76 +110,76 @@ class Codebase:
         return self._core.files
 
     def of_part(self, part: Part, *more: str) -> str:
-        """Return the digest of a part's code and of `more` modules that it runs through. The name of the part's package comes
+        """Return the digest of a part's code and of `more` modules that the part uses. The name of the part's package comes
         first, unless the package is ours."""
         digest = self.of(*part.modules, *filter(None, [part.home]), *more)
         return f"{part.package} {digest}" if part.package else digest
 
     def of(self, *modules: str) -> str:
         """Return the digest of the files that these modules reach and the core does not; "" if there are none."""
-        reached = self._reach(modules)
-        files = {path: name for path, name in reached.files.items() if path not in self._core.files}
-        versions = _versions(reached.packages - self._core.packages)
+        code = self._imported_code(modules)
+        files = {path: name for path, name in code.files.items() if path not in self._core.files}
+        versions = _versions(code.packages - self._core.packages)
         return self._digest_of(files, versions) if files or versions else ""
 
     @cached_property
-    def _core(self) -> Reached:
-        return self._reach([ENTRY])
+    def _core(self) -> ImportedCode:
+        return self._imported_code([ENTRY_MODULE])
 
     @cached_property
     def _ours(self) -> Mapping[str, Path]:
-        """The files of our modules that a trial can depend on, by module. The whole package's `__init__` is only for readers:
-        no trial runs it."""
+        """The files of our modules that a trial can depend on, by module. The top-level `__init__` is left out: it is for
+        readers, and no trial runs it."""
         files: dict[str, Path] = {}
         for path in self.package.rglob("*.py"):
             parts = path.relative_to(self.package).with_suffix("").parts
-            if parts != ("__init__",) and not any(parts[: len(room)] == room for room in SHOWS):
+            if parts != ("__init__",) and not any(parts[: len(room)] == room for room in READING_ROOMS):
                 files[".".join(("bench", *(parts[:-1] if parts[-1] == "__init__" else parts)))] = path
         return files
 
-    def _reach(self, modules: Iterable[str]) -> Reached:
+    def _imported_code(self, modules: Iterable[str]) -> ImportedCode:
         """Return the files and packages that these modules reach by imports. The result is cached for our modules."""
-        if known := self._reaches.get(key := tuple(modules)):
-            return known
+        if cached := self._imported_by_modules.get(key := tuple(modules)):
+            return cached
         files, packages = dict[Path, str](), set[str]()
-        queue = [home for module in key for home in self._homes(module)]
-        names = cache(_names_in)  # for this search: each folder is read once, and not for each module that can lie in it
+        queue = [source for module in key for source in self._sources(module)]
+        names = cache(_names_in)  # so that each folder is listed once
         while queue:
-            home = queue.pop()
-            if home.path not in files:
-                files[home.path] = home.path.relative_to(home.root).as_posix()
-                used, outside = self._used_files(home, names)
+            source = queue.pop()
+            if source.path not in files:
+                files[source.path] = source.path.relative_to(source.root).as_posix()
+                used, outside = self._used_files(source, names)
                 queue += used
                 packages |= outside
-        reached = Reached(files, frozenset(packages - sys.stdlib_module_names - {""}))
+        code = ImportedCode(files, frozenset(packages - sys.stdlib_module_names - {""}))
         if all(module.partition(".")[0] == "bench" for module in key):
-            self._reaches[key] = reached
-        return reached
+            self._imported_by_modules[key] = code
+        return code
 
-    def _used_files(self, home: Home, names: NamesIn) -> tuple[Sequence[Home], frozenset[str]]:
+    def _used_files(self, source: SourceFile, names: NamesIn) -> tuple[Sequence[SourceFile], frozenset[str]]:
         """Return the files that a file's imports run, and the imported modules of other packages. The result is cached for our
         files."""
-        if home.path in self._uses:
-            return self._uses[home.path]
-        is_ours = home.root == self.package.parent
-        files, packages = [] if is_ours else list(_parent_packages(home, names)), set[str]()
-        in_package = home.path.is_relative_to(self.package)
-        for imported in self._imports(home.path) if in_package else _imports_in(home.path.read_bytes()):
+        if source.path in self._used_by_file:
+            return self._used_by_file[source.path]
+        is_ours = source.root == self.package.parent
+        files, packages = [] if is_ours else list(_parent_packages(source, names)), set[str]()
+        in_package = source.path.is_relative_to(self.package)
+        for imported in self._imports(source.path) if in_package else _imports_in(source.path.read_bytes()):
             if imported.top == "bench" and not imported.level:
                 files += self._files_of_import(imported)
-            elif beside := list(_files_beside(home, imported, names)):
-                files += beside
+            elif neighbours := list(_files_beside(source, imported, names)):
+                files += neighbours
             else:
                 packages.add(imported.top)
         result = tuple(files), frozenset(packages)
         if is_ours:
-            self._uses[home.path] = result
+            self._used_by_file[source.path] = result
         return result
 
-    def _imports(self, path: Path) -> Sequence[Imported]:
-        """Return the imports of a file of ours, and keep the digest of its syntax. The file is parsed once for both."""
+    def _imports(self, path: Path) -> Sequence[ImportStatement]:
+        """Return the imports of a file of ours, and store the digest of its syntax. The file is parsed once for both."""
         syntax, imports = _parse(path.read_bytes())
-        if path.relative_to(self.package).parts[: len(BY_BYTES)] != BY_BYTES:
+        if path.relative_to(self.package).parts[: len(BYTES_ROOM)] != BYTES_ROOM:
             self._syntax[path] = syntax
         return imports
 
@@ -191,23 +192,23 @@ class Codebase:
         digest.update(repr(sorted(versions.items())).encode())
         return digest.hexdigest()[:20]
 
-    def _homes(self, module: str) -> Iterator[Home]:
+    def _sources(self, module: str) -> Iterator[SourceFile]:
         """Yield the files of a module: of our package, or of a loaded module of another package."""
         if module.partition(".")[0] == "bench":
-            yield from self._files_of_import(Imported(module))
+            yield from self._files_of_import(ImportStatement(module))
         elif file := getattr(sys.modules.get(module), "__file__", None):
             path = Path(file).resolve()
             depth = module.count(".") + (path.name == "__init__.py")
             is_installed = "site-packages" in path.parents[depth].parts
-            yield Home(path, path.parents[max(0, depth - is_installed)], by_itself=is_installed and depth == 0)
+            yield SourceFile(path, path.parents[max(0, depth - is_installed)], by_itself=is_installed and depth == 0)
 
-    def _files_of_import(self, imported: Imported) -> Iterator[Home]:
+    def _files_of_import(self, imported: ImportStatement) -> Iterator[SourceFile]:
         """Yield the files of our package that an import runs."""
-        for named in imported.paths:
-            parts = (present_path(name := ".".join(named)) or name).split(".")
+        for names in imported.paths:
+            parts = (present_path(name := ".".join(names)) or name).split(".")
             for end in range(2, len(parts) + 1):
                 if path := self._ours.get(".".join(parts[:end])):
-                    yield Home(path, self.package.parent, by_itself=True)
+                    yield SourceFile(path, self.package.parent, by_itself=True)
 
 
 @cache
@@ -217,48 +218,49 @@ def our_codebase() -> Codebase:
 
 
 @lru_cache(maxsize=1024)
-def _parse(source: bytes) -> tuple[bytes, Sequence[Imported]]:
+def _parse(source: bytes) -> tuple[bytes, Sequence[ImportStatement]]:
     """Return the digest of the syntax of a file of ours, and its imports. The same source is parsed once in a process."""
     tree = ast.parse(source)
     return hashlib.sha256(syntax_of(tree).encode()).digest(), tuple(_run_imports(tree))
 
 
 @lru_cache(maxsize=1024)
-def _imports_in(source: bytes) -> Sequence[Imported]:
+def _imports_in(source: bytes) -> Sequence[ImportStatement]:
     """Return the imports of another package's file. The result is cached, since each architecture in one folder needs it."""
     try:
         return tuple(_run_imports(ast.parse(source)))
     except (SyntaxError, ValueError):
-        return ()  # it was never imported
+        return ()  # Python cannot import this file
 
 
-def _run_imports(tree: ast.Module) -> Iterator[Imported]:
+def _run_imports(tree: ast.Module) -> Iterator[ImportStatement]:
+    """Yield the import statements of a module that run when it is used."""
     for statement in executed_imports_in(tree):
         names = tuple(alias.name for alias in statement.names)
         if isinstance(statement, ast.Import):
-            yield from map(Imported, names)
+            yield from map(ImportStatement, names)
         else:
-            yield Imported(statement.module or "", names, statement.level)
+            yield ImportStatement(statement.module or "", names, statement.level)
 
 
-def _files_beside(home: Home, imported: Imported, names_in: NamesIn) -> Iterator[Home]:
-    """Yield the files below a file's folder, or its root, that an import can mean."""
+def _files_beside(source: SourceFile, imported: ImportStatement, names_in: NamesIn) -> Iterator[SourceFile]:
+    """Yield the files that an import in this file can mean: below the file's folder, or below its root."""
     for parts in imported.paths:
         if imported.level:
-            starts = [(home.path.parents[imported.level - 1], parts)]
-        elif home.by_itself:
+            starts = [(source.path.parents[imported.level - 1], parts)]
+        elif source.by_itself:
             starts = []
-        else:  # the packages above the folder are named, too, and their number is unknown
-            starts = [(home.root, parts[start:]) for start in range(len(parts))]
+        else:  # the path can begin with packages above the root, and their number is unknown
+            starts = [(source.root, parts[start:]) for start in range(len(parts))]
         for folder, rest in starts:
-            yield from (Home(path, home.root, home.by_itself) for path in _files_along(folder, rest, names_in))
+            yield from (SourceFile(path, source.root, source.by_itself) for path in _files_along(folder, rest, names_in))
 
 
-def _parent_packages(home: Home, names_in: NamesIn) -> Iterator[Home]:
+def _parent_packages(source: SourceFile, names_in: NamesIn) -> Iterator[SourceFile]:
     """Yield the `__init__` files of the packages that contain a module."""
-    for folder in home.path.parents:
-        if folder != home.root and folder.is_relative_to(home.root) and "__init__.py" in names_in(folder):
-            yield Home(folder / "__init__.py", home.root, home.by_itself)
+    for folder in source.path.parents:
+        if folder != source.root and folder.is_relative_to(source.root) and "__init__.py" in names_in(folder):
+            yield SourceFile(folder / "__init__.py", source.root, source.by_itself)
 
 
 def _files_along(folder: Path, parts: Sequence[str], names_in: NamesIn) -> Iterator[Path]:
@@ -282,6 +284,7 @@ def _versions(modules: Iterable[str]) -> dict[str, str]:
 
 @cache
 def _version_of(module: str) -> tuple[str, str] | None:
+    """Return the package of a module and its installed version; None if it is not installed."""
     try:
         return module, metadata.version(module)
     except metadata.PackageNotFoundError:

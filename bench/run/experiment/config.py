@@ -20,9 +20,9 @@ from bench.record.formats import AnswerFormat
 from bench.record.policy import LearnedPolicy, read_policy
 from bench.run.experiment.model_entries import MODELS, ModelEntry
 from bench.run.experiment.plan_entries import WrittenFault, WrittenPlan
-from bench.run.trial.drafts import KNOWN, Tags
+from bench.run.trial.drafts import KNOWN_TAGS, Tags
 
-RENAMED = {"experiment": "study", "ask_once": "cache", "asked_in": "cache_from"}
+RENAMED_KEYS = {"experiment": "study", "ask_once": "cache", "asked_in": "cache_from"}
 """Keys of earlier configs -> their present names."""
 
 
@@ -38,16 +38,16 @@ class Config(StoredConfig):
     @model_validator(mode="after")
     def _require_known_names(self) -> Config:
         """Raise ValueError for a name that appears twice, and for an unknown model or plan."""
-        for what in ("scenarios", "architectures", "models", "plans"):
-            names = getattr(self, what)
+        for key in ("scenarios", "architectures", "models", "plans"):
+            names = getattr(self, key)
             for name in names:
                 if names.count(name) > 1:
-                    raise ValueError(f"{what}: '{name}' appears twice")
+                    raise ValueError(f"{key}: '{name}' appears twice")
         for name in self.models:
             if name not in self.model:
                 table = f'[model.{name}] with the line kind = "openai"'
-                add = f'for another add the table {table}, and base_url = "URL" where it is not OpenAI\'s'
-                raise ValueError(f"unknown model '{name}'; {nearest(name, self.model)}; {add}")
+                advice = f'for another add the table {table}, and base_url = "URL" where it is not OpenAI\'s'
+                raise ValueError(f"unknown model '{name}'; {nearest(name, self.model)}; {advice}")
         for name in self.plans:
             if name not in self.plan and name != FAULT_FREE:
                 raise ValueError(f"unknown fault plan '{name}'; {nearest(name, [*self.plan, 'none'])}")
@@ -61,10 +61,9 @@ class Config(StoredConfig):
     def tags_of(self, model: str) -> Tags:
         """Return the pairs of tags around the drafts of this model and of the models that it routes to."""
         entry = self.model.get(model)
-        answering_entries = [
-            answering for answering in (entry, *map(self.model.get, entry.passes_on_to if entry else ())) if answering
-        ]
-        return tuple(dict.fromkeys((*KNOWN, *(pair for answering in answering_entries for pair in answering.draft_tags))))
+        entries = (entry, *map(self.model.get, entry.passes_on_to)) if entry else ()
+        pairs = [pair for answering in entries if answering for pair in answering.draft_tags]
+        return tuple(dict.fromkeys((*KNOWN_TAGS, *pairs)))
 
     def policies(self) -> dict[str, LearnedPolicy]:
         """Return the learned policies of the architectures, by name. Raises ConfigError for a file that is no policy."""
@@ -102,7 +101,7 @@ def load_config(path: Path, overrides: Mapping[str, Any], models: Mapping[str, M
 
     Raises ConfigError for an unreadable file, no TOML, an unknown key, or a value that does not fit.
     """
-    if not path.exists() and (hint := _hint_at_other_place(path)):
+    if not path.exists() and (hint := _hint_at_config(path)):
         raise ConfigError(f"{path}: cannot be read: there is no such file; {hint}")
     values = {**read_toml(path), **{key: value for key, value in overrides.items() if value is not None}}
     if models and isinstance(tables := values.get("model", {}), dict):
@@ -113,32 +112,35 @@ def load_config(path: Path, overrides: Mapping[str, Any], models: Mapping[str, M
         raise ConfigError(f"{path}: {_first_error_line(error)}") from error
 
 
-def _hint_at_other_place(path: Path) -> str:
-    """Return a hint at a config of this name in another folder, or at the nearest names; "" without any config."""
-    known = {each.as_posix(): each for each in (*CONFIGS.glob("*.toml"), *STUDIES_FOLDER.glob("*/*.toml"))}
-    moved = [name for name, each in known.items() if path.stem in (each.stem, each.parent.name)]
-    return f"did you mean '{moved[0]}'?" if moved else nearest(path.as_posix(), known) if known else ""
+def _hint_at_config(path: Path) -> str:
+    """Return a hint for a path without a config: a config of the same name in another folder, or the nearest names; "" if there
+    are no configs."""
+    configs = [*CONFIGS.glob("*.toml"), *STUDIES_FOLDER.glob("*/*.toml")]
+    for config in configs:
+        if path.stem in (config.stem, config.parent.name):
+            return f"did you mean '{config.as_posix()}'?"
+    return nearest(path.as_posix(), [config.as_posix() for config in configs]) if configs else ""
 
 
 def _first_error_line(error: ValidationError) -> str:
-    """Return the first error as one line. An unknown key comes first, with the nearest known key: if a key is misspelt, the
-    right key is missing as well."""
+    """Return the first error as one line. An unknown key comes first, with the nearest known key: if a key is misspelt, another
+    error says that the right key is missing."""
     first = first_violation(error, "extra_forbidden")
     place = first.place
     if first.kind == "extra_forbidden":
-        if place in RENAMED:
-            return f"the key '{place}' is called '{RENAMED[place]}' now; rename it in the config"
+        if place in RENAMED_KEYS:
+            return f"the key '{place}' is called '{RENAMED_KEYS[place]}' now; rename it in the config"
         return f"unknown key '{place}'; {nearest(place.rpartition('.')[2], _keys_beside(place.split('.')))}"
     return first.line
 
 
 def _keys_beside(names: Sequence[str]) -> list[str]:
-    """Return the keys that the table of this key can have."""
+    """Return the keys that the table of the key with this path can have."""
     tables: Mapping[str, list[type[BaseModel]]] = {
         "architecture": [ArchitectureEntry],
         "model": [part.settings for part in MODELS],
         "plan": [WrittenFault] if len(names) > 3 else [WrittenPlan],
         "back_off": [BackOffEntry],
     }
-    beside = tables.get(names[0], [Config]) if len(names) > 1 else [Config]
-    return [key for table in beside for key in table.model_fields]
+    possible_tables = tables.get(names[0], [Config]) if len(names) > 1 else [Config]
+    return [key for table in possible_tables for key in table.model_fields]

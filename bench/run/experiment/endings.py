@@ -10,19 +10,19 @@ from bench.common.errors import one_line
 from bench.record.events import Judged, of_kind
 from bench.record.record import TrialRecord
 
-ENOUGH = 20
-"""This many trials of an arm that end the same way are no accident."""
-WORDS = {"solved": "solved", "wrong": "wrong", "gave_up": "gave up", "ungraded": "not graded", "error": "error"}
+MIN_TRIALS = 20
+"""The number of trials of an arm that must all end the same way before it is reported."""
+OUTCOME_WORDS = {"solved": "solved", "wrong": "wrong", "gave_up": "gave up", "ungraded": "not graded", "error": "error"}
 """Outcome -> its words on the terminal."""
-ALIKE = {"wrong": "are wrong", "gave_up": "gave up", "error": "ended in an error"}
-"""Outcomes that are news if all trials of an arm have them -> what all trials did."""
-MOST_SHOWN = 120
-"""The most characters of a reason."""
+BAD_OUTCOMES = {"wrong": "are wrong", "gave_up": "gave up", "error": "ended in an error"}
+"""Outcome that is reported if all trials of an arm have it -> what all trials did."""
+MAX_REASON_CHARS = 120
+"""Characters of a reason that are shown."""
 
 
 def outcomes_text(outcomes: Counter[str]) -> str:
     """Return the number of trials with each outcome, in words: `solved 12, gave up 3`."""
-    return ", ".join(f"{words} {outcomes[outcome]:,}" for outcome, words in WORDS.items() if outcomes[outcome])
+    return ", ".join(f"{words} {outcomes[outcome]:,}" for outcome, words in OUTCOME_WORDS.items() if outcomes[outcome])
 
 
 @dataclass
@@ -34,22 +34,23 @@ class _Arm:
 
     @property
     def ends_alike(self) -> bool:
-        return self.outcomes.total() >= ENOUGH and len(self.outcomes) == 1 and self.outcomes.keys() <= ALIKE.keys()
+        """Whether at least MIN_TRIALS trials have ended, all with the same one of BAD_OUTCOMES."""
+        return self.outcomes.total() >= MIN_TRIALS and len(self.outcomes) == 1 and self.outcomes.keys() <= BAD_OUTCOMES.keys()
 
     @property
     def summary_text(self) -> str:
+        """How all trials ended, and the most frequent reason."""
         count = self.outcomes.total()
         [outcome] = self.outcomes
-        reason = self.reasons.most_common(1)
-        often = "".join(f"; most often: {text} ({times} of {count})" for text, times in reason)
-        return f"all {count} trials so far {ALIKE[outcome]}{often}"
+        [(reason, times)] = self.reasons.most_common(1)
+        return f"all {count} trials so far {BAD_OUTCOMES[outcome]}; most often: {reason} ({times} of {count})"
 
 
 class Endings:
     """The outcomes of the trials of each arm.
 
     Attributes:
-        alike: Whether an arm has at least ENOUGH trials that all ended the same way without being solved.
+        alike: Whether an arm has at least MIN_TRIALS trials that all ended the same way without being solved.
     """
 
     def __init__(self) -> None:
@@ -83,7 +84,7 @@ def _reason(record: TrialRecord) -> str:
     record."""
     rejected = [verdict for verdict in of_kind(record.events, Judged) if not verdict.accepted and verdict.view != "undamaged"]
     if record.outcome == "gave_up" and rejected:
-        of_subtask = [verdict for verdict in rejected if record.reason.startswith(f"{verdict.subtask}:")]
-        last = (of_subtask or rejected)[-1]
-        return one_line(f"{last.subtask}: {last.reason}{f', {last.detail}' if last.detail else ''}", MOST_SHOWN)
-    return one_line(record.reason or (record.grade.note if record.grade else "") or "no reason is recorded", MOST_SHOWN)
+        at_subtask = [verdict for verdict in rejected if record.reason.startswith(f"{verdict.subtask}:")]
+        last = (at_subtask or rejected)[-1]
+        return one_line(f"{last.subtask}: {last.reason}{f', {last.detail}' if last.detail else ''}", MAX_REASON_CHARS)
+    return one_line(record.reason or (record.grade.note if record.grade else "") or "no reason is recorded", MAX_REASON_CHARS)

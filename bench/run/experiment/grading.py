@@ -1,7 +1,7 @@
 """Grade answers when their trials end. Equal answers are graded once.
 
-A grader is a pack's code, and an answer can be made to break it. So an exception that an answer provokes in its grader makes
-the answer wrong, with a note. It is an error of the pack only if the grader also raises on the pack's reference.
+A grader is a pack's code, and an answer can make it fail. If the grader raises an exception on an answer, the answer is wrong,
+with a note. If the grader also raises on the pack's reference, that is an error of the pack.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from bench.run.packs.environments import of_packs
 from bench.run.sandbox import SandboxBroken
 from bench.scenario import Answer, Grade, Scenario
 
-LONGEST = 200
-"""Characters of an exception's message."""
+MAX_MESSAGE_CHARS = 200
+"""Characters of an exception's message that a grade's note quotes."""
 GradeKey = tuple[str, str, str]
-"""Scenario and instance, the grader's digest, the answer's digest: these determine a grade."""
+"""What a grade depends on: (scenario and instance, the grader's digest, the answer's digest)."""
 
 
 def key_of(scenario: Scenario, answer: Answer) -> GradeKey:
@@ -30,20 +30,22 @@ def key_of(scenario: Scenario, answer: Answer) -> GradeKey:
     return scenario.key, scenario.graded_by, digest_of(text)
 
 
-def grade_of(scenario: Scenario, given: Any) -> Grade:
+def grade_of(scenario: Scenario, answer: Any) -> Grade:
     """Return the grade of an answer, or of a world at the end of its trial.
 
     Raises the grader's exception if it also fails on the reference, and SandboxBroken if the sandbox cannot run here.
     """
     try:
-        return scenario.grade_world(given) if scenario.environment else scenario.grade_answer(given)
+        return scenario.grade_world(answer) if scenario.environment else scenario.grade_answer(answer)
     except SandboxBroken:
         raise
     except Exception as error:
         if not _grades_its_reference(scenario):
             raise
         message = f"{type(error).__name__}: {error}"
-        return Grade(False, 0.0, {}, f"the grader fails on this answer ({place_of(error)}): {one_line(message, LONGEST)}")
+        return Grade(
+            False, 0.0, {}, f"the grader fails on this answer ({place_of(error)}): {one_line(message, MAX_MESSAGE_CHARS)}"
+        )
 
 
 def _grades_its_reference(scenario: Scenario) -> bool:
@@ -63,12 +65,12 @@ class Graders:
     """Grades answers in a thread, and equal answers only once.
 
     stored    grades that are already known, such as a recording's
-    refusal   why graders that run a model's code grade nothing new; "" if they may
+    refusal   why graders that run a model's code may not grade here; "" if they may
     """
 
     stored: Mapping[GradeKey, Grade] = field(default_factory=dict)
     refusal: str = ""
-    _known: dict[GradeKey, Grade] = field(default_factory=dict)
+    _grades: dict[GradeKey, Grade] = field(default_factory=dict)
 
     async def grade(self, scenario: Scenario, answer: Any) -> Grade:
         """Grade an answer, or the content of a world at the end of its trial.
@@ -76,12 +78,12 @@ class Graders:
         Raises Unguarded if the answer has no stored grade and may not be graded here, and what `grade_of` raises.
         """
         if scenario.environment:
-            ended = of_packs(scenario.environment).content_to_grade
-            return await asyncio.to_thread(lambda: grade_of(scenario, ended(answer)))
+            content_to_grade = of_packs(scenario.environment).content_to_grade
+            return await asyncio.to_thread(lambda: grade_of(scenario, content_to_grade(answer)))
         key = key_of(scenario, answer)
-        if (grade := self.stored.get(key) or self._known.get(key)) is not None:
+        if (grade := self.stored.get(key) or self._grades.get(key)) is not None:
             return grade
         if self.refusal and scenario.grader_runs_code:
             raise Unguarded(self.refusal)
-        self._known[key] = await asyncio.to_thread(grade_of, scenario, answer)
-        return self._known[key]
+        self._grades[key] = await asyncio.to_thread(grade_of, scenario, answer)
+        return self._grades[key]

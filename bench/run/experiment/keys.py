@@ -8,8 +8,8 @@ from bench.record.equivalents import task_of
 from bench.run.trial.key import TrialKey
 
 
-class Placed(Protocol):
-    """A trial, identified by its place in its experiment."""
+class KeyedTrial(Protocol):
+    """A trial's spec or record, with what its key is made of."""
 
     @property
     def scenario(self) -> str: ...
@@ -21,6 +21,6 @@ class Placed(Protocol):
     def arm(self) -> str: ...
 
 
-def key_of(seed: int, trial: Placed) -> TrialKey:
-    """Return a trial's key. A task that is an equivalent of another has that task's draws, but responses of its own."""
+def key_of(seed: int, trial: KeyedTrial) -> TrialKey:
+    """Return a trial's key. A task that is equivalent to another task has that task's draws, but responses of its own."""
     return TrialKey(seed, trial.scenario, trial.repetition, trial.arm, trial.instance, task_of(trial.scenario))

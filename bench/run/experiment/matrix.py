@@ -1,4 +1,4 @@
-"""Make the trials of a config: their order, and the id of each trial, a digest of all that determines it."""
+"""Make the trials of a config, in their order. The id of a trial is a digest of all that determines it."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class TrialSpec:
 class TrialSpecs(Sequence[TrialSpec]):
     """The trials in the order in which they run. A trial is made when it is read, and none is stored: there can be millions.
 
-    make    makes them anew
-    count   how many there are; None if they are counted on demand
+    make    returns an iterator that makes all trials from the first on
+    count   the number of trials; None if they are counted on demand
     """
 
     def __init__(self, make: Callable[[], Iterator[TrialSpec]], count: int | None = None):
@@ -92,12 +92,14 @@ class TrialSpecs(Sequence[TrialSpec]):
 class Matrix:
     """A resolved experiment: its trials in the order in which they run, and everything that they need.
 
-    scenarios   by `Scenario.key`: each instance of each pack
-    plans       (`Scenario.key`, plan) -> the plan for that instance
-    effects     (effect, point) -> the digest of its code; `kinds`: model -> the digest of its kind's code
-    versions    of Python and of the packages that every trial runs through
-    server      where a system finds its endpoint
-    portion     which trials of the experiment these are, in words (`bench.run.experiment.portion`); "" for all
+    scenarios      `Scenario.key` -> the scenario, for each instance of each pack
+    plans          (`Scenario.key`, plan) -> the plan for that instance
+    effects        (effect, point) -> the digest of the effect's code
+    kinds          model -> the digest of the code of its kind
+    environments   kind of environment -> the digest of its code
+    versions       the versions of Python and of the packages that every trial runs through
+    server         serves the sessions of architectures that make their own calls
+    portion        which trials of the experiment these are, in words (`bench.run.experiment.portion`); "" for all
     """
 
     config: Config
@@ -122,10 +124,10 @@ class Matrix:
     @cached_property
     def _settings(self) -> Mapping[tuple[str, str], Settings]:
         """The settings by (architecture, model)."""
-        config, known = self.config, self.architectures.items()
+        config = self.config
         return {
             (name, model): replace(architecture.settings, answer_format=config.format_of(model), tags=config.tags_of(model))
-            for name, architecture in known
+            for name, architecture in self.architectures.items()
             for model in self.models
         }
 
@@ -139,8 +141,8 @@ class Matrix:
         return key_of(self.config.seed, spec)
 
     def trial_of(self, spec: TrialSpec, code_digest: str) -> Callable[[int], TrialSpec]:
-        """Return a function that makes the trial of a repetition, with its id: the digest of all that determines it. The grader
-        is left out: grades can be made again. Values that all repetitions share are serialized once."""
+        """Return a function that makes the trial of a repetition. The trial's id is the digest of all that determines the
+        trial, but not of the grader, since grades can be made again. Values that all repetitions share are serialized once."""
         arm = self.arm(spec)
         entry = arm.architecture
         determined_by: dict[str, object] = {
@@ -167,8 +169,8 @@ class Matrix:
         texts, draws = {name: _text_of(value) for name, value in determined_by.items()}, asdict(self.key(spec))
 
         def trial(repetition: int) -> TrialSpec:
-            every = {**texts, "draws": _text_of({**draws, "repetition": repetition}), "repetition": str(repetition)}
-            text = ", ".join(f'"{name}": {every[name]}' for name in sorted(every))
+            values = {**texts, "draws": _text_of({**draws, "repetition": repetition}), "repetition": str(repetition)}
+            text = ", ".join(f'"{name}": {values[name]}' for name in sorted(values))
             digest = hashlib.sha256(f"{{{text}}}".encode()).hexdigest()
             return replace(spec, id=digest[:20], repetition=repetition)
 
@@ -264,10 +266,10 @@ def build_matrix(
 def _instances(
     name: str, config: Config, packs: Sequence[Path], scenarios: Mapping[str, Scenario], seen: frozenset[str]
 ) -> Sequence[Scenario]:
-    """Return the instances of a scenario that the config asks for: the named one, as `pack/instance`, or a sample of the
-    config's size. The sample is drawn by the seed and the pack's name alone, so that all arms, and all variants that share
-    instance names, have the same sample. No arm runs instances that a policy has `seen`. Raises ConfigError if no instance
-    remains."""
+    """Return the instances of a scenario that the config asks for: the instance that is named, as in `pack/instance`, or a
+    sample of the config's size. The sample is drawn by the seed and the pack's name alone, so that all arms, and all variants
+    that share instance names, have the same sample. Instances from which a policy was learned (`seen`) are left out. Raises
+    ConfigError if no instance remains."""
     pack, _, instance = name.partition("/")
     if name in scenarios:
         chosen: Sequence[Scenario] = [scenarios[name]]
@@ -275,15 +277,15 @@ def _instances(
         chosen = [load_pack(pack, packs, instance)]
     else:
         chosen = load_instances(pack, packs, config.instances, "instances", config.seed, pack.partition(":")[0], without=seen)
-    fresh = [scenario for scenario in chosen if scenario.instance not in seen]
-    if not fresh:
+    unseen = [scenario for scenario in chosen if scenario.instance not in seen]
+    if not unseen:
         problem = f"scenario '{name}' has no instance on which no policy of this config was learned"
         raise ConfigError(f"{problem}; learn on others (bench more learn RUN --instances N), or run another scenario")
-    return fresh
+    return unseen
 
 
 def _specs(matrix: Matrix, code_digest: str) -> Iterator[TrialSpec]:
-    """Yield the trials: the arms of each repetition in an order drawn for it."""
+    """Yield the trials, repetition by repetition. The order of the arms is drawn anew for each repetition."""
     config = matrix.config
     arms = [
         TrialSpec("", scenario.name, architecture, model, matrix.plans[key, plan], 0, scenario.instance)
@@ -292,12 +294,12 @@ def _specs(matrix: Matrix, code_digest: str) -> Iterator[TrialSpec]:
         for model in config.models
         for architecture in config.architectures
     ]
-    trial_at = cache(lambda place: matrix.trial_of(arms[place], code_digest))
+    trial_maker = cache(lambda index: matrix.trial_of(arms[index], code_digest))
     for repetition in range(1, config.repetitions + 1):
         order = list(range(len(arms)))
         draw_for(config.seed, "order", repetition).shuffle(order)
-        for place in order:
-            yield trial_at(place)(repetition)
+        for index in order:
+            yield trial_maker(index)(repetition)
 
 
 def answers_by_reference(model: Model, plan: FaultPlan) -> bool:

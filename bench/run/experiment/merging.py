@@ -2,7 +2,7 @@
 
     merged = merge_parts([Path("results/mine-shard-1-of-2"), Path("results/mine-shard-2-of-2")], Path("results/mine"))
 
-The trials, responses and texts stay what they are. Only the chains are made anew, and the manifest says what it was made of.
+The trials, responses and texts stay unchanged. Only the chains of digests are made anew, and the manifest names the parts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bench.common.errors import ResultsError
-from bench.record.agreement import NAMED, NamedParts, differences, key_that_differs
+from bench.record.agreement import COMPARED_PARTS, NamedParts, differences, key_that_differs
 from bench.record.archive import archive_path
 from bench.record.files import GRADES, holds
 from bench.record.manifest import BaselineGrades, Manifest, ManifestPack, Merged
@@ -28,8 +28,8 @@ from bench.run.experiment.provenance import now
 from bench.scenario import scenario_key
 
 Entry = TypeVar("Entry")
-BY_INSTANCE: Mapping[str, NamedParts] = {
-    **NAMED,
+COMPARED_VALUES: Mapping[str, NamedParts] = {
+    **COMPARED_PARTS,
     "version of what is asked by the scenario": lambda manifest: _digests_by_instance(manifest, "asked"),
     "version of the reference of the scenario": lambda manifest: _digests_by_instance(manifest, "reference"),
     "version of the grader of the scenario": lambda manifest: _digests_by_instance(manifest, "graded_by"),
@@ -37,7 +37,7 @@ BY_INSTANCE: Mapping[str, NamedParts] = {
     "plan": lambda manifest: manifest.config.plan,
     "variant of an architecture": lambda manifest: manifest.config.architecture,
 }
-IN_PARTS = {"scenarios", "architectures", "models", "plans", "architecture", "plan", "repetitions"}
+KEYS_OF_PARTS = {"scenarios", "architectures", "models", "plans", "architecture", "plan", "repetitions"}
 """The keys of a config in which the parts of a run can differ."""
 
 
@@ -71,11 +71,11 @@ def merge_parts(folders: Sequence[Path], target: Path) -> tuple[int, int]:
         target: The folder of the new run. It is made whole or not at all.
 
     Returns:
-        How many trials it holds that did not end in an error, and how many a whole run would.
+        The number of its trials that did not end in an error, and the number of trials of a whole run.
 
     Raises:
-        ResultsError: The parts are not of a single run, a trial is in two of them, different code ran the trials of one, one is
-            damaged or not closed, or the target exists.
+        ResultsError: The parts are not of a single run, a trial is in two parts, different code ran the trials of one part, a
+            part is damaged or not closed, or the target exists.
     """
     if target.exists() or archive_path(target).exists():
         raise ResultsError(f"{target}: exists already; give another --name")
@@ -86,7 +86,7 @@ def merge_parts(folders: Sequence[Path], target: Path) -> tuple[int, int]:
     whole = _trials_of_whole_run(manifest)
     ended = sum(outcome != "error" for part in parts for outcome in part.trials.values())
     unfinished = target.with_name(f".{target.name}.half")
-    if unfinished.exists():  # a merge was killed, or else it is writing, and its lock refuses this
+    if unfinished.exists():  # a merge was killed; if it is still writing, its lock stops this merge
         shutil.rmtree(set_aside(unfinished))
     writer = RunWriter(unfinished, manifest)
     try:
@@ -96,7 +96,7 @@ def merge_parts(folders: Sequence[Path], target: Path) -> tuple[int, int]:
         writer.note(SessionRecord(now(), "began", note))
         ending = "complete" if ended == whole else f"stopped: {whole - ended} trials are missing"
         writer.note(SessionRecord(now(), "ended", ending, mark=writer.mark if ended == whole else None))
-        _rename(unfinished, target)  # while it is locked, so that no other merge takes it for one that was killed
+        _rename(unfinished, target)  # while it is locked: another merge would take an unlocked folder for a killed merge's
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
@@ -106,6 +106,7 @@ def merge_parts(folders: Sequence[Path], target: Path) -> tuple[int, int]:
 
 
 def _rename(unfinished: Path, target: Path) -> None:
+    """Give the finished run its name. Raises ResultsError if that is impossible."""
     try:
         unfinished.rename(target)
     except OSError as error:
@@ -114,8 +115,8 @@ def _rename(unfinished: Path, target: Path) -> None:
 
 
 def _check(folder: Path) -> RunPart:
-    """Check a part of a run and return it. Raises ResultsError if the part is damaged, was graded anew, has no end, or two
-    versions of the code ran its trials."""
+    """Check a part of a run and return it. Raises ResultsError if the part is damaged, was graded anew, has no end or no trial,
+    or if two versions of the code ran its trials."""
     manifest, check = read_manifest(folder), RunCheck(folder)
     outcomes: dict[str, str] = {}
     tasks: set[tuple[str, str, str, int]] = set()
@@ -138,11 +139,11 @@ def _check(folder: Path) -> RunPart:
 
 
 def _refuse_pair(part: RunPart, other: RunPart) -> None:
-    """Raise ResultsError if two parts are not parts of one run, or both contain a trial or a task that only one of them may
-    contain."""
+    """Raise ResultsError if two parts are not parts of one run, if both contain the same trial, or if both contain trials of a
+    task whose replies all arms must share (`cache = true`)."""
     _refuse_unlike(part.manifest, other.manifest)
-    if twice := len(part.trials.keys() & other.trials.keys()):
-        problem = f"{part.folder} and {other.folder} share {twice} trial{'' if twice == 1 else 's'}"
+    if shared := len(part.trials.keys() & other.trials.keys()):
+        problem = f"{part.folder} and {other.folder} share {shared} trial{'' if shared == 1 else 's'}"
         raise ResultsError(f"{problem}; name each part once")
     for model, scenario, instance, repetition in sorted(part.tasks & other.tasks):
         if part.manifest.models[model].cache:
@@ -195,7 +196,7 @@ def _manifest(parts: Sequence[RunPart], name: str) -> Manifest:
                 pack: _pack([manifest.scenarios[pack] for manifest in manifests if pack in manifest.scenarios])
                 for pack in packs
             },
-            "sandbox": _weakest([manifest.sandbox for manifest in manifests]),
+            "sandbox": _joint_sandbox([manifest.sandbox for manifest in manifests]),
             "merged": tuple(part.source for part in parts),
         }
     )
@@ -206,9 +207,10 @@ def _unite(tables: Iterable[Mapping[str, Entry]]) -> dict[str, Entry]:
     return {name: entry for table in tables for name, entry in table.items()}
 
 
-def _weakest(sandboxes: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return the state of each guard of the sandbox: missing if it was missing for any part."""
-    return _unite([*sandboxes, *({name: how for name, how in sandbox.items() if how != "in force"} for sandbox in sandboxes)])
+def _joint_sandbox(sandboxes: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return the state of each guard of the sandbox: "in force" only if it was in force for every part."""
+    not_in_force = [{name: state for name, state in sandbox.items() if state != "in force"} for sandbox in sandboxes]
+    return _unite([*sandboxes, *not_in_force])
 
 
 def _pack(packs: Sequence[ManifestPack]) -> ManifestPack:
@@ -216,12 +218,11 @@ def _pack(packs: Sequence[ManifestPack]) -> ManifestPack:
     different = list({pack.instances: pack for pack in sorted(packs, key=lambda pack: bool(pack.reference))}.values())
     if len(different) == 1:
         return different[0]
-    asked, graded, reference = (_by_instance(different, what) for what in ("asked", "graded_by", "reference"))
+    asked, graded, reference = (_by_instance(different, kind) for kind in ("asked", "graded_by", "reference"))
     baselines = [pack.baseline for pack in different if pack.baseline]
     is_known = len(baselines) == len(different) and sum(baseline.of for baseline in baselines) == len(asked)
-    tokens = sum(pack.document_tokens * len(pack.instances) for pack in different) / sum(
-        len(pack.instances) for pack in different
-    )
+    instances = sum(len(pack.instances) for pack in different)
+    tokens = sum(pack.document_tokens * len(pack.instances) for pack in different) / instances
     changed = {
         "instances": tuple(asked),
         "asked": joint_digest(list(asked.values())),
@@ -236,29 +237,31 @@ def _pack(packs: Sequence[ManifestPack]) -> ManifestPack:
     return different[0].model_copy(update=changed)
 
 
-def _by_instance(packs: Sequence[ManifestPack], what: str) -> dict[str, str]:
-    return {instance: pack.digests(instance)[what] for pack in packs for instance in pack.instances}
+def _by_instance(packs: Sequence[ManifestPack], kind: str) -> dict[str, str]:
+    """Return the digest of this kind (`asked`, `graded_by` or `reference`) of each instance."""
+    return {instance: pack.digests(instance)[kind] for pack in packs for instance in pack.instances}
 
 
 def _sum(baselines: Sequence[BaselineGrades]) -> BaselineGrades:
-    every = sum(baseline.of for baseline in baselines)
-    score = sum(baseline.score * baseline.of for baseline in baselines) / every
-    return BaselineGrades(solved=sum(baseline.solved for baseline in baselines), of=every, score=score)
+    """Return the baseline grades of all instances of these."""
+    instances = sum(baseline.of for baseline in baselines)
+    score = sum(baseline.score * baseline.of for baseline in baselines) / instances
+    return BaselineGrades(solved=sum(baseline.solved for baseline in baselines), of=instances, score=score)
 
 
 def _refuse_unlike(first: Manifest, second: Manifest) -> None:
-    """Raise ResultsError if two runs are not parts of one run: all entries that both have must be equal."""
-    for difference in differences(first, second, IN_PARTS, BY_INSTANCE, all_names=False):
-        how = ": {} is {} and {}".format(*key_that_differs(difference)) if difference.kind == "config" else ""
-        problem = f"{first.name} and {second.name} are not parts of a single run: each has another {difference.what}{how}"
+    """Raise ResultsError if two runs are not parts of one run: the entries that both manifests have must be equal."""
+    for difference in differences(first, second, KEYS_OF_PARTS, COMPARED_VALUES, all_names=False):
+        detail = ": {} is {} and {}".format(*key_that_differs(difference)) if difference.kind == "config" else ""
+        problem = f"{first.name} and {second.name} are not parts of a single run: each has another {difference.what}{detail}"
         raise ResultsError(f"{problem}; `bench report {first.name} {second.name}` shows what they share")
 
 
-def _digests_by_instance(manifest: Manifest, what: str) -> dict[str, object]:
-    """Return the digest of each instance that has one, by scenario and instance."""
+def _digests_by_instance(manifest: Manifest, kind: str) -> dict[str, object]:
+    """Return the digest of this kind of each instance that has one, by scenario and instance."""
     return {
         scenario_key(name, instance): digest
         for name, pack in manifest.scenarios.items()
         for instance in pack.instances
-        if (digest := pack.digests(instance)[what])
+        if (digest := pack.digests(instance)[kind])
     }

@@ -57,15 +57,16 @@ class ReadEntry:
         return {"type": "object"}
 
     @staticmethod
-    def _read(given: object) -> BaseModelEntry:
-        if isinstance(given, BaseModelEntry):
-            return given
-        kind = given.get("kind") if isinstance(given, Mapping) else None
+    def _read(table: object) -> BaseModelEntry:
+        """Return a model's table as an entry of its kind. Raises ValueError for a missing or an unknown kind."""
+        if isinstance(table, BaseModelEntry):
+            return table
+        kind = table.get("kind") if isinstance(table, Mapping) else None
         if not isinstance(kind, str):
             raise ValueError(f'says no kind; add kind = "...", one of {", ".join(MODELS.names)}')
         if kind not in MODELS:
             raise ValueError(MODELS.unknown(kind))
-        return MODELS[kind].settings.model_validate(given)
+        return MODELS[kind].settings.model_validate(table)
 
 
 ModelEntry = Annotated[BaseModelEntry, ReadEntry]

@@ -22,8 +22,8 @@ class BaseModelEntry(ConfigEntry):
 
     kind: str
     answer_format: AnswerFormat | None = None
-    """The form in which this model is asked to answer, instead of the experiment's. So one config can hold a model in several
-    forms."""
+    """The form in which this model is asked to answer, instead of the experiment's. With it, one config can hold a model in
+    several forms."""
     draft_tags: Many[tuple[DraftTag, DraftTag]] = Field((), max_length=8)
     """Pairs of tags around this model's thoughts before its answer: `[["<musing>", "</musing>"]]`. Its answer is what follows
     the last closing tag. Those of [common models](../concepts.md#finding-the-json) are known."""

@@ -24,7 +24,7 @@ from bench.run.models.base import Model
 from bench.run.models.recorded import RecordedModel
 from bench.run.models.routed import answerers
 from bench.run.sandbox import guards
-from bench.run.trial.drafts import KNOWN
+from bench.run.trial.drafts import KNOWN_TAGS
 from bench.run.trial.effects import EFFECTS, CallEffect, TextEffect
 from bench.scenario import Scenario
 
@@ -96,17 +96,18 @@ def _descriptions(matrix: Matrix) -> Described:
 def _recordings(models: Iterable[Model]) -> dict[str, History]:
     """Return the history of each recording from which this run's models answer, by model."""
     answering = itertools.chain.from_iterable(map(answerers, models))
-    recorded = {
-        answering_part.name: answering_part.history for answering_part in answering if isinstance(answering_part, RecordedModel)
-    }
-    return {name: history for name, history in recorded.items() if isinstance(history, History)}
+    histories = {model.name: model.history for model in answering if isinstance(model, RecordedModel)}
+    return {name: history for name, history in histories.items() if isinstance(history, History)}
 
 
 def _parameters(model: Model, matrix: Matrix, name: str) -> ModelParameters:
     """Return a model's parameters, with its answer format and draft tags if they are not the default."""
-    asked: dict[str, object] = {} if (form := matrix.config.format_of(name)) == DEFAULT else {"answer_format": form}
-    tags = [pair for pair in matrix.config.tags_of(name) if pair not in KNOWN]
-    return ModelParameters.of({**model.parameters, **asked, **({"draft_tags": tags} if tags else {})})
+    parameters = dict(model.parameters)
+    if (answer_format := matrix.config.format_of(name)) != DEFAULT:
+        parameters["answer_format"] = answer_format
+    if tags := [pair for pair in matrix.config.tags_of(name) if pair not in KNOWN_TAGS]:
+        parameters["draft_tags"] = tags
+    return ModelParameters.of(parameters)
 
 
 def _pack(instances: Sequence[Scenario], matrix: Matrix) -> ManifestPack:

@@ -14,7 +14,8 @@ class WrittenFault(FaultEntry):
 
     @model_validator(mode="after")
     def _require_known(self) -> WrittenFault:
-        """Raise ValueError for an unknown effect, a point at which it cannot strike, or settings that do not fit together."""
+        """Raise ValueError for an unknown effect, for a point at which the effect cannot strike, or for settings that
+        contradict one another."""
         points = points_of(self.effect)
         if not points:
             raise ValueError(EFFECTS.unknown(self.effect))
@@ -38,4 +39,4 @@ class WrittenPlan(PlanEntry):
     __doc__ = PlanEntry.__doc__
 
     faults: Many[WrittenFault] = ()
-    """Its faults. A text carries one fault: if several are due for the same text, the plan's first strikes."""
+    """Its faults. A text gets at most one fault: if several are due for the same text, the plan's first fault strikes."""

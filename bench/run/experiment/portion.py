@@ -10,15 +10,15 @@ from bench.run.experiment.matrix import Matrix, TrialSpec, TrialSpecs
 from bench.run.models.cached import CachedModel
 from bench.run.models.routed import answerers
 
-PAIR = re.compile(r"([1-9]\d{0,5})([/-])([1-9]\d{0,5})")
-WHOLE = re.compile(r"[1-9]\d{0,5}")
+_PAIR = re.compile(r"([1-9]\d{0,5})([/-])([1-9]\d{0,5})")
+_NUMBER = re.compile(r"[1-9]\d{0,5}")
 
 
 @dataclass(frozen=True)
 class Portion:
     """The trials that a command runs; by default all trials.
 
-    shard   (number, count): this shard out of so many; a trial's shard follows from its id alone
+    shard   (number, count): the shard's number, from 1, and the number of shards; a trial's shard depends on its id alone
     first   the number of the first repetition
     """
 
@@ -27,18 +27,21 @@ class Portion:
 
     @property
     def is_all(self) -> bool:
+        """Whether the command runs all trials."""
         return self == Portion()
 
     @property
     def suffix(self) -> str:
         """The end of the run folder's name, so that portions in one place have different folders."""
-        shard = f"-shard-{self.shard[0]}-of-{self.shard[1]}" if self.shard[1] > 1 else ""
+        number, count = self.shard
+        shard = f"-shard-{number}-of-{count}" if count > 1 else ""
         return f"{shard}-from-{self.first}" if self.first > 1 else shard
 
     def in_words(self, repetitions: int) -> str:
         """Return a description of these trials; "" for all. `repetitions` is the number of the last repetition."""
-        shard = f"shard {self.shard[0]} of {self.shard[1]}" if self.shard[1] > 1 else ""
-        return ", ".join(filter(None, (shard, f"repetitions {self.first} to {repetitions}" if self.first > 1 else "")))
+        number, count = self.shard
+        shard = [f"shard {number} of {count}"] if count > 1 else []
+        return ", ".join(shard + [f"repetitions {self.first} to {repetitions}"] * (self.first > 1))
 
     def holds(self, spec: TrialSpec) -> bool:
         """Return whether a trial is in this portion."""
@@ -47,21 +50,21 @@ class Portion:
 
 
 def parse_shard(text: str | None) -> tuple[int, int]:
-    """Parse a shard such as `3/8` as (number, count). Raises ConfigError for another text."""
-    pair = PAIR.fullmatch(text or "1/1")
+    """Return (number, count) of a shard such as `3/8`; (1, 1) for None. Raises ConfigError for any other text."""
+    pair = _PAIR.fullmatch(text or "1/1")
     if not pair or pair[2] != "/" or int(pair[1]) > int(pair[3]):
         raise ConfigError(f"--shard {text}: say which shard of how many, such as 3/8")
     return int(pair[1]), int(pair[3])
 
 
 def parse_repetitions(text: str | None) -> tuple[int, int | None]:
-    """Parse `10` or `6-10` as the first and the last repetition; for None the last is the config's. Raises ConfigError for
-    another text."""
+    """Return the first and the last repetition of `10` or `6-10`. For None the last is None, which stands for the config's.
+    Raises ConfigError for any other text."""
     if text is None:
         return 1, None
-    if WHOLE.fullmatch(text):
+    if _NUMBER.fullmatch(text):
         return 1, int(text)
-    pair = PAIR.fullmatch(text)
+    pair = _PAIR.fullmatch(text)
     if not pair or pair[2] != "-" or int(pair[1]) > int(pair[3]):
         raise ConfigError(f"--repetitions {text}: say how many, such as 10, or from which to which, such as 6-10")
     return int(pair[1]), int(pair[3])
@@ -81,7 +84,7 @@ def restrict_to(matrix: Matrix, portion: Portion) -> Matrix:
                 f"--shard: '{name}' gives equal requests of all arms one reply (cache = true), and shards share no replies"
             )
             raise ConfigError(f"{problem}; part the run by --repetitions 6-10 or by --scenario PACK/INSTANCE instead")
-    chosen, problem = TrialSpecs(lambda: filter(portion.holds, matrix.specs)), portion.in_words(matrix.config.repetitions)
+    chosen, description = TrialSpecs(lambda: filter(portion.holds, matrix.specs)), portion.in_words(matrix.config.repetitions)
     if not chosen:
-        raise ConfigError(f"{problem}: none of the {len(matrix.specs)} trials is in it; part the run in fewer")
-    return replace(matrix, specs=chosen, portion=problem)
+        raise ConfigError(f"{description}: none of the {len(matrix.specs)} trials is in it; part the run in fewer")
+    return replace(matrix, specs=chosen, portion=description)

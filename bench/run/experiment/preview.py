@@ -1,7 +1,7 @@
 """Estimate the calls, tokens and cost of an experiment before it runs: one repetition of each arm runs with the reference's
 answers in place of the model's.
 
-A command is not started: nobody knows what it does beside asking its model.
+A command is not started, since it could do other things than asking its model.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from bench.run.models.simulated import SimulatedModel, SimulatedSettings
 from bench.run.trial.loop import run
 from bench.run.trial.slots import Slots
 
-STAND_IN, REHEARSED = "state_machine", 20
-"""The pattern that stands in for commands, and in how many trials at most."""
+COMMAND_STAND_IN, MAX_REHEARSED_TRIALS = "state_machine", 20
+"""The pattern that stands in for commands, and the most trials in which it does."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ArmPreview:
 
 def preview(matrix: Matrix) -> Iterator[ArmPreview]:
     """Yield the preview of each arm. No model is asked, and no command is started."""
-    rehearsal = replace(matrix, models={name: _stand_in(name, matrix) for name in matrix.models})
+    rehearsal = replace(matrix, models={name: _reference_model(name, matrix) for name in matrix.models})
     tariff = Tariff.of(matrix.models)
     for arm, records in groupby(run(_first_repetition(rehearsal)), key=_arm):
         yield _preview(arm, list(records), matrix.config.repetitions, tariff)
@@ -62,16 +62,18 @@ def preview(matrix: Matrix) -> Iterator[ArmPreview]:
 
 
 def expected_starts(matrix: Matrix) -> float | None:
-    """Return the expected number of starts of a command in one trial: the first start, and one more after each kill.
+    """Return the expected number of starts of a command in one trial: the first start, and one more after each kill. It is None
+    if a world has no procedure.
 
-    A pattern that is killed at the same faults stands in for the command, in some of the trials. None if a world has
-    no procedure by which the pattern works."""
+    In some of the trials, the pattern COMMAND_STAND_IN runs in place of the command: the same faults kill it. The pattern needs
+    a procedure."""
     commands = [spec for spec in matrix.specs if _is_command(spec, matrix)]
-    if any(not (world and world.procedure) for world in (matrix.arm(spec).scenario.environment for spec in commands)):
+    worlds = [matrix.arm(spec).scenario.environment for spec in commands]
+    if any(not (world and world.procedure) for world in worlds):
         return None
-    sample = commands[:: math.ceil(len(commands) / REHEARSED)]
-    rehearsal = replace(matrix, models={name: _stand_in(name, matrix) for name in matrix.models})
-    records = run(_rehearse(sample, rehearsal.with_architecture(load_architecture(ARCHITECTURES.named(STAND_IN)))))
+    sample = commands[:: math.ceil(len(commands) / MAX_REHEARSED_TRIALS)]
+    rehearsal = replace(matrix, models={name: _reference_model(name, matrix) for name in matrix.models})
+    records = run(_rehearse(sample, rehearsal.with_architecture(load_architecture(ARCHITECTURES.named(COMMAND_STAND_IN)))))
     if any(record.outcome == "error" for record in records):
         return None
     return 1 + sum(isinstance(event, ProcessDied) for record in records for event in record.events) / len(records)
@@ -83,11 +85,12 @@ async def _rehearse(specs: Sequence[TrialSpec], matrix: Matrix) -> list[TrialRec
     return [(await run_trial(spec, matrix, Slots(), graders)).record for spec in specs]
 
 
-def _stand_in(name: str, matrix: Matrix) -> Model:
-    """Return a simulated model that answers with the references under this model's name. A routed model routes to stand-ins."""
+def _reference_model(name: str, matrix: Matrix) -> Model:
+    """Return a simulated model under this model's name that answers with the references. A routed model routes to such
+    models."""
     entry = matrix.config.model[name]
     if isinstance(entry, RoutedEntry):
-        return RoutedModel(name, entry, {target: _stand_in(target, matrix) for target in entry.targets})
+        return RoutedModel(name, entry, {target: _reference_model(target, matrix) for target in entry.targets})
     return SimulatedModel(name, SimulatedSettings(wrapping=False), matrix.scenarios)
 
 
@@ -100,36 +103,36 @@ async def _first_repetition(matrix: Matrix) -> list[TrialRecord]:
 def lines_on_missing_replies(matrix: Matrix, graders: Mapping[str, Graders]) -> Iterator[str]:
     """Yield a line for each arm in which a recorded model lacks replies. Its trials run without being recorded; a command is
     not started. `graders` holds the graders by model, as `bench.run.experiment.untrusted.permission` gives them."""
-    replays = [name for name, model in matrix.models.items() if any(map(_is_recorded, answerers(model)))]
-    specs = [spec for spec in matrix.specs if spec.model in replays and not _is_command(spec, matrix)]
-    lacking = Counter(_arm(record) for record in run(_not_answered(specs, matrix, graders)))
+    replaying = [
+        name for name, model in matrix.models.items() if any(isinstance(part, RecordedModel) for part in answerers(model))
+    ]
+    specs = [spec for spec in matrix.specs if spec.model in replaying and not _is_command(spec, matrix)]
+    unanswered = Counter(_arm(record) for record in run(_unanswered_trials(specs, matrix, graders)))
     planned = Counter((spec.scenario, spec.plan.name, spec.model, spec.architecture) for spec in specs)
     for arm, trials in planned.items():
-        if lacking[arm]:
+        if unanswered[arm]:
             scenario, plan, model, architecture = arm
             place = f"{architecture} on {scenario}, plan {plan}, {model}"
-            yield f"{lacking[arm]} of {trials} trials ask what the recording lacks: {place}"
-    if lacking.total():
+            yield f"{unanswered[arm]} of {trials} trials ask what the recording lacks: {place}"
+    if unanswered.total():
         yield "Each of these would end in an error. Only the model itself can answer them: run the config without recorded:"
     elif specs:
         yield f"The recording has each reply that these {len(specs)} trials ask for."
 
 
-async def _not_answered(specs: Sequence[TrialSpec], matrix: Matrix, graders: Mapping[str, Graders]) -> list[TrialRecord]:
-    """Run trials of recorded models, and return the records of those that lack a reply."""
+async def _unanswered_trials(specs: Sequence[TrialSpec], matrix: Matrix, graders: Mapping[str, Graders]) -> list[TrialRecord]:
+    """Run trials of recorded models. Return the records of the trials whose recording lacks a reply."""
     records = [(await run_trial(spec, matrix, Slots(), graders[spec.model])).record for spec in specs]
     return [record for record in records if record.outcome == "error" and record.reason.startswith(NotRecorded.kind)]
 
 
-def _is_recorded(model: Model) -> bool:
-    return isinstance(model, RecordedModel)
-
-
 def _is_command(spec: TrialSpec, matrix: Matrix) -> bool:
+    """Return whether a user's command works in the trial."""
     return matrix.architectures[spec.architecture].is_command
 
 
 def _arm(record: TrialRecord) -> tuple[str, str, str, str]:
+    """Return the arm of a trial: (scenario, plan, model, architecture)."""
     return record.scenario, record.plan, record.model, record.architecture
 
 
@@ -140,5 +143,5 @@ def _preview(arm: tuple[str, str, str, str], records: Sequence[TrialRecord], rep
     tokens = sum(record.tokens for record in records)
     costs = [tariff.cost(record) for record in records]
     cost = None if None in costs else sum(cost or 0.0 for cost in costs) * repetitions
-    named = (scenario, architecture, model, plan)
-    return ArmPreview(*named, len(records) * repetitions, calls * repetitions, tokens * repetitions, cost)
+    names = (scenario, architecture, model, plan)
+    return ArmPreview(*names, len(records) * repetitions, calls * repetitions, tokens * repetitions, cost)

@@ -27,12 +27,13 @@ def package_versions() -> Mapping[str, str]:
 
 def extra_versions(extras: Iterable[str]) -> dict[str, str]:
     """Return the installed versions of the packages in these optional dependencies (extras) of ours."""
-    marked = [f'extra == "{extra}"' for extra in extras] + [f"extra == '{extra}'" for extra in extras]
-    lines = [line for line in metadata.requires(DISTRIBUTION) or [] if any(mark in line for mark in marked)]
+    markers = [f'extra == "{extra}"' for extra in extras] + [f"extra == '{extra}'" for extra in extras]
+    lines = [line for line in metadata.requires(DISTRIBUTION) or [] if any(marker in line for marker in markers)]
     return {name: metadata.version(name) for name in sorted(map(_package, lines))}
 
 
 def _package(requirement: str) -> str:
+    """Return the name of the package in a requirement such as `numpy>=2; extra == "x"`."""
     return re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0]
 
 
@@ -57,6 +58,7 @@ def now() -> str:
 
 
 def _git(*words: str) -> str | None:
+    """Return the output of a git command in the folder of our code; None if it fails."""
     try:
         process = subprocess.run(["git", *words], cwd=PACKAGE.parent, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):

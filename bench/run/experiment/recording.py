@@ -23,14 +23,14 @@ from bench.run.models.base import Reply, Request, RequestContext, Response, Usag
 from bench.run.models.cached import ResponsesBefore
 from bench.run.models.recording import Recording
 
-RECORDED = "recorded:"
+RECORDED_PREFIX = "recorded:"
 """The prefix of a run's name on the command line, if its recorded models are to answer."""
-DECIDING = ("kind", "model", "temperature", "max_tokens", "top_p", "response_format", "weights", "extra_body", "omit")
+REPLY_PARAMETERS = ("kind", "model", "temperature", "max_tokens", "top_p", "response_format", "weights", "extra_body", "omit")
 """The parameters of a model that determine its replies."""
-ADDRESSED = ("base_url", "api_version", "organization", "project")
-"""The parameters of a model that say who answers."""
-ASKED = ("answer_format", "draft_tags")
-"""Keys of a manifest's model that are no parameters: how it is asked, and how its replies are read."""
+ADDRESS_PARAMETERS = ("base_url", "api_version", "organization", "project")
+"""The parameters of a model that determine which endpoint and account answer."""
+READING_KEYS = ("answer_format", "draft_tags")
+"""Keys of a manifest's model that are no parameters of the model: how answers are asked for, and how replies are read."""
 
 
 def recorded_entries(folder: Path) -> dict[str, dict[str, Any]]:
@@ -38,9 +38,9 @@ def recorded_entries(folder: Path) -> dict[str, dict[str, Any]]:
     Raises ResultsError."""
     manifest = read_manifest(folder)
     return {
-        name: {"kind": "recorded", "run": str(folder), "model": name, "answer_format": asked.answer_format}
-        | {key: value for key, value in asked.shown.items() if key in ASKED}
-        for name, asked in manifest.models.items()
+        name: {"kind": "recorded", "run": str(folder), "model": name, "answer_format": parameters.answer_format}
+        | {key: value for key, value in parameters.shown.items() if key in READING_KEYS}
+        for name, parameters in manifest.models.items()
     }
 
 
@@ -49,14 +49,15 @@ def load_recording(
 ) -> tuple[Recording, dict[str, object]]:
     """Return the recorded replies of a model in a run.
 
-    Requests can differ: one that was never made fails with `NotRecorded` when it comes.
+    The requests of this config can differ from the run's: a request that was never made fails with `NotRecorded`.
 
     Args:
         folder: The run.
         model: The model's name in it.
         seed: The seed of the config that asks.
-        repetitions: How many repetitions that config has.
-        concurrency: How many calls were made at the same time; None takes the run's own, which can itself have been declared.
+        repetitions: The number of that config's repetitions.
+        concurrency: The number of calls that were made at the same time; None takes the number that the run recorded, which can
+            have been declared itself.
 
     Returns:
         The recording, and the model's parameters in the run, with the recording's name and digest.
@@ -97,76 +98,81 @@ def load_recording(
         History.of(manifest.name, digest, manifest.machine, manifest.recordings.get(model), records),
         declared is not None,
     )
-    parameters = {key: value for key, value in parameters_in_run.shown.items() if key not in ASKED}  # the config says them
+    shown = parameters_in_run.shown
+    parameters = {key: value for key, value in shown.items() if key not in READING_KEYS}  # the config has these keys itself
     return recording, {**parameters, "recording": fields_of_run}
 
 
-def responses_of(folder: Path, wanted: Callable[[ResponseRecord], bool]) -> Iterator[Response]:
-    """Yield the responses of a run that are `wanted`, with their texts."""
+def responses_of(folder: Path, is_wanted: Callable[[ResponseRecord], bool]) -> Iterator[Response]:
+    """Yield the responses of a run for which `is_wanted` is True, with their texts."""
     texts = read_texts(folder)
     for record in read_responses(folder):
-        if wanted(record):
+        if is_wanted(record):
             yield response_of(record, texts, folder)
 
 
 def responses_before(folders: Sequence[Path], parameters: Mapping[str, object], account: str, name: str) -> ResponsesBefore:
-    """Return the replies, in the runs in `folders`, to this account by models with these parameters and this address.
+    """Return the recorded replies, in the runs in `folders`, of models with these parameters and this address to this account.
 
-    Of a run without these replies, the reason alone is returned. Raises ResultsError if a folder holds no run.
+    For a run without any, the result says which parameter or account differs. Raises ResultsError if a folder holds no run.
     """
     settings = settings_digest(parameters)
     before = ResponsesBefore()
     for folder in folders:
         manifest = read_manifest(folder)
         models = {**dict(pair for model in manifest.models.values() for pair in model.models.items()), **manifest.models}
-        shown = {each: model.shown for each, model in models.items()}
-        at_other_address = {each for each, theirs in shown.items() if any(_differing(theirs, parameters, ADDRESSED))}
-        alike = [
-            record for record in read_responses(folder) if record.settings == settings and record.model not in at_other_address
-        ]
-        others = [record.account for record in alike if not same_account(record.account, account)]
-        if len(others) < len(alike):
+        parameters_of = {other: model.shown for other, model in models.items()}
+        at_other_address = {
+            other for other, theirs in parameters_of.items() if any(_differing(theirs, parameters, ADDRESS_PARAMETERS))
+        }
+        responses = (record for record in read_responses(folder) if record.model not in at_other_address)
+        same_settings = [record for record in responses if record.settings == settings]
+        others = [record.account for record in same_settings if not same_account(record.account, account)]
+        if len(others) < len(same_settings):
             texts = read_texts(folder)
-            same = (record for record in alike if same_account(record.account, account))
-            before.responses.extend(response_of(record, texts, folder) for record in same)
+            usable = (record for record in same_settings if same_account(record.account, account))
+            before.responses.extend(response_of(record, texts, folder) for record in usable)
             before.runs.append({"name": manifest.name, "digest": _digest(folder)})
         elif others:
             before.others.append(f"{manifest.name}, where {_difference('account', others[0], account)}")
-        elif differing := list(_differing(shown.get(name) or next(iter(shown.values())), parameters, (*ADDRESSED, *DECIDING))):
-            before.others.append(f"{manifest.name}, where {' and '.join(differing)}")
+        else:
+            theirs = parameters_of.get(name) or next(iter(parameters_of.values()))
+            if differing := list(_differing(theirs, parameters, (*ADDRESS_PARAMETERS, *REPLY_PARAMETERS))):
+                before.others.append(f"{manifest.name}, where {' and '.join(differing)}")
     return before
 
 
-def _differing(theirs: Mapping[str, Any], ours: Mapping[str, object], keys: Iterable[str]) -> Iterator[str]:
+def _differing(their_parameters: Mapping[str, Any], our_parameters: Mapping[str, object], keys: Iterable[str]) -> Iterator[str]:
     """Yield a sentence for each of these parameters in which another run's model differs from this one, with both values."""
     for key in keys:
-        their_value, our_value = theirs.get(key), ours.get(key)
+        their_value, our_value = their_parameters.get(key), our_parameters.get(key)
         if (their_value or None) != (our_value or None):
             yield _difference(key, their_value, our_value)
 
 
 def _difference(key: str, their_value: object, our_value: object) -> str:
+    """Return the words for a parameter that differs, such as `temperature is 0.7 and here not given`."""
     values = ("not given" if value in (None, "") else one_line(str(value), 80) for value in (their_value, our_value))
     return f"{key} is {' and here '.join(values)}"
 
 
 def same_account(there: str, here: str) -> bool:
-    """Return whether two accounts are the same, whatever variables named their API keys."""
+    """Return whether two texts of `account_of` name the same account. The variables that held the keys can differ."""
     return there.rpartition(" ")[2] == here.rpartition(" ")[2]
 
 
 def settings_digest(parameters: Mapping[str, object]) -> str:
-    """Return the digest of the parameters that determine a model's replies. Models with equal digests are asked alike, whatever
-    their names."""
-    deciding = {key: parameters[key] for key in DECIDING if parameters.get(key) is not None}
-    return hashlib.blake2b(json.dumps(deciding, sort_keys=True, default=str).encode(), digest_size=10).hexdigest()
+    """Return the digest of the parameters that determine a model's replies. Models with equal digests are the same model,
+    whatever their names."""
+    relevant = {key: parameters[key] for key in REPLY_PARAMETERS if parameters.get(key) is not None}
+    return hashlib.blake2b(json.dumps(relevant, sort_keys=True, default=str).encode(), digest_size=10).hexdigest()
 
 
 def record_of(response: Response, settings: str, texts: Texts, account: str = "") -> ResponseRecord:
     """Return a response as a record for the run's file, and add its texts to `texts`."""
     request, outcome = response.request, response.outcome
     context = request.context
-    asked: dict[str, Any] = {
+    common_fields: dict[str, Any] = {
         "model": response.model,
         "settings": settings,
         "messages": stored(request.messages, texts),
@@ -185,7 +191,7 @@ def record_of(response: Response, settings: str, texts: Texts, account: str = ""
     if isinstance(outcome, CallFailed):
         counted = outcome.counted or (None, None)
         return ResponseRecord(
-            **asked,
+            **common_fields,
             usage_in=counted[0],
             usage_out=counted[1],
             failure=outcome.kind,
@@ -195,7 +201,7 @@ def record_of(response: Response, settings: str, texts: Texts, account: str = ""
         )
     usage = outcome.usage
     return ResponseRecord(
-        **asked,
+        **common_fields,
         reply=texts.keep(outcome.text),
         finish=outcome.finish,
         usage_in=usage.tokens_in if usage else None,
@@ -208,18 +214,18 @@ def record_of(response: Response, settings: str, texts: Texts, account: str = ""
 
 
 def response_of(record: ResponseRecord, texts: Mapping[str, str], folder: Path) -> Response:
-    """Return the response that `record_of` made a record of. `folder` is for the message about a missing text. Raises
-    ResultsError."""
+    """Return the response that `record_of` turned into this record. Raises ResultsError, which names `folder`, if a text is
+    missing."""
     try:
         messages = tuple(_message(message, texts) for message in record.messages)
         options = texts[record.options] if record.options else ""
         outcome = _outcome(record, texts)
     except KeyError as missing:
-        named = f"{folder / TEXTS}: lacks the text {missing} of a response in {RESPONSES}"
-        raise ResultsError(f"{named}; restore the file from a copy, or record again") from missing
+        problem = f"{folder / TEXTS}: lacks the text {missing} of a response in {RESPONSES}"
+        raise ResultsError(f"{problem}; restore the file from a copy, or record again") from missing
     except ValueError as error:
-        named = f"{folder / TEXTS}: a text of a response in {RESPONSES} {error}"
-        raise ResultsError(f"{named}; restore the file from a copy, or record again") from error
+        problem = f"{folder / TEXTS}: a text of a response in {RESPONSES} {error}"
+        raise ResultsError(f"{problem}; restore the file from a copy, or record again") from error
     context = RequestContext(
         record.scenario, (), record.repetition, attempt=0, arm=record.arm, instance=record.instance, model=record.model
     )
@@ -228,11 +234,14 @@ def response_of(record: ResponseRecord, texts: Mapping[str, str], folder: Path) 
 
 
 def _message(message: StoredMessage, texts: Mapping[str, str]) -> Message:
+    """Return a stored message with its texts. Raises KeyError if a text is missing."""
     calls = calls_in(texts[message.tool_calls]) if message.tool_calls else ()
     return Message(message.role, texts[message.content], calls, message.tool_call_id, _extra(message.extra, texts))
 
 
 def _extra(digest: str | None, texts: Mapping[str, str]) -> str:
+    """Return the further fields whose text has this digest, checked; "" if there are none. Raises ValueError if they are no
+    object."""
     return extra_text(extra_in(texts[digest])) if digest else ""
 
 
@@ -254,15 +263,16 @@ def _outcome(record: ResponseRecord, texts: Mapping[str, str]) -> Reply | CallFa
 
 
 def _whole_repetitions(trials: Sequence[TrialRecord]) -> int:
-    """Return how many repetitions, from the first on, contain a trial of every arm and instance of the run."""
+    """Return the number of repetitions, from the first on, that contain a trial of every arm and instance of the run."""
     arms: dict[int, set[tuple[str, str, str]]] = {}
     for trial in trials:
         arms.setdefault(trial.repetition, set()).add((trial.scenario, trial.instance, trial.arm))
-    every = set().union(*arms.values())
-    return next(number for number in itertools.count() if arms.get(number + 1) != every)
+    all_arms = set().union(*arms.values())
+    return next(number for number in itertools.count() if arms.get(number + 1) != all_arms)
 
 
 def _digest(folder: Path) -> str:
+    """Return a digest of the responses of a run and of its texts."""
     digest = hashlib.sha256()
     for name in (RESPONSES, TEXTS):
         with opened(folder / name) as file:

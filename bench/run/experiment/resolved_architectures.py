@@ -24,15 +24,15 @@ def resolve_architectures(
     """Return each architecture that the config runs, by name. `served` holds the functions of architectures that are served
     from outside.
 
-    Raises ConfigError for one that does not exist, cannot be loaded, or lacks the form that a variant asks for.
+    Raises ConfigError for an architecture that does not exist, cannot be loaded, or lacks the form that a variant asks for.
     """
     for name in config.architecture:
-        if name in ARCHITECTURES:  # all tables would confuse the two
+        if name in ARCHITECTURES:  # no table could tell the two apart
             raise ConfigError(f"architecture.{name}: there is an architecture of this name; give the variant another name")
     resolved: dict[str, ResolvedArchitecture] = {}
     for name in config.architectures:
-        plain = ArchitectureEntry(base=name)
-        variant = plain if name in served else config.architecture.get(name, plain)
+        default = ArchitectureEntry(base=name)
+        variant = default if name in served else config.architecture.get(name, default)
         settings = Settings(variant.max_attempts or config.max_attempts, variant.repair or config.repair)
         versions: Mapping[str, str] = {}
         work, policy = served.get(name), policies.get(name)
@@ -69,12 +69,14 @@ def resolve_architectures(
 def refuse_misfits(config: Config, architectures: Iterable[ResolvedArchitecture], scenarios: Mapping[str, Scenario]) -> None:
     """Raise ConfigError if an architecture cannot ask in a model's answer format, or cannot act in a scenario."""
     for architecture in architectures:
-        for asked in map(config.format_of, config.models):
-            if asked not in architecture.part.answer_formats:  # all use one format, else a difference could come from it
+        for form in map(config.format_of, config.models):
+            if (
+                form not in architecture.part.answer_formats
+            ):  # a difference between formats would look like one of architectures
                 why = "asks for JSON in words of its own"
-                if asked == "schema":
+                if form == "schema":
                     why = "makes its calls itself, and nothing holds them to a schema"
-                raise ConfigError(f"architecture '{architecture.name}' {why}; run it in another answer format than \"{asked}\"")
+                raise ConfigError(f"architecture '{architecture.name}' {why}; run it in another answer format than \"{form}\"")
         for scenario in scenarios.values():
             if architecture.policy:
                 try:

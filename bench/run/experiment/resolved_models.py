@@ -25,17 +25,17 @@ from bench.scenario import Scenario
 
 
 def refuse_unknown_routes(config: Config, scenarios: Mapping[str, Scenario], packs: Sequence[Path]) -> None:
-    """Raise ConfigError for a route for an unknown subtask. A route can be for a scenario that this run leaves out, so other
+    """Raise ConfigError for a route of an unknown subtask. The subtask can be in a pack that this run leaves out, so other
     packs are searched if necessary."""
     routed = {name: entry for name in config.models if isinstance(entry := config.model[name], RoutedEntry)}
-    known = {subtask.name for scenario in scenarios.values() for subtask in scenario.task.subtasks}
-    if any(set(entry.subtasks) - known for entry in routed.values()):
+    subtask_names = {subtask.name for scenario in scenarios.values() for subtask in scenario.task.subtasks}
+    if any(set(entry.subtasks) - subtask_names for entry in routed.values()):
         available = [pack for pack in find_packs(packs) if not missing_data(pack, packs)]
-        known |= {subtask.name for pack in available for subtask in load_pack(pack, packs).task.subtasks}
+        subtask_names |= {subtask.name for pack in available for subtask in load_pack(pack, packs).task.subtasks}
     for name, entry in routed.items():
         for subtask in entry.subtasks:
-            if subtask not in known:
-                raise ConfigError(f"model '{name}': no scenario has a subtask '{subtask}'; {nearest(subtask, known)}")
+            if subtask not in subtask_names:
+                raise ConfigError(f"model '{name}': no scenario has a subtask '{subtask}'; {nearest(subtask, subtask_names)}")
 
 
 def resolve_models(
@@ -80,7 +80,7 @@ def resolve_models(
 
 
 def _refuse_without_procedure(command: str, worlds: Iterable[Scenario]) -> None:
-    """Raise ConfigError for a world without a procedure: a model that is asked for tool calls judges only within a
+    """Raise ConfigError for a world without a procedure: a model that a command asks for tool calls can judge only within a
     procedure."""
     for world in worlds:
         if not (world.environment and world.environment.procedure and world.environment.right):

@@ -15,7 +15,7 @@ from bench.run.models.cached import CachedModel
 from bench.run.models.routed import answerers
 
 
-class ResponseKeeper:
+class ResponseWriter:
     """Writes each response of one model to the run as soon as it arrives."""
 
     def __init__(self, model: Model, writer: RunWriter):
@@ -29,15 +29,15 @@ class ResponseKeeper:
         self._writer.respond(record, texts)
 
     def _answerer_of(self, by: str) -> tuple[str, str]:
-        """Return the settings digest and the account of the model that answered: another model's, if this model routed the
-        request to it."""
+        """Return the settings digest and the account of the model named `by`, to which this model routed the request; of this
+        model itself if there is no model of that name."""
         model = {model.name: model for model in answerers(self._model)}.get(by, self._model)
         return settings_digest(model.parameters), model.account if isinstance(model, CachedModel) else ""
 
 
 def own_responses(model: CachedModel, folder: Path) -> Iterator[Response]:
-    """Yield this model's responses to its account so far in the run in `folder`, without responses of other models with the
-    same settings."""
+    """Return an iterator over the responses that this model, with its present settings and account, gave so far in the run in
+    `folder`. Responses of other models with the same settings are left out."""
     settings = settings_digest(model.parameters)
 
     def is_wanted(record: ResponseRecord) -> bool:

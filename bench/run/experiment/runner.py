@@ -1,5 +1,5 @@
-"""Run the missing trials of a matrix, and store each record when its trial ends. As many trials run at a time as their
-endpoints allow; of commands without a live model, as many as the session has workers."""
+"""Run the missing trials of a matrix, and store each record when its trial ends. As many trials run at the same time as their
+endpoints allow. Commands without a live model run in as many trials at the same time as the session has workers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.record.store import RunWriter
 from bench.run.experiment.grading import Graders
 from bench.run.experiment.matrix import Matrix, TrialSpec, TrialSpecs
 from bench.run.experiment.provenance import now
-from bench.run.experiment.responses import ResponseKeeper, own_responses
+from bench.run.experiment.responses import ResponseWriter, own_responses
 from bench.run.experiment.session import Session
 from bench.run.experiment.trial import TrialResult, run_trial
 from bench.run.experiment.trouble import gates_of, trouble_of, watch_endpoint
@@ -24,9 +24,9 @@ from bench.run.models.routed import answerers, answering
 from bench.run.trial.gate import Gate
 from bench.run.trial.slots import Slots
 
-LOST = (Unreachable, BadAnswer, NoText, UnknownFinish)
-ENDPOINT_LOST_AFTER = 3
-"""So many trials in a row that an endpoint failed for good stop the run, since the rest would fail as well."""
+LASTING_FAILURES = (Unreachable, BadAnswer, NoText, UnknownFinish)
+MAX_FAILED_TRIALS = 3
+"""After so many trials in a row with LASTING_FAILURES of an endpoint, the run stops: the other trials would fail as well."""
 
 
 def missing_trials(specs: Sequence[TrialSpec], ended: Collection[str]) -> Sequence[TrialSpec]:
@@ -42,8 +42,8 @@ async def run_matrix(
 ) -> None:
     """Run the missing trials of a matrix. All that was recorded stays, whatever is raised.
 
-    As many live trials run at a time as their endpoint takes calls. Without real time, one at a time is as quick, except where
-    processes do the work. Models that share an endpoint take turns.
+    As many live trials run at the same time as their endpoint takes calls. On virtual time, one trial at a time is as quick,
+    unless processes do the work. Models that share an endpoint take turns.
 
     Args:
         matrix: The trials, with their scenarios and models.
@@ -58,22 +58,22 @@ async def run_matrix(
     """
     todo, session = missing_trials(matrix.specs, writer.ended), session or Session()
     graders = (session.permitted or permission(matrix)).graders
-    used = {name: model for name, model in matrix.models.items() if any(spec.model == name for spec in todo)}
-    gates = gates_of(used.values(), matrix.back_off)
+    models = {name: model for name, model in matrix.models.items() if any(spec.model == name for spec in todo)}
+    gates = gates_of(models.values(), matrix.back_off)
     writer.note(SessionRecord(now(), "began", f"{len(todo)} of {len(matrix.specs)} trials to run"))
     ending, mark = "stopped", None
     try:
-        for model in used.values():
+        for model in models.values():
             await model.prepare()
-        for model in itertools.chain.from_iterable(map(answerers, used.values())):
-            if isinstance(model, CachedModel):  # it gives again what a continued run already has
+        for model in itertools.chain.from_iterable(map(answerers, models.values())):
+            if isinstance(model, CachedModel):  # a continued run gives its earlier replies again
                 model.add_responses(own_responses(model, writer.folder))
-        left = await run_all(todo, used, gates, matrix, writer, watch, session, graders)
+        left = await run_all(todo, models, gates, matrix, writer, watch, session, graders)
         ending, mark = (f"stopped: {session.ending}", None) if left else ("complete", writer.mark)
         session.raise_error()
     finally:
         writer.note(SessionRecord(now(), "ended", ending, trouble_of(gates), mark))
-        for model in used.values():
+        for model in models.values():
             await model.close()
 
 
@@ -92,23 +92,23 @@ async def run_all(
     Args:
         todo: The trials.
         models: The models by name.
-        gates: What lets calls pass to an endpoint, by the endpoint.
-        matrix: What the trials are from.
+        gates: The limits on calls in flight, by endpoint.
+        matrix: The matrix of the trials.
         writer: Records are stored here.
         watch: Gets each result once its record is stored.
         session: Can be ended earlier.
-        graders: What grades the answers, by model.
+        graders: The graders of the answers, by model.
 
     Returns:
-        How many of the trials have not come to their end.
+        The number of trials that did not come to their end.
 
     Raises:
         EndpointError: A model cannot be used.
         ResultsError: A record cannot be written.
         Unguarded: Code that may not run would have to.
     """
-    health = {name: _Health(model, session) for name, model in models.items()}
-    keepers = {name: ResponseKeeper(model, writer) for name, model in models.items()}
+    monitors = {name: _EndpointMonitor(model, session) for name, model in models.items()}
+    response_writers = {name: ResponseWriter(model, writer) for name, model in models.items()}
     left = len(todo)
 
     def gate_for(model: Model, worker_gates: Mapping[str, Gate]) -> Callable[[Request], Gate]:
@@ -120,13 +120,13 @@ async def run_all(
         while not session.why and (spec := next(queue, None)):
             slots = Slots(gate_for(models[spec.model], worker_gates))
             on_counted = session.response_watcher(spec.architecture)
-            trial = run_trial(spec, matrix, slots, graders[spec.model], keepers[spec.model], on_counted)
+            trial = run_trial(spec, matrix, slots, graders[spec.model], response_writers[spec.model], on_counted)
             result = await session.run_until_end(trial, slots)
             if result:
                 writer.add(result.record, result.texts)
                 left -= 1
                 watch(result)
-                health[spec.model].note_result(result)
+                monitors[spec.model].note_result(result)
 
     assignments = [
         (queue, worker_gates)
@@ -156,11 +156,12 @@ def _live_gates(models: Mapping[str, Model], gates: Mapping[str, Gate]) -> Itera
 
 
 def _endpoints(model: Model) -> set[str]:
+    """Return the endpoints of a model and of the models that it routes to."""
     return {part.endpoint for part in answerers(model)}
 
 
 def _models_by_endpoint(models: Mapping[str, Model]) -> list[set[str]]:
-    """Return sets of model names; models that share an endpoint, even through a third model, are in the same set."""
+    """Return the names of the models in sets. Models that share an endpoint, even through a third model, are in one set."""
     sets: list[set[str]] = []
     for name, model in models.items():
         overlapping = [names for names in sets if any(_endpoints(models[other]) & _endpoints(model) for other in names)]
@@ -171,10 +172,11 @@ def _models_by_endpoint(models: Mapping[str, Model]) -> list[set[str]]:
 def _gates_of_workers(
     models: Sequence[Model], gates: Mapping[str, Gate], matrix: Matrix, workers: int
 ) -> Iterator[Mapping[str, Gate]]:
-    """Yield the gates of one worker, once for each trial that runs at a time, for models that share endpoints.
+    """Yield the gates of each worker, which are by endpoint. A worker runs one trial at a time; all models share endpoints.
 
-    Live trials are as many as the smallest limit of their endpoints, so that none waits for another's calls. Other trials are
-    one; of commands, as many as there are workers, each with gates of its own, since no virtual second waits for another trial.
+    For live models, there are as many workers as the smallest limit of the endpoints, so that no trial waits for another's
+    calls. For other models there is one worker; for commands there are `workers`, each with gates of its own, since on virtual
+    time no trial waits for another.
     """
     if any(model.timing == "live" for model in models):
         for _ in range(min(gates[endpoint].most for model in models for endpoint in _endpoints(model))):
@@ -185,20 +187,19 @@ def _gates_of_workers(
         yield gates_of(models, matrix.back_off)
 
 
-class _Health:
+class _EndpointMonitor:
     """Ends the session when an endpoint fails for good."""
 
     def __init__(self, model: Model, session: Session):
         self._model, self._session = model, session
-        self._lost = 0
+        self._failed_trials = 0
 
     def note_result(self, result: TrialResult) -> None:
         """Count a trial that failed at the endpoint, and end the session after too many such trials in a row."""
         failure = result.failure
-        self._lost = self._lost + 1 if isinstance(failure, LOST) else 0
-        if failure and (self._lost >= ENDPOINT_LOST_AFTER or isinstance(failure, UsedUp)):
-            problem = (
-                f"model '{self._model.name}' at {self._model.endpoint} failed {self._lost} trials in a row: {failure.detail}"
-            )
+        self._failed_trials = self._failed_trials + 1 if isinstance(failure, LASTING_FAILURES) else 0
+        if failure and (self._failed_trials >= MAX_FAILED_TRIALS or isinstance(failure, UsedUp)):
+            model, trials = self._model, self._failed_trials
+            problem = f"model '{model.name}' at {model.endpoint} failed {trials} trials in a row: {failure.detail}"
             error = EndpointError(f"{problem}; {failure.advice or 'see to it'}; the same command goes on")
             self._session.end("the endpoint fails", error)

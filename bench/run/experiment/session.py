@@ -1,4 +1,4 @@
-"""A running `bench run`: calls begin until the session is told to end, and then the calls in flight are awaited."""
+"""A running `bench run`. When the session ends, no further call begins, and the calls in flight are awaited."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Session:
     recorded, and a trial continues to its end or to its next call, where it is stopped. That trial is run again later, and its
     replies are reused.
 
-    spending    what it has spent of its budget; None without a budget
-    permitted   how it grades; None leaves that to `permission`
-    say         gets, in one line, what the user must know at once
-    workers     how many trials of commands run at a time where no model is live
-    why         why no call begins any more; "" while calls begin
-    has_begun   whether trials run
+    spending    the tokens and dollars spent of its budget; None without a budget
+    permitted   how answers are graded; None leaves that to `permission`
+    say         gets each line that the user must read at once
+    workers     how many trials of commands run at the same time if no model is live
+    why         why no call begins any more; "" while calls can begin
+    has_begun   whether the trials have begun
     """
 
     def __init__(
@@ -90,11 +90,11 @@ class Session:
             self.check_budget()
 
     def response_watcher(self, architecture: str) -> Callable[[Response], None]:
-        """Return a function that gets each response of one trial. It also reports, once for an architecture, that the model
-        repeats the same tool call without end."""
+        """Return a function that must be called with each response of one trial. It adds the response to the spending. If the
+        model repeats the same tool call without end, it says so, once for each architecture."""
         repeated = RepeatedCalls()
 
-        def saw(response: Response) -> None:
+        def watch(response: Response) -> None:
             self.add_response(response)
             if architecture not in self._repeating and isinstance(reply := response.outcome, Reply):
                 repeated.add((message.role for message in response.request.messages), reply.tool_calls)
@@ -102,7 +102,7 @@ class Session:
                     self._repeating.add(architecture)
                     self.say(f"{architecture}: {repeated.description}")
 
-        return saw
+        return watch
 
     async def run_until_end(self, trial: Coroutine[Any, Any, Result], slots: Slots) -> Result | None:
         """Await a trial in the current task. Return None if the trial asked for a call after the session had ended."""
@@ -111,6 +111,7 @@ class Session:
         stopped = False
 
         def check() -> None:
+            """Stop the trial if the session has ended and the trial waits for a call."""
             nonlocal stopped
             if self.why and slots.is_waiting and not stopped:
                 stopped = True

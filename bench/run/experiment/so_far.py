@@ -13,8 +13,9 @@ from bench.run.experiment.endings import Endings, outcomes_text
 from bench.run.experiment.matrix import Matrix
 from bench.run.experiment.trial import TrialResult
 
-CLIENT_BOUND = 0.25
-"""A share of the calls' seconds in flight. If this process adds more, it bounds the calls at a time, not the endpoint."""
+MAX_CLIENT_SHARE = 0.25
+"""If this process adds more than this share to its calls' seconds in flight, then it limits the calls in flight, and not the
+endpoint."""
 
 
 class SoFar:
@@ -49,6 +50,7 @@ class SoFar:
 
     @property
     def trials(self) -> int:
+        """The number of trials that have ended."""
         return self.outcomes.total()
 
     @property
@@ -63,7 +65,7 @@ class SoFar:
 
     def client_bound(self) -> Iterator[str]:
         """Yield a line if this process, and not the endpoint, limited the calls in flight."""
-        if self._client > CLIENT_BOUND * self._in_flight:
+        if self._client > MAX_CLIENT_SHARE * self._in_flight:
             share = f"{self._client / self._in_flight:.0%}"
             line = f"client-bound: this process was busy for {share} of its calls' seconds while they stood ready"
             yield f"{line}; those are in no call's seconds, and a lower concurrency is no slower"
@@ -82,4 +84,5 @@ class SoFar:
 
 
 def calls_of(record: TrialRecord) -> int:
+    """Return the number of calls in a trial."""
     return sum(isinstance(event, Called) for event in record.events)

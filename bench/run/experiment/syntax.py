@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-LEFT_OUT = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
-"""Fields that follow from other fields, or change nothing when the module runs."""
+IGNORED_FIELDS = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
+"""Fields that follow from other fields, or change nothing that the module does."""
 
 
 def syntax_of(node: Any) -> str:
@@ -25,11 +25,11 @@ def syntax_of(node: Any) -> str:
     if isinstance(node, ast.JoinedStr):  # Python 3.12 adds empty texts to nested format specifications
         return f"JoinedStr({syntax_of([part for part in node.values if getattr(part, 'value', None) != ''])})"
     if isinstance(node, ast.AST):
-        fields = [(name, getattr(node, name)) for name in node._fields if name not in LEFT_OUT]
-        given = [f"{name}={syntax_of(value)}" for name, value in fields if value is not None and value != []]
-        return f"{type(node).__name__}({', '.join(given)})"
+        fields = [(name, getattr(node, name)) for name in node._fields if name not in IGNORED_FIELDS]
+        non_empty = [f"{name}={syntax_of(value)}" for name, value in fields if value is not None and value != []]
+        return f"{type(node).__name__}({', '.join(non_empty)})"
     if isinstance(node, list):
-        return f"[{', '.join([syntax_of(each) for each in node if not _does_nothing(each)])}]"
+        return f"[{', '.join([syntax_of(item) for item in node if not _does_nothing(item)])}]"
     return ascii(node)
 
 

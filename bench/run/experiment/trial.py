@@ -1,5 +1,5 @@
-"""Run one trial, from its spec to its record. Only this module joins scenario, architecture, model and faults, and turns
-exceptions into outcomes."""
+"""Run one trial, from its spec to its record. Only this module brings scenario, architecture, model and faults together, and
+turns exceptions into outcomes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # the other imports show what a trial runs through (`bench.ru
 class TrialResult:
     """The record of a trial, the texts that its events name by digest, and the exception behind an infrastructure error.
 
-    strikes   the planned strikes, in order: (the fault's place in the plan, its strike)
+    strikes   the planned strikes, in order: (the fault's number in the plan, from 0, and its strike)
     """
 
     record: TrialRecord
@@ -42,8 +42,8 @@ class TrialResult:
     strikes: tuple[tuple[int, Strike], ...] = ()
 
 
-UNFIT = Grade(False, 0.0, {}, "an output of the final answer does not fit its schema")
-"""The grade of an answer that was damaged after it had been verified."""
+UNFIT_GRADE = Grade(False, 0.0, {}, "an output of the final answer does not fit its schema")
+"""The grade of an answer with an output that does not fit its schema: the output was damaged after it had been verified."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ async def run_trial(
 
     Args:
         spec: The trial.
-        matrix: What the trial is from.
-        slots: What bounds how many calls are made at the same time.
-        graders: What grades the answer.
+        matrix: The matrix of the trial.
+        slots: The limits on calls in flight.
+        graders: Grade the answer.
         on_response: Gets each response of the model as it arrives.
         on_counted: Gets each response once its tokens are counted.
 
@@ -100,7 +100,7 @@ async def run_trial(
     workbench = Workbench(trial)
     try:
         work = partial(arm.architecture.work, scenario.task, workbench)
-        ending = await _within_deadline(matrix.config.deadline_seconds, _ending(trial, work, scenario, graders))
+        ending = await _within_deadline(matrix.config.deadline_seconds, _ending_of(trial, work, scenario, graders))
     finally:
         trial.surroundings.close()
     trial.close(answered=ending.grade is not None)
@@ -145,7 +145,9 @@ async def _within_deadline(deadline: float, ending: Coroutine[Any, Any, Ending])
         return Ending("error", f"no end within {deadline:g} s; give it more with deadline_seconds, or see what it waits for")
 
 
-async def _ending(trial: Trial, work: Callable[[], Coroutine[Any, Any, None]], scenario: Scenario, graders: Graders) -> Ending:
+async def _ending_of(
+    trial: Trial, work: Callable[[], Coroutine[Any, Any, None]], scenario: Scenario, graders: Graders
+) -> Ending:
     """Run the architecture, grade its result, and turn exceptions into outcomes."""
     stopped = None
     try:
@@ -153,23 +155,22 @@ async def _ending(trial: Trial, work: Callable[[], Coroutine[Any, Any, None]], s
     except Exception as error:
         stopped = _ending_of_exception(error, trial.log)
     try:
-        graded = trial.surroundings.end(trial, stopped is not None)
+        answer = trial.surroundings.end(trial, stopped is not None)
         if stopped:
             return stopped
-        grade = UNFIT if graded is None else await graders.grade(scenario, graded)
+        grade = UNFIT_GRADE if answer is None else await graders.grade(scenario, answer)
     except Exception as error:
         return stopped or _ending_of_exception(error, trial.log)
     return Ending(outcome_of(grade), grade=grade)
 
 
 def _ending_of_exception(error: Exception, log: TrialLog) -> Ending:
-    """Return the ending that an exception causes. Of several exceptions the first counts, but an unforeseen one comes before
-    all others. Raises ResultsError, because a response could not be stored and would have to be asked for again."""
+    """Return the ending that an exception causes. In a group of exceptions, the first that means an error counts, else the
+    first. Raises a ResultsError again: a response could not be stored, and would have to be asked for again."""
     match error:
         case ExceptionGroup():
-            return min(
-                (_ending_of_exception(inner, log) for inner in error.exceptions), key=lambda ending: ending.outcome != "error"
-            )
+            endings = [_ending_of_exception(inner, log) for inner in error.exceptions]
+            return next((ending for ending in endings if ending.outcome == "error"), endings[0])
         case GaveUp():
             return Ending("gave_up", str(error))
         case Ungraded():
@@ -185,8 +186,9 @@ def _ending_of_exception(error: Exception, log: TrialLog) -> Ending:
 
 
 def _ending_of_bug(bug: Exception, log: TrialLog) -> Ending:
-    """Return the ending of a trial with a bug. Its reason has the file and line, and the last request to the model."""
-    asked = next((event.subtasks for event in reversed(log.events) if isinstance(event, Called)), ())
-    where = ", ".join(filter(None, (place_of(bug), f"after a call for {' + '.join(asked)}" if asked else "before any call")))
-    whole = "".join(traceback.format_exception(bug))
-    return Ending("error", f"{type(bug).__name__}: {bug} ({where})", traceback=whole)
+    """Return the ending of a trial with a bug. Its reason has the file and line, and the subtasks of the last call."""
+    subtasks = next((event.subtasks for event in reversed(log.events) if isinstance(event, Called)), ())
+    last_call = f"after a call for {' + '.join(subtasks)}" if subtasks else "before any call"
+    where = ", ".join(filter(None, (place_of(bug), last_call)))
+    text = "".join(traceback.format_exception(bug))
+    return Ending("error", f"{type(bug).__name__}: {bug} ({where})", traceback=text)

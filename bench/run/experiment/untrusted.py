@@ -1,9 +1,9 @@
 """Decide whether code that a model wrote may run on this machine. It may not if a guard of the sandbox is missing, unless the
 user allows it.
 
-A replay then shows its recording's grades, by the digest of the answer; what is kept names the grader that gave them, which can
-be older than the pack's. An answer whose code would have to run is refused in one line. A simulated model's answers are the
-pack's own code, and the user chose to run that: it is not refused.
+If code may not run, a replay shows the grades that its recording stored for equal answers. The run's manifest names the grader
+that gave them, which can be older than the pack's. If code would have to run, the run is refused in one line. A simulated
+model's answers are the pack's own code, which the user chose to run, so they are not refused.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from bench.scenario import Grade, scenario_key
 class Permission:
     """The way in which a run grades answers.
 
-    graders        by model
-    unguarded      the missing guards despite which the user let code run; None if the user did not say so
+    graders        the graders by model
+    unguarded      the missing guards without which the user allowed code to run; None if the user did not allow that
     stored_grades  run -> scenario -> digest of the grader that gave the grades shown
-    notice         the same in a line for the user; "" if all guards are in force
+    notice         a line that tells the user which guards are missing; "" if all are in force
     """
 
     graders: Mapping[str, Graders]
@@ -50,38 +50,38 @@ def permission(matrix: Matrix, unguarded: bool = False) -> Permission:
 
     Raises Unguarded if a model's code would run for which no stored grade exists.
     """
-    lacking, usual = missing_guards(), Graders()
-    everyone = dict.fromkeys(matrix.models, usual)
+    missing = missing_guards()
+    default = dict.fromkeys(matrix.models, Graders())
     if unguarded:
-        notice = f"UNGUARDED: code of models is run without {', '.join(lacking)}, as you say" if lacking else ""
-        return Permission(everyone, unguarded=lacking, notice=notice)
-    foreign = [spec for spec in matrix.specs if _runs_foreign_code(spec, matrix)] if lacking else []
+        notice = f"UNGUARDED: code of models is run without {', '.join(missing)}, as you say" if missing else ""
+        return Permission(default, unguarded=missing, notice=notice)
+    foreign = [spec for spec in matrix.specs if _runs_foreign_code(spec, matrix)] if missing else []
     if not foreign:
-        return Permission(everyone)
+        return Permission(default)
     for spec in foreign:
         if matrix.models[spec.model].timing != "recorded":
-            raise Unguarded(refusal(spec.scenario, lacking))
+            raise Unguarded(refusal(spec.scenario, missing))
         if matrix.scenarios[spec.scenario_key].checks_run_code:
             [run, *_] = _recordings(spec.model, matrix)
-            raise Unguarded(f"{refusal(spec.scenario, lacking)}; or see what was stored: bench report {run.name}")
-    replayed = {spec.model: _recordings(spec.model, matrix) for spec in foreign}
-    graders = {name: Graders(_stored_grades(folders, matrix), refusal("", lacking)) for name, folders in replayed.items()}
+            raise Unguarded(f"{refusal(spec.scenario, missing)}; or see what was stored: bench report {run.name}")
+    recordings = {spec.model: _recordings(spec.model, matrix) for spec in foreign}
+    graders = {name: Graders(_stored_grades(folders, matrix), refusal("", missing)) for name, folders in recordings.items()}
     scenarios = sorted({spec.scenario for spec in foreign})
-    runs = {folder.name: _graded_by(folder, scenarios) for folders in replayed.values() for folder in folders}
+    runs = {folder.name: _graded_by(folder, scenarios) for folders in recordings.values() for folder in folders}
     notice = (
-        f"Guards of the sandbox are missing ({', '.join(lacking)}): no answer's code is run, the grades are those stored in"
+        f"Guards of the sandbox are missing ({', '.join(missing)}): no answer's code is run, the grades are those stored in"
     )
-    return Permission({**everyone, **graders}, stored_grades=runs, notice=f"{notice} {', '.join(runs)}.")
+    return Permission({**default, **graders}, stored_grades=runs, notice=f"{notice} {', '.join(runs)}.")
 
 
-def refusal(scenario: str, lacking: Sequence[str]) -> str:
-    """Return why no code is run, and what the user can do."""
-    what = (
+def refusal(scenario: str, missing: Sequence[str]) -> str:
+    """Return why no code is run, and what the user can do. `scenario` is "" for an answer without a stored grade."""
+    subject = (
         f"'{scenario}' runs code that a model wrote"
         if scenario
         else "no stored grade is this answer's, and its code is not run"
     )
-    problem = f"{what}; here the sandbox lacks {', '.join(lacking)} (see: bench doctor)"
+    problem = f"{subject}; here the sandbox lacks {', '.join(missing)} (see: bench doctor)"
     return f"{problem}: grade on a machine that has them, or say --unguarded, which is recorded"
 
 
@@ -101,10 +101,10 @@ def _recordings(model: str, matrix: Matrix) -> list[Path]:
 
 def _stored_grades(folders: Iterable[Path], matrix: Matrix) -> dict[GradeKey, Grade]:
     """Return the grades that these runs stored for answers to this matrix's tasks."""
-    return {key: grade for folder in folders for key, grade in _stored_in(folder, matrix)}
+    return {key: grade for folder in folders for key, grade in _grades_in(folder, matrix)}
 
 
-def _stored_in(folder: Path, matrix: Matrix) -> Iterator[tuple[GradeKey, Grade]]:
+def _grades_in(folder: Path, matrix: Matrix) -> Iterator[tuple[GradeKey, Grade]]:
     """Yield the stored grades of one run."""
     texts = read_texts(folder)
     for trial in latest(read_trials(folder)):
@@ -116,7 +116,7 @@ def _stored_in(folder: Path, matrix: Matrix) -> Iterator[tuple[GradeKey, Grade]]
 
 
 def _graded_by(folder: Path, scenarios: Iterable[str]) -> dict[str, str]:
-    """Return the digest of the grader that gave a run's grades, by scenario."""
+    """Return, by scenario, the digest of the grader that gave a run's present grades."""
     packs = read_manifest(folder).scenarios
     graded_by = {name: packs[name].graded_by for name in scenarios if name in packs}
     return graded_by | {

@@ -1,4 +1,4 @@
-"""Advice on a failure of an endpoint: the second half of a message whose first half says what is wrong."""
+"""Advice to the user on a failure of an endpoint. It follows the failure's description in an error message."""
 
 from __future__ import annotations
 
@@ -28,28 +28,29 @@ from bench.run.models.options import OPTIONS
 from bench.run.openai.address import EndpointAddress
 from bench.run.openai.errors import error_of
 from bench.run.openai.proxies import Proxy
-from bench.run.openai.settings import NEEDED, OpenAISettings
+from bench.run.openai.settings import REQUIRED_FIELDS, OpenAISettings
 from bench.run.openai.transport import ErrorStatus
 
-PROXY_ASKS = 407
-NO_FILES = (errno.EMFILE, errno.ENFILE)
-ANSWERS = "/chat/completions"
+PROXY_AUTHENTICATION_REQUIRED = 407
+TOO_MANY_FILES = (errno.EMFILE, errno.ENFILE)
+CHAT_PATH = "/chat/completions"
 
-OF_A_KEY = {
+KEY_ADVICE = {
     401: "check the key in {settings.api_key_env}",
     403: "check that the key in {settings.api_key_env} may use this model",
 }
-AS_SENT = (400, 422)
+REFUSED_REQUEST = (400, 422)
+"""HTTP statuses of an endpoint that refuses a field of the request."""
 _MENTION = r"""(?:(?<!\w)(?=\w*_|seed|temperature)|(?<=["'`]))(?P<field>{name})(?!\w)"""
-"""A field's name in a sentence; a name that is a common word must be quoted."""
-OF_A_MESSAGE = re.compile(r"messages[.\[\]\w]{1,40}\.(?P<field>\w+)")
-"""A field of a message, named by its place: `messages.2.assistant.reasoning_content`."""
-PARAMETERS = "check the model's parameters in the config"
-NO_SYSTEM = re.compile(
+"""The pattern of a field's name in a sentence. A name that is a common word must be quoted there."""
+_MESSAGE_FIELD = re.compile(r"messages[.\[\]\w]{1,40}\.(?P<field>\w+)")
+"""A field of a message, named by its path, such as `messages.2.assistant.reasoning_content`."""
+PARAMETERS_ADVICE = "check the model's parameters in the config"
+_NO_SYSTEM_MESSAGE = re.compile(
     r"system\W{0,3}(role|messages?) (is |are )?not supported|not support \W?system\b|roles must alternate", re.I
 )
-"""An error of a model, or a chat template, that takes no system message."""
-OF_A_KIND = {
+"""Texts with which a model, or a chat template, refuses a system message."""
+KIND_ADVICE = {
     Unreachable.kind: "check base_url, and that the server is running",
     TimedOut.kind: "see whether the server is busy, or raise timeout_seconds",
     RateLimited.kind: "come back later, or with less load",
@@ -68,7 +69,7 @@ def advice_on(error: Exception, failure: CallFailed, settings: OpenAISettings, p
     the endpoint."""
     if proxy and isinstance(error, aiohttp.ClientProxyConnectionError):
         return f"check {proxy.variable}, and that the proxy is running"
-    if proxy and getattr(error, "status", None) == PROXY_ASKS:
+    if proxy and getattr(error, "status", None) == PROXY_AUTHENTICATION_REQUIRED:
         return f"give both in {proxy.variable}, as http://NAME:PASSWORD@HOST:PORT"
     advice = _advice_on(error, failure, settings)
     return f"{advice}; it is asked through the proxy that {proxy.variable} names" if proxy else advice
@@ -80,13 +81,13 @@ def _advice_on(error: Exception, failure: CallFailed, settings: OpenAISettings) 
         return f"see to the plan and the billing of the key in {settings.api_key_env}: waiting does not help"
     if is_out_of_files(error):
         return "raise the limit (ulimit -n), or lower concurrency"
-    if refused := tls_error_in(error):
-        return _on_tls(refused)
+    if tls_error := tls_error_in(error):
+        return _on_tls(tls_error)
     if isinstance(error, ErrorStatus):
         return _on_status(error, failure, settings)
     if error is failure and isinstance(failure, BadAnswer):  # an error in an answer of status 200
-        return PARAMETERS
-    return OF_A_KIND[failure.kind]
+        return PARAMETERS_ADVICE
+    return KIND_ADVICE[failure.kind]
 
 
 def _on_status(error: ErrorStatus, failure: CallFailed, settings: OpenAISettings) -> str:
@@ -94,16 +95,16 @@ def _on_status(error: ErrorStatus, failure: CallFailed, settings: OpenAISettings
     status = error.status
     if 300 <= status < 400:
         return f"set base_url to the address that answers itself{_suggestion(error.headers.get('Location', ''))}"
-    if status in OF_A_KEY:
-        return OF_A_KEY[status].format(settings=settings)
+    if status in KEY_ADVICE:
+        return KEY_ADVICE[status].format(settings=settings)
     if status == 404:
         return _on_missing(error, settings)
-    return _on_refusal(error, settings) if status in AS_SENT else OF_A_KIND[failure.kind]
+    return _on_refusal(error, settings) if status in REFUSED_REQUEST else KIND_ADVICE[failure.kind]
 
 
 def _on_refusal(error: ErrorStatus, settings: OpenAISettings) -> str:
     """Return what the user can do about a request that the endpoint refuses, by the field that its error names."""
-    if NO_SYSTEM.search(error.body):
+    if _NO_SYSTEM_MESSAGE.search(error.body):
         return "prompts begin with a system message: take a model, or give its server a chat template, that has one"
     field = _field_named(error.body, settings)
     if field == "max_tokens":
@@ -114,28 +115,28 @@ def _on_refusal(error: ErrorStatus, settings: OpenAISettings) -> str:
         return f"change {field} in the model's table, or leave it out"
     if field:
         return f'leave {field} out: set omit = ["{field}"] in the model\'s table'
-    held = settings.response_format
-    also = f'; it may not offer response_format = "{held}"' if held else ""
-    return f"{PARAMETERS}{also}"
+    form = settings.response_format
+    format_advice = f'; it may not offer response_format = "{form}"' if form else ""
+    return f"{PARAMETERS_ADVICE}{format_advice}"
 
 
 def _field_named(text: str, settings: OpenAISettings) -> str:
-    """Return the first of the fields sent that an error names; "" if it names none."""
-    sent = ["seed", *(name for name in OPTIONS if name not in ("tools", "response_format")), *(settings.extra_body or ())]
-    sent += [name for name in ("temperature", "top_p", "max_tokens") if getattr(settings, name) is not None]
-    matches = [match for name in sent if (match := re.search(_MENTION.format(name=re.escape(name)), text))]
+    """Return the first field in an error's text that the request had, or a message of it; "" if the text names none."""
+    fields = ["seed", *(name for name in OPTIONS if name not in ("tools", "response_format")), *(settings.extra_body or ())]
+    fields += [name for name in ("temperature", "top_p", "max_tokens") if getattr(settings, name) is not None]
+    matches = [match for name in fields if (match := re.search(_MENTION.format(name=re.escape(name)), text))]
     if matches:
         return min(matches, key=lambda match: match.start())["field"]
-    of_a_message = OF_A_MESSAGE.search(text)
-    return of_a_message["field"] if of_a_message and of_a_message["field"] not in NEEDED else ""
+    match = _MESSAGE_FIELD.search(text)
+    return match["field"] if match and match["field"] not in REQUIRED_FIELDS else ""
 
 
 def _suggestion(location: str) -> str:
-    """Return ": " and the base_url that fits the address of a redirect; "" if the redirect points elsewhere."""
-    if not location.endswith(ANSWERS) or "?" in location:
+    """Return ": " and the base_url for a redirect's address; "" if that is no address of chat completions."""
+    if not location.endswith(CHAT_PATH) or "?" in location:
         return ""
     try:
-        return f": {EndpointAddress(location.removesuffix(ANSWERS))}"
+        return f": {EndpointAddress(location.removesuffix(CHAT_PATH))}"
     except ValueError:
         return ""
 
@@ -150,16 +151,16 @@ def _on_missing(error: ErrorStatus, settings: OpenAISettings) -> str:
     return f"check that base_url has the right path: most end in /v1, as {settings.address.path}/v1 does; and the model's name"
 
 
-def _on_tls(refused: ssl.SSLError) -> str:
+def _on_tls(tls_error: ssl.SSLError) -> str:
     """Return what the user can do about a TLS error."""
-    if isinstance(refused, ssl.SSLCertVerificationError):
+    if isinstance(tls_error, ssl.SSLCertVerificationError):
         return "check the host in base_url and this machine's clock, or name its authority's certificate in SSL_CERT_FILE"
     return "check whether base_url is http:// and not https://, and its port"
 
 
 def is_out_of_files(error: BaseException) -> bool:
     """Return whether too many open files, of the process or of the machine, caused the error."""
-    return any(isinstance(cause, OSError) and cause.errno in NO_FILES for cause in _causes(error))
+    return any(isinstance(cause, OSError) and cause.errno in TOO_MANY_FILES for cause in _causes(error))
 
 
 def tls_error_in(error: BaseException) -> ssl.SSLError | None:

@@ -1,5 +1,5 @@
-"""Read the body of an answer within a limit: whatever an endpoint sends, and however well it is compressed, at most `LARGEST`
-bytes are held."""
+"""Read the body of an answer. At most MAX_REPLY_BYTES are held, whatever an endpoint sends and however well the body is
+compressed."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from collections.abc import AsyncIterator, Callable
 
 import aiohttp
 
-LARGEST = 8 * 2**20
-"""Bytes of a reply, unpacked: some two million tokens."""
-LARGEST_ERROR = 2**16
+MAX_REPLY_BYTES = 8 * 2**20
+"""Bytes of a decompressed reply: some two million tokens."""
+MAX_ERROR_BYTES = 2**16
 """Bytes that are read of an error's body. The rest is ignored."""
-PACKINGS = ("gzip", "x-gzip", "deflate")
-ACCEPTED = "gzip"
-"""The packing that requests accept; others in PACKINGS are unpacked as well."""
+COMPRESSIONS = ("gzip", "x-gzip", "deflate")
+ACCEPT_ENCODING = "gzip"
+"""The compression that requests ask for. A body with another of COMPRESSIONS is decompressed as well."""
 
 
 class TooLarge(Exception):
-    """A reply of more than LARGEST bytes."""
+    """A reply of more than MAX_REPLY_BYTES."""
 
 
 class BrokeOff(Exception):
-    """The connection ended within the body. If it ends before the body, aiohttp's exception is raised: nothing was read."""
+    """The connection ended within the body. If it ends before the body, aiohttp's own exception is raised."""
 
 
 class NotUnpacked(Exception):
@@ -46,7 +46,7 @@ async def read_body(pieces: AsyncIterator[bytes], packing: str, *, is_error: boo
 
 async def _unpack(pieces: AsyncIterator[bytes], packing: str, *, is_error: bool) -> AsyncIterator[bytes]:
     """Yield the decompressed pieces of a body, up to its limit."""
-    unpack, bytes_left = _unpacker(packing), LARGEST_ERROR if is_error else LARGEST
+    unpack, bytes_left = _unpacker(packing), MAX_ERROR_BYTES if is_error else MAX_REPLY_BYTES
     async for piece in pieces:
         unpacked = unpack(piece, bytes_left + 1)
         if len(unpacked) <= bytes_left:
@@ -56,7 +56,7 @@ async def _unpack(pieces: AsyncIterator[bytes], packing: str, *, is_error: bool)
             yield unpacked[:bytes_left]
             return
         else:
-            raise TooLarge(f"more than {LARGEST} bytes")
+            raise TooLarge(f"more than {MAX_REPLY_BYTES} bytes")
 
 
 def _unpacker(packing: str) -> Callable[[bytes, int], bytes]:
@@ -64,7 +64,7 @@ def _unpacker(packing: str) -> Callable[[bytes, int], bytes]:
     stops. Raises NotUnpacked."""
     if packing == "identity":
         return lambda piece, most: piece[:most]
-    if packing not in PACKINGS:
+    if packing not in COMPRESSIONS:
         raise NotUnpacked(f"it is packed as {packing[:40]!r}, which nobody asked for")
     inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)  # the header says whether it is gzip or deflate
 

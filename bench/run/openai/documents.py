@@ -1,7 +1,8 @@
-"""Read as much as possible of the JSON document in a body: an oddity in one place loses nothing elsewhere.
+"""Parse the JSON document in a body, and accept what endpoints write against the standard: control characters within texts, NaN
+and Infinity (as null), numbers of any length, and any text after the document.
 
-Accepted are control characters within texts, NaN and Infinity (as null), numbers of any length, and any text after the
-document. The body is bounded (`bench.run.openai.bodies`), and so is its number of values, since a value needs only a few bytes.
+The size of the body is limited (`bench.run.openai.bodies`), and so is its number of values, since a value needs only a few
+bytes.
 """
 
 from __future__ import annotations
@@ -12,17 +13,16 @@ from json.scanner import py_make_scanner  # type: ignore[attr-defined]  # typesh
 from typing import Any, Literal
 
 MOST_VALUES = 200_000
-"""Values in one document."""
-MANY = 2**14
-"""A document with more values is read by Python's scanner: C's holds the interpreter's lock, and with it all threads, until it
-has read everything."""
-LONGEST_WORD = 8
-"""Characters of `false`, or of an escape, that can be cut in two."""
+"""The most values in one document."""
+MOST_VALUES_WITH_LOCK = 2**14
+"""A document with more values is read by Python's scanner. The C scanner holds the interpreter's lock, which stops all threads,
+until it has read everything."""
+MAX_PARTIAL_CHARS = 8
+"""Fewer characters than this can be the rest of a value, such as `false`, or of an escape that was cut off."""
 
 
 def _decoder(parse_int: Callable[[str], Any] | None = None, *, holds_lock: bool) -> json.JSONDecoder:
-    """Return a JSON decoder that accepts oddities. With `holds_lock`, it uses the C scanner, which holds the interpreter's
-    lock."""
+    """Return a lenient JSON decoder. With `holds_lock`, it uses the C scanner, which holds the interpreter's lock."""
     decoder = json.JSONDecoder(strict=False, parse_constant=lambda _: None, parse_int=parse_int)
     if not holds_lock:
         vars(decoder)["scan_once"] = py_make_scanner(decoder)
@@ -30,7 +30,8 @@ def _decoder(parse_int: Callable[[str], Any] | None = None, *, holds_lock: bool)
 
 
 _DECODERS = {many: (_decoder(holds_lock=not many), _decoder(float, holds_lock=not many)) for many in (False, True)}
-"""By whether a document has many values: its decoder, and the decoder for numbers with more digits than Python reads."""
+"""Whether a document has more than MOST_VALUES_WITH_LOCK values -> its decoder, and a decoder for numbers with more digits than
+Python reads."""
 
 
 class UnreadableDocument(Exception):
@@ -48,7 +49,7 @@ def document_of(body: str) -> dict[str, Any]:
     if values > MOST_VALUES:
         raise UnreadableDocument("too_many")
     try:
-        document = _decode(text, *_DECODERS[values > MANY])
+        document = _decode(text, *_DECODERS[values > MOST_VALUES_WITH_LOCK])
     except json.JSONDecodeError as error:
         raise UnreadableDocument("broke_off" if _breaks_off(text, error) else "none") from None
     except RecursionError:
@@ -60,14 +61,14 @@ def document_of(body: str) -> dict[str, Any]:
     return document
 
 
-def _decode(text: str, decoder: json.JSONDecoder, of_long_numbers: json.JSONDecoder) -> Any:
-    """Decode the document at the beginning of a text."""
+def _decode(text: str, decoder: json.JSONDecoder, long_number_decoder: json.JSONDecoder) -> Any:
+    """Return the value of the document at the beginning of a text."""
     try:
         return decoder.raw_decode(text)[0]
     except json.JSONDecodeError:
         raise
     except ValueError:  # a number of more digits than Python reads
-        return of_long_numbers.raw_decode(text)[0]
+        return long_number_decoder.raw_decode(text)[0]
 
 
 def _breaks_off(text: str, error: json.JSONDecodeError) -> bool:
@@ -75,17 +76,21 @@ def _breaks_off(text: str, error: json.JSONDecodeError) -> bool:
     if text[:1] not in ("{", "["):
         return False
     rest = text[error.pos :].strip()
-    return not rest or error.msg.startswith("Unterminated") or (len(rest) < LONGEST_WORD and rest[-1] not in "}]")
+    return not rest or error.msg.startswith("Unterminated") or (len(rest) < MAX_PARTIAL_CHARS and rest[-1] not in "}]")
 
 
 def _count_values(text: str) -> int:
-    """Return the number of values of a text without parsing it: each value but the first follows a separator. Far above the
-    limit, the count is not exact."""
-    if (values := _separators(text)) <= MANY:
+    """Return the number of values in a JSON text without parsing it: each value but the first follows a separator. Far above
+    MOST_VALUES, the count is not exact."""
+    if (values := _separators(text)) <= MOST_VALUES_WITH_LOCK:
         return values
-    bare = text.replace(r"\\", "").replace(r"\"", "")
-    return MOST_VALUES + 1 if bare.count('"') > 4 * MOST_VALUES else _separators("".join(bare.split('"')[::2]))
+    without_escapes = text.replace(r"\\", "").replace(r"\"", "")
+    if without_escapes.count('"') > 4 * MOST_VALUES:
+        return MOST_VALUES + 1
+    outside_strings = without_escapes.split('"')[::2]
+    return _separators("".join(outside_strings))
 
 
 def _separators(text: str) -> int:
+    """Return the number of commas and opening brackets in a text."""
     return text.count(",") + text.count("[") + text.count("{")

@@ -11,7 +11,8 @@ class OpenAIEntry(OpenAISettings, BaseModelEntry):
     kind: Literal["openai"]
 
     def misfit(self, answer_format: AnswerFormat) -> str:
-        """Refuse `response_format` without the answer format `schema`: the endpoint would get no schema."""
+        """Return why `response_format` does not fit the answer format, in which the endpoint would get no schema; "" if it
+        fits."""
         if not self.response_format or answer_format == "schema":
             return ""
         problem = "response_format says how an endpoint is told to hold a model to the schema"

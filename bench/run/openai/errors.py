@@ -13,13 +13,14 @@ from typing import Any
 
 from bench.run.openai.documents import UnreadableDocument, document_of
 
-DEEPEST = 4
+MOST_LEVELS = 4
 """How many levels of errors within an error are read."""
-FINE = ("", "0", "200", "none", "ok", "success")
-"""Codes and messages that mean no error."""
-CODES = ("code", "type", "status", "status_code", "error_code", "http_code", "__type")
-MESSAGES = ("message", "msg", "detail", "status_msg", "error_msg", "Message", "error")
-WITHIN = ("error", "innererror", "inner_error", "metadata", "raw", "upstream", "message")
+NO_ERROR = ("", "0", "200", "none", "ok", "success")
+"""Codes and messages that mean that there is no error."""
+CODE_FIELDS = ("code", "type", "status", "status_code", "error_code", "http_code", "__type")
+MESSAGE_FIELDS = ("message", "msg", "detail", "status_msg", "error_msg", "Message", "error")
+INNER_FIELDS = ("error", "innererror", "inner_error", "metadata", "raw", "upstream", "message")
+"""Fields of an error that can hold another error."""
 _DELAY = re.compile(r"(?:try again|retry) (?:in|after) ([\d.]{1,10} ?(?:ms|seconds?|sec|s)?)\b", re.IGNORECASE)
 """A delay in a message, as OpenAI and Azure write it."""
 
@@ -54,36 +55,37 @@ def error_beside(document: Mapping[str, Any]) -> EndpointErrorParts | None:
         if value is True:
             return error_at_the_top(document) or EndpointErrorParts("an error without words")
         if isinstance(value, str) and value.strip():
-            return _words_of(document)
+            return _parts_of(document)
         if isinstance(value, dict) and _is_an_error(value):
-            return _words_of({**value, "status_code": f"{field} {value['status_code']}"} if "status_code" in value else value)
+            code = {"status_code": f"{field} {value['status_code']}"} if "status_code" in value else {}
+            return _parts_of({**value, **code})
     return None
 
 
 def error_at_the_top(document: Mapping[str, Any]) -> EndpointErrorParts | None:
     """Return the error whose fields are the document's own fields."""
-    return _words_of(document) if isinstance(_first(document, MESSAGES), str) else None
+    return _parts_of(document) if _first_text(document, MESSAGE_FIELDS) else None
 
 
 def _is_an_error(fields: Mapping[str, Any]) -> bool:
-    """Return whether these fields report an error: some endpoints send an error field that says that all is well."""
-    texts = (fields[name] for name in (*CODES, *MESSAGES, *WITHIN) if name in fields)
-    return any(bool(value) and str(value).lower() not in FINE for value in texts)
+    """Return whether these fields report an error: some endpoints send an error field whose values mean that there is none."""
+    values = (fields[name] for name in (*CODE_FIELDS, *MESSAGE_FIELDS, *INNER_FIELDS) if name in fields)
+    return any(bool(value) and str(value).lower() not in NO_ERROR for value in values)
 
 
-def _words_of(error: Mapping[str, Any]) -> EndpointErrorParts:
-    """Return the parts of an error."""
-    levels = list(_levels(error, DEEPEST))
-    codes = [value for level in levels for name in CODES if isinstance(value := level.get(name), str | int)]
+def _parts_of(error: Mapping[str, Any]) -> EndpointErrorParts:
+    """Return the parts of an error, from all levels of errors within it."""
+    levels = list(_levels(error, MOST_LEVELS))
+    codes = [value for level in levels for name in CODE_FIELDS if isinstance(value := level.get(name), str | int)]
     messages = list(dict.fromkeys(text for level in levels if (text := _message(level))))
     delays = (item.get("retryDelay") for level in levels for item in _items(level.get("details")))
     generated = (value for level in levels if isinstance(value := level.get("failed_generation"), str))
-    in_words = (match[1] for message in messages if (match := _DELAY.search(message)))
+    written_delays = (match[1] for message in messages if (match := _DELAY.search(message)))
     return EndpointErrorParts(
         ": ".join(messages),
         tuple(str(code) for code in codes),
         next(filter(None, map(_status, codes)), 0),
-        next((delay for delay in (*delays, *in_words) if isinstance(delay, str)), ""),
+        next((delay for delay in (*delays, *written_delays) if isinstance(delay, str)), ""),
         next(generated, None),
     )
 
@@ -91,7 +93,7 @@ def _words_of(error: Mapping[str, Any]) -> EndpointErrorParts:
 def _levels(error: Mapping[str, Any], deepest: int) -> Iterator[Mapping[str, Any]]:
     """Yield the error and the errors in it: a gateway passes its provider's error on as an object or as text."""
     yield error
-    for name in WITHIN if deepest else ():
+    for name in INNER_FIELDS if deepest else ():
         inner = error.get(name)
         if isinstance(inner, str) and inner.lstrip()[:1] in ("{", "["):
             try:
@@ -104,21 +106,24 @@ def _levels(error: Mapping[str, Any], deepest: int) -> Iterator[Mapping[str, Any
             yield from _levels(inner, deepest - 1)
 
 
-def _first(level: Mapping[str, Any], names: tuple[str, ...]) -> object:
-    return next((value for name in names if isinstance(value := level.get(name), str) and value.strip()), None)
+def _first_text(level: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    """Return the first of these fields that holds a text; "" if none does."""
+    return next((value for name in names if isinstance(value := level.get(name), str) and value.strip()), "")
 
 
 def _message(level: Mapping[str, Any]) -> str:
-    """Return the message of an error as a sentence; "" if it has none, or if the message is itself an error in JSON."""
-    text = _first(level, MESSAGES)
-    return text if isinstance(text, str) and text.lstrip()[:1] not in ("{", "[") else ""
+    """Return the message of an error; "" if it has none, or if the message is itself an error in JSON."""
+    text = _first_text(level, MESSAGE_FIELDS)
+    return text if text.lstrip()[:1] not in ("{", "[") else ""
 
 
 def _items(value: object) -> Iterator[Mapping[str, Any]]:
+    """Yield the objects in a list; nothing if the value is no list."""
     yield from (item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
 
 
 def _status(code: object) -> int:
+    """Return the HTTP error status that this code is; 0 if it is none."""
     try:
         number = int(str(code))
     except ValueError:

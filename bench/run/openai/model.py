@@ -1,8 +1,8 @@
 """A model behind an OpenAI-compatible chat endpoint: OpenAI's, another provider's, or a server on this machine.
 
 A call is one HTTP request. The client retries nothing and follows no redirect, so that the caller makes and records every
-attempt. Each failure becomes one `CallFailed` (`bench.run.openai.replies` for answers, `bench.run.openai.failures` for all
-else).
+attempt. Each failure becomes one `CallFailed` (`bench.run.openai.replies` for answers, `bench.run.openai.failures` for other
+failures).
 
 A reply is one JSON document, not a stream: if it breaks off, no text is recovered (`CallFailed.partial` is "").
 """
@@ -23,22 +23,22 @@ from bench.run.models.making import Making
 from bench.run.models.options import options_in
 from bench.run.openai.advice import advice_on
 from bench.run.openai.client import Client
-from bench.run.openai.failures import EXPECTED, failure_of
-from bench.run.openai.formats import PROBE_SCHEMA, PROBE_WORDS, response_format
+from bench.run.openai.failures import CALL_ERRORS, failure_of
+from bench.run.openai.formats import PROBE_PROMPT, PROBE_SCHEMA, response_format
 from bench.run.openai.replies import reply_in_error, reply_of
 from bench.run.openai.requests import endpoint_options, message_fields, without_fields
 from bench.run.openai.settings import OpenAISettings, account_of, key_of, refuse_key_in
 from bench.run.openai.transport import ErrorStatus
 from bench.wire.blotting import blot
 
-LONG_BODY = 2**18
-"""An answer with more characters is read in a thread."""
-SELDOM = ("api_version", "organization", "project", "price_cached")
+MAX_CHARS_ON_LOOP = 2**18
+"""An answer with more characters is read in a thread, and not on the event loop."""
+OPTIONAL_PARAMETERS = ("api_version", "organization", "project", "price_cached")
 """Settings that are among a model's parameters only if the config gives them."""
-PROBE_SECONDS = 60.0
+PROBE_TIMEOUT_S = 60.0
 PROBE_TOKENS = 8
-PROBE_PAUSES = (1.0, 2.0, 4.0)
-LONGEST_PROBE_PAUSE = 20.0
+PROBE_PAUSES_S = (1.0, 2.0, 4.0)
+MAX_PROBE_PAUSE_S = 20.0
 
 
 class OpenAIModel:
@@ -70,11 +70,11 @@ class OpenAIModel:
             "answer_format",
             "draft_tags",
             "omit",
-            *(name for name in SELDOM if getattr(self.settings, name) in (None, "")),
+            *(name for name in OPTIONAL_PARAMETERS if getattr(self.settings, name) in (None, "")),
         }
-        held = self.settings.response_format or "none"
+        form = self.settings.response_format or "none"
         omitted = {"omit": sorted(self.settings.omit)} if self.settings.omit else {}
-        return {**self.settings.model_dump(exclude=unrelated), "model": self._model, "response_format": held, **omitted}
+        return {**self.settings.model_dump(exclude=unrelated), "model": self._model, "response_format": form, **omitted}
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
         """Send one HTTP request and return the reply. Raises CallFailed, or EndpointError if there is no key."""
@@ -82,13 +82,14 @@ class OpenAIModel:
         try:
             body = self._body(request.messages, request.seed, request.schema, options_in(request.options))
             reply = await self._ask(body, self.settings.timeout_seconds)
-            return reply if request.schema is None else replace(reply, extra="")  # a caller with a schema sends no message back
-        except EXPECTED as error:
+            return reply if request.schema is None else replace(reply, extra="")  # with a schema, no reply is sent back
+        except CALL_ERRORS as error:
             raise self._failure_of(error) from None  # the cause's text can quote the key
 
     async def prepare(self, patient: bool = True) -> None:
-        """Make one tiny call with the real parameters. With `patient`, repeat it up to three times while the server is busy."""
-        reply = await self._probe(PROBE_PAUSES if patient else ())
+        """Make one small test call with the real parameters. With `patient`, repeat it up to three times while the server is
+        busy. Raises EndpointError if the model cannot be used."""
+        reply = await self._probe(PROBE_PAUSES_S if patient else ())
         if reply.usage is None and self.settings.usage == "required":
             raise self._unusable("it does not say how many tokens it used", 'set usage = "optional" to go without')
 
@@ -102,16 +103,16 @@ class OpenAIModel:
         return self.settings.model or self.name
 
     async def _ask(self, body: dict[str, object], seconds: float) -> Reply:
-        """Send `body` and read the reply within `seconds`. Raises one of EXPECTED."""
+        """Send `body` and read the reply within `seconds`. Raises one of CALL_ERRORS."""
         try:
-            async with asyncio.timeout(seconds):  # a slow trickle would never reach a limit per read
+            async with asyncio.timeout(seconds):  # a limit per read would never stop an answer that comes byte by byte
                 answer = await self._connect().post(body)
         except ErrorStatus as refused:
-            if declined := reply_in_error(refused.body, self._key):
-                return replace(declined, flight=refused.flight)
+            if reply := reply_in_error(refused.body, self._key):
+                return replace(reply, flight=refused.flight)
             raise
         try:
-            is_long = len(answer.body) > LONG_BODY
+            is_long = len(answer.body) > MAX_CHARS_ON_LOOP
             reply = await asyncio.to_thread(reply_of, answer.body, self._key) if is_long else reply_of(answer.body, self._key)
             return replace(reply, flight=answer.flight)
         except CallFailed as failure:
@@ -141,7 +142,7 @@ class OpenAIModel:
             "max_tokens": settings.max_tokens,
             "response_format": response_format(settings.response_format, schema),
         }
-        whole = {
+        fields = {
             "model": self._model,
             "messages": [message_fields(message, settings.omit) for message in messages],
             "seed": seed,
@@ -149,35 +150,36 @@ class OpenAIModel:
             **(settings.extra_body or {}),
             **endpoint_options(options, settings),
         }
-        return without_fields(whole, settings.omit)
+        return without_fields(fields, settings.omit)
 
     def _probe_body(self) -> dict[str, object]:
-        """Return the body of a test call. It resembles a real call's body: a field that the endpoint refuses there must be
-        refused here.
+        """Return the body of a test call. It resembles a real call's body, so that an endpoint that refuses a field of real
+        calls also refuses the test call.
 
-        It has the same response format, and the word JSON if a JSON reply is wanted. It has `max_tokens` only if the config
-        does: some models refuse that field. It has no system message, since an agent can do without, and no tools.
+        The body has the same response format, and the word JSON if a JSON reply is wanted. It has `max_tokens` only if the
+        config does, since some models refuse that field. It has no system message, since an agent may send none, and no tools.
         """
-        wanted = PROBE_WORDS if self.settings.response_format else "Reply with OK"
-        body = self._body([Message("user", wanted)], 0, PROBE_SCHEMA)
+        prompt = PROBE_PROMPT if self.settings.response_format else "Reply with OK"
+        body = self._body([Message("user", prompt)], 0, PROBE_SCHEMA)
         if self.settings.max_tokens is not None:
             body["max_tokens"] = min(self.settings.max_tokens, PROBE_TOKENS)
         return body
 
     async def _probe(self, pauses_in_seconds: Iterable[float]) -> Reply:
         """Make a test call, and repeat it after each of these pauses while the server is busy."""
-        seconds = min(self.settings.timeout_seconds, PROBE_SECONDS)
+        seconds = min(self.settings.timeout_seconds, PROBE_TIMEOUT_S)
         pauses = iter(pauses_in_seconds)
         while True:
             try:
                 return await self._ask(self._probe_body(), seconds)
-            except EXPECTED as error:
+            except CALL_ERRORS as error:
                 failure = self._failure_of(error)
                 pause = next(pauses, None) if isinstance(failure, RateLimited | ServerFailed) else None
                 if pause is None:
                     raise self._unusable(failure.detail, failure.advice) from None
-            asked = failure.retry_after
-            await asyncio.sleep(min(pause if asked is None else asked, LONGEST_PROBE_PAUSE))
+            if failure.retry_after is not None:
+                pause = failure.retry_after
+            await asyncio.sleep(min(pause, MAX_PROBE_PAUSE_S))
 
     def _failure_of(self, error: Exception) -> CallFailed:
         """Return the failure for an exception, with advice to the user."""
@@ -188,10 +190,10 @@ class OpenAIModel:
         failure.advice = blot(advice, self._key)
         return failure
 
-    def _unusable(self, wrong: str, advice: str) -> EndpointError:
+    def _unusable(self, problem: str, advice: str) -> EndpointError:
         """Return the error that this model cannot be used."""
-        called = f"'{self.name}'" if self._model == self.name else f"'{self.name}' ({self._model})"
-        return EndpointError(f"model {called} at {self.endpoint}: {wrong}; {advice}")
+        model = f"'{self.name}'" if self._model == self.name else f"'{self.name}' ({self._model})"
+        return EndpointError(f"model {model} at {self.endpoint}: {problem}; {advice}")
 
 
 def make_model(settings: OpenAISettings, making: Making) -> CachedModel:
@@ -199,5 +201,5 @@ def make_model(settings: OpenAISettings, making: Making) -> CachedModel:
     response_format = settings.response_format or "json_schema" if making.answer_format == "schema" else None
     model = OpenAIModel(making.name, settings.model_copy(update={"response_format": response_format}))
     account = account_of(settings)
-    before = making.answered_before(settings.cache_from, model.parameters, account, making.name)
-    return CachedModel(model, settings.cache, before, account)
+    earlier_responses = making.answered_before(settings.cache_from, model.parameters, account, making.name)
+    return CachedModel(model, settings.cache, earlier_responses, account)

@@ -1,4 +1,4 @@
-"""Known providers: `--model PROVIDER/NAME` uses a model of theirs without a table in the config."""
+"""The providers whose models `--model PROVIDER/NAME` uses without a table in the config."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from bench.run.openai.settings import OPENAI_URL
 class Provider(NamedTuple):
     """An OpenAI-compatible endpoint that many people use.
 
-    base_url      its address; the environment variable `PROVIDER_BASE_URL` names another
-    api_key_env   the environment variable that holds the key; one on loopback needs none
-    omit          fields that it refuses
+    base_url      its address, unless the environment variable `PROVIDER_BASE_URL` holds another
+    api_key_env   the environment variable that holds the key; an endpoint on loopback needs no key
+    omit          request fields that it refuses
     """
 
     base_url: str
@@ -38,8 +38,8 @@ PROVIDERS = {
 
 
 def provided_entries(word: str) -> dict[str, dict[str, Any]]:
-    """Return a config's table for the model `PROVIDER/NAME`, by its name in the run: NAME, with a hyphen for each character
-    that a folder's name cannot have.
+    """Return a config's table for the model `PROVIDER/NAME`, by the model's name in the run. That is NAME, with a hyphen for
+    each run of characters that a folder's name cannot have.
 
     Raises:
         ConfigError: The provider is unknown, or no model is named.
@@ -50,8 +50,8 @@ def provided_entries(word: str) -> dict[str, dict[str, Any]]:
         raise ConfigError(f"--model {word}: unknown provider '{provider}'; {nearest(provider, PROVIDERS)}; {table}")
     if not (name := re.sub(r"[^A-Za-z0-9._+-]+", "-", model).strip("-.")):
         raise ConfigError(f"--model {word}: names no model; give {provider}/NAME, as the provider calls it")
-    known = PROVIDERS[provider]
+    base_url, api_key_env, omit = PROVIDERS[provider]
     variable = f"{provider.upper().replace('.', '_')}_BASE_URL"
-    address = os.environ.get(variable, "").strip() or known.base_url
-    entry = {"kind": "openai", "model": model, "base_url": address, "api_key_env": known.api_key_env}
-    return {name: {**entry, "omit": known.omit} if known.omit else entry}
+    address = os.environ.get(variable, "").strip() or base_url
+    entry = {"kind": "openai", "model": model, "base_url": address, "api_key_env": api_key_env}
+    return {name: {**entry, "omit": omit} if omit else entry}

@@ -1,6 +1,7 @@
 """The proxy between this process and an endpoint, if the environment names one in HTTP_PROXY, HTTPS_PROXY or ALL_PROXY.
 
-These and NO_PROXY mean what they mean to Python's `urllib.request`. NO_PROXY can also hold networks: 10.0.0.0/8.
+These variables and NO_PROXY have the same meaning as for Python's `urllib.request`. NO_PROXY can also hold networks, such as
+10.0.0.0/8.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from urllib.request import getproxies, proxy_bypass
 from bench.common.errors import EndpointError
 from bench.run.openai.settings import is_loopback
 
-IN_FORM = "its address must be http://HOST:PORT, with special characters of a password written as %XX"
+ADDRESS_FORM = "its address must be http://HOST:PORT, with special characters of a password written as %XX"
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,9 @@ def proxy_to(url: str) -> Proxy | None:
         raise EndpointError(f"{problem}; or name {endpoint.hostname} in NO_PROXY, if no proxy is needed") from None
 
 
-def _is_in_network(endpoint: SplitResult, excepted: str) -> bool:
+def _is_in_network(endpoint: SplitResult, no_proxy: str) -> bool:
     """Return whether the endpoint is in a network that NO_PROXY names."""
-    for name in excepted.split(","):
+    for name in no_proxy.split(","):
         try:
             if "/" in name and ipaddress.ip_address(endpoint.hostname or "") in ipaddress.ip_network(
                 name.strip(), strict=False
@@ -56,18 +57,17 @@ def _is_in_network(endpoint: SplitResult, excepted: str) -> bool:
     return False
 
 
-def _proxy(variable: str, named: str) -> Proxy:
-    """Parse a proxy's address. Raises ValueError, which says what to give and quotes nothing of the text: it can hold a
-    password."""
+def _proxy(variable: str, address_text: str) -> Proxy:
+    """Parse a proxy's address. Raises ValueError, whose text does not quote the address, since that can hold a password."""
     try:
-        parts = urlsplit(named if "://" in named else f"http://{named}")
+        parts = urlsplit(address_text if "://" in address_text else f"http://{address_text}")
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise ValueError(IN_FORM) from None
+        raise ValueError(ADDRESS_FORM) from None
     if parts.scheme not in ("http", "https"):
         raise ValueError("its address must begin with http:// or https://: SOCKS is not spoken here")
     if not host or parts.path.strip("/") or parts.query or parts.fragment:
-        raise ValueError(IN_FORM)
+        raise ValueError(ADDRESS_FORM)
     address = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{f':{port}' if port else ''}"
     if parts.username is None:
         return Proxy(variable, address)
@@ -76,4 +76,5 @@ def _proxy(variable: str, named: str) -> Proxy:
 
 
 def _bytes(quoted: str) -> bytes:
+    """Return the bytes that a URL-quoted text stands for."""
     return unquote_to_bytes(quoted.encode(errors="surrogateescape"))

@@ -1,8 +1,9 @@
-"""Read an OpenAI-compatible endpoint's answer: a body becomes a `Reply` or one `CallFailed`. This module knows nothing of HTTP.
+"""Read the body of an OpenAI-compatible endpoint's answer: it becomes a `Reply` or one `CallFailed`. This module knows nothing
+of HTTP.
 
-Only the needed fields are read, in whatever form they come: a completion that was paid for is not lost to a field that nobody
-needs. `bench.run.openai.words` says which words of a provider mean an answer, and which mean that there is none. The tokens of
-a completion that cannot be used count all the same.
+Only the needed fields are read, in every form in which providers write them: a paid completion is not lost to an odd field that
+nobody needs. `bench.run.openai.words` says which words of a provider mean an answer and which mean a failure. The tokens of a
+completion that cannot be used are counted too.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ from bench.run.openai.words import WordMeaning, error_event, finish_event, word_
 from bench.wire.blotting import blot
 
 EXCERPT_CHARACTERS = 120
-OF_A_MESSAGE = ("role", "content", "tool_calls", "refusal", "name", "function_call", "audio", "images")
-"""Fields of a message that are read, or that a text model is never given back."""
+READ_FIELDS = ("role", "content", "tool_calls", "refusal", "name", "function_call", "audio", "images")
+"""Fields of a message that are read here, or that are never sent back to a text model."""
 WRAPPERS = ("data", "result", "response")
 """Fields in which a gateway can put the whole completion."""
 PARTS = ("text", "output_text", "input_text", "refusal", "reference", "image_url", "tool_use", "tool_call")
@@ -54,16 +55,16 @@ FAILURES: Mapping[WordMeaning, type[CallFailed]] = {
 }
 USED_UP = "the account's quota is used up: "
 _COUNT = TypeAdapter(Count)
-LONGEST_TEXT, MOST_CALLS = 2**20, 1000
-"""Limits on the characters of a reply's texts, some 250,000 tokens, and on its tool calls: no model writes more. Of a longer
-reply the beginning is kept. Fields that only go back can have as many characters again."""
-MARGIN = 2**12
-"""Characters after a cut in which a form of the key can end."""
+MAX_TEXT_CHARS, MOST_CALLS = 2**20, 1000
+"""Limits on the characters of a reply's texts, some 250,000 tokens, and on its tool calls: no model writes more. The beginning
+of a longer reply is kept. Fields that are only sent back to the endpoint can have as many characters again."""
+KEY_CHARS_AFTER_CUT = 2**12
+"""Characters after a cut that are also searched for the key, of which a part can stand before the cut."""
 
 
 def excerpt(text: str, key: str = "", longest: int = EXCERPT_CHARACTERS) -> str:
-    """Return one short line of a server's text. The key is removed before the text is cut: a cut through the key would leave
-    half of it."""
+    """Return the beginning of a server's text as one line. The key is removed before the text is cut: a cut through the key
+    would leave half of it."""
     line = " ".join(whole_text(blot(text, key)).split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
@@ -81,7 +82,7 @@ def reply_of(body: str, key: str = "") -> Reply:
     clean = _TextCleaner(key)
     message = _text_of_choice(choice, clean)
     usage = _usage_in(document, choice, message.wrote_something)
-    # A gateway can say only in the second field how it ended.
+    # some gateways give the reason only in the second field
     word = next(filter(None, (word_in(choice.get(field)) for field in ("finish_reason", "native_finish_reason"))), "")
     event = finish_event(word) if word else "answer"
     if message.refusal or event == "refusal":
@@ -104,18 +105,19 @@ def reply_of(body: str, key: str = "") -> Reply:
 
 
 class _TextCleaner:
-    """Limits a reply's texts and removes the key from them: of too many characters the first are kept."""
+    """Removes the key from a reply's texts and cuts them at MAX_TEXT_CHARS together."""
 
     def __init__(self, key: str):
-        self._key, self._left, self._left_beside, self.is_cut = key, LONGEST_TEXT, LONGEST_TEXT, False
+        self._key, self._left, self._extra_left, self.is_cut = key, MAX_TEXT_CHARS, MAX_TEXT_CHARS, False
 
     def __call__(self, text: str) -> str:
+        """Return a text without the key, cut to the characters that are left."""
         longest = self._left
         self._left -= min(len(text), longest)
         if len(text) <= longest:
             return self.without_key(text)
         self.is_cut = True
-        more = min(len(text) - longest, MARGIN)
+        more = min(len(text) - longest, KEY_CHARS_AFTER_CUT)
         return self.without_key(text[: longest + more])[:-more]
 
     def without_key(self, text: str) -> str:
@@ -123,7 +125,7 @@ class _TextCleaner:
         return blot(whole_text(text), self._key)
 
     def calls(self, calls: Iterator[ToolCall]) -> Iterator[ToolCall]:
-        """Yield a reply's tool calls up to MOST_CALLS, and none after a text that was cut."""
+        """Yield a reply's tool calls up to MOST_CALLS, and no more after a text that was cut."""
         for number in itertools.count():
             if self.is_cut or (call := next(calls, None)) is None:
                 return
@@ -132,17 +134,17 @@ class _TextCleaner:
                 return
             yield call
 
-    def beside(self, extra: str) -> str:
-        """Return fields that are only sent back to the endpoint: whole, or "" if they are too large."""
-        if len(extra) > self._left_beside:
+    def extra(self, extra: str) -> str:
+        """Return fields that are only sent back to the endpoint, as JSON; "" if they are too large."""
+        if len(extra) > self._extra_left:
             self.is_cut, extra = True, ""
-        self._left_beside -= len(extra)
+        self._extra_left -= len(extra)
         return extra
 
 
 def reply_in_error(body: str, key: str = "") -> Reply | None:
-    """Return the reply in an answer with an error status: a filter's refusal, or text of the model that its server could not
-    use. None if the answer is a failure."""
+    """Return the reply in an answer with an error status: a filter's refusal, or a text of the model that its server could not
+    use; None if the answer is a failure."""
     error = error_of(body)
     event = error_event(error.words, error.message) if error else ""
     if event == "refusal":
@@ -162,6 +164,7 @@ class _ChoiceText:
 
     @property
     def partial(self) -> str:
+        """All that the model wrote, as one text."""
         return self.text + counted_text_of(self.calls)
 
     @property
@@ -170,7 +173,7 @@ class _ChoiceText:
 
 
 def _no_document(body: str, why: str, key: str) -> CallFailed:
-    """Return the failure of a body that is no JSON document."""
+    """Return the failure of a body without a readable JSON document. `why` is the `UnreadableDocument`'s."""
     if not body.strip():
         return ServerFailed("an answer without a body")
     if why == "too_many":
@@ -192,19 +195,15 @@ def _unwrap(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _choice(choices: object) -> dict[str, Any] | None:
-    """Return the choice with index 0, wherever it is in the list, else the first choice."""
-    listed = [choices] if isinstance(choices, dict) else choices if isinstance(choices, list) else []
-    first = None
-    for item in listed:
-        if isinstance(item, dict):
-            if item.get("index", 0) in (0, "0", None):
-                return item
-            first = first or item
-    return first
+    """Return the choice with index 0; the first choice if none has this index; None if there is no choice."""
+    items = [choices] if isinstance(choices, dict) else choices
+    objects = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+    return next((item for item in objects if item.get("index", 0) in (0, "0", None)), objects[0] if objects else None)
 
 
 def _without_choice(document: Mapping[str, Any], body: str, key: str) -> Reply:
-    """Return the reply of a document without choices if its error means a reply. Else raise CallFailed."""
+    """Return the reply of a document without choices, if it holds an error that means a reply (`_reply_for_error`). Else raise
+    CallFailed."""
     usage = _usage_in(document, {}, False)
     at_the_top = error_at_the_top(document)
     if error := error_beside(document) or (at_the_top if at_the_top and at_the_top.words else None):
@@ -215,8 +214,8 @@ def _without_choice(document: Mapping[str, Any], body: str, key: str) -> Reply:
 
 
 def _reply_for_error(error: EndpointErrorParts, message: _ChoiceText, usage: Usage | None, key: str) -> Reply:
-    """Return the reply that an error in an answer of status 200 means: a refusal, or text of the model. Else raise
-    CallFailed."""
+    """Return the reply that an error in an answer of status 200 means: a refusal, or a text of the model. Raises CallFailed for
+    any other error."""
     event = error_event(error.words, error.message, error.status)
     if event == "refusal":
         return Reply(message.text, "content_filter", usage, extra=message.extra)
@@ -229,18 +228,19 @@ def _reply_for_error(error: EndpointErrorParts, message: _ChoiceText, usage: Usa
 
 
 def _finish(event: WordMeaning, word: str, calls: tuple[ToolCall, ...]) -> str:
-    """Return the finish reason as OpenAI writes it; `tool_calls` only if the reply has tool calls."""
+    """Return the finish reason as OpenAI writes it: `length`, `tool_calls` (only if the reply has tool calls) or `stop`."""
     if event == "cut_off":
         return "length"
     return "tool_calls" if calls and re.search("tool|function", word, re.IGNORECASE) else "stop"
 
 
 def _token_counts(usage: Usage | None) -> tuple[int, int] | None:
+    """Return the numbers of tokens read and written; None if they are unknown."""
     return (usage.tokens_in, usage.tokens_out) if usage else None
 
 
 def _text_of_choice(choice: Mapping[str, Any], clean: _TextCleaner) -> _ChoiceText:
-    """Return the text of a choice: of its message, of a piece of a stream, or of the older API's choice."""
+    """Return the model's text in a choice, which is in a message, in a piece of a stream, or in a field of the older API."""
     message = next((part for name in ("message", "delta") if isinstance(part := choice.get(name), dict)), None)
     if message is None:
         text = next((part for name in ("text", "message") if isinstance(part := choice.get(name), str)), None)
@@ -248,15 +248,15 @@ def _text_of_choice(choice: Mapping[str, Any], clean: _TextCleaner) -> _ChoiceTe
     content, refusals = message.get("content"), [message.get("refusal")]
     text = "".join(_texts(content, refusals))
     refusal = next((part for part in refusals if isinstance(part, str) and part), "")
-    beside = {name: value for name, value in message.items() if name not in OF_A_MESSAGE}
+    other_fields = {name: value for name, value in message.items() if name not in READ_FIELDS}
     text, refusal = clean(text), clean(refusal)
     calls = tuple(clean.calls(_calls(message, clean)))
-    return _ChoiceText(text, refusal, calls, clean.beside(extra_text(beside, clean.without_key)), not message)
+    return _ChoiceText(text, refusal, calls, clean.extra(extra_text(other_fields, clean.without_key)), not message)
 
 
 def _texts(content: object, refusals: list[Any]) -> Iterator[str]:
-    """Yield the text of a content: a text itself, its text parts, or the JSON text of a value that a server has already parsed.
-    Refusals in parts are added to `refusals`; thoughts and other parts are left out."""
+    """Yield the texts of a message's content. The content can be a text, a list of parts, or a JSON value that the server has
+    parsed, which becomes text again. Refusals in parts are added to `refusals`; thoughts and other parts are left out."""
     if content is None or isinstance(content, str):
         yield content or ""
         return
@@ -277,12 +277,14 @@ def _texts(content: object, refusals: list[Any]) -> Iterator[str]:
 
 
 def _is_part(part: object) -> bool:
+    """Return whether a value is a part of a message's content."""
     if isinstance(part, dict):
         return part.get("type") in (*PARTS, *THOUGHTS) or ("text" in part and part.keys() <= {"text", "thought"})
     return isinstance(part, str)
 
 
 def _as_json(value: object) -> str:
+    """Return a value as JSON; "" if it is nested too deeply."""
     try:
         return json_text(value)
     except RecursionError:
@@ -292,26 +294,27 @@ def _as_json(value: object) -> str:
 def _calls(message: Mapping[str, Any], clean: _TextCleaner) -> Iterator[ToolCall]:
     """Yield the tool calls of a message, and the single call of the older API. Arguments that a server has parsed become text
     again."""
-    listed = message.get("tool_calls")
-    calls = listed if isinstance(listed, list) else [listed] if listed else []
-    legacy = message.get("function_call")
-    for number, call in enumerate([*calls, *([{"function": legacy}] if legacy else [])], start=1):
+    value = message.get("tool_calls") or []
+    calls = list(value) if isinstance(value, list) else [value]
+    if legacy := message.get("function_call"):
+        calls.append({"function": legacy})
+    for number, call in enumerate(calls, start=1):
         function = call.get("function", call) if isinstance(call, dict) else None
         if not isinstance(function, dict):
             continue
         name, arguments, own_id = function.get("name"), function.get("arguments"), call.get("id")
         id_ = str(own_id) if own_id and isinstance(own_id, str | int) else f"call_{number}"
-        written = arguments if isinstance(arguments, str) else _as_json({} if arguments is None else arguments)
-        extra = "" if function is call else clean.beside(call_extra(call, function, clean.without_key))
-        yield ToolCall(clean(id_), clean(name) if isinstance(name, str) else "", clean(written), extra)
+        arguments_text = arguments if isinstance(arguments, str) else _as_json({} if arguments is None else arguments)
+        extra = "" if function is call else clean.extra(call_extra(call, function, clean.without_key))
+        yield ToolCall(clean(id_), clean(name) if isinstance(name, str) else "", clean(arguments_text), extra)
 
 
 def _usage_in(document: Mapping[str, Any], choice: Mapping[str, Any], wrote_something: bool) -> Usage | None:
     """Return the usage of a completion. OpenAI puts it beside the choices; Moonshot and Groq put it, in a stream, into the
     choice or into `x_groq`."""
     groq = document.get("x_groq")
-    places = (document, choice, groq if isinstance(groq, dict) else {})
-    return next((usage for place in places if (usage := usage_of(place.get("usage"), wrote_something))), None)
+    holders = (document, choice, groq if isinstance(groq, dict) else {})
+    return next((usage for holder in holders if (usage := usage_of(holder.get("usage"), wrote_something))), None)
 
 
 def usage_of(counted: object, wrote_something: bool = True) -> Usage | None:
@@ -319,22 +322,22 @@ def usage_of(counted: object, wrote_something: bool = True) -> Usage | None:
     for unusable counts."""
     if not isinstance(counted, dict):
         return None
-    tokens_in, tokens_out = (
-        _count(counted, *names) for names in (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
-    )
+    tokens_in = _count(counted, "prompt_tokens", "input_tokens")
+    tokens_out = _count(counted, "completion_tokens", "output_tokens")
     if not tokens_in:
         return None
     total = _count(counted, "total_tokens") or 0
     if wrote_something and not tokens_out:
         tokens_out = max(0, total - tokens_in) or None
-    elif tokens_out and total == tokens_in + tokens_out + (
-        thought := _detail(counted, "completion_tokens_details", "reasoning_tokens") or 0
-    ):
-        tokens_out += thought  # xAI counts thought tokens apart
+    elif tokens_out:
+        thought = _detail(counted, "completion_tokens_details", "reasoning_tokens") or 0
+        if total == tokens_in + tokens_out + thought:
+            tokens_out += thought  # xAI does not count thought tokens as completion tokens
     return None if tokens_out is None else Usage(tokens_in, tokens_out, _cached_of(counted, tokens_in))
 
 
 def _count(counted: Mapping[str, Any], *names: str) -> int | None:
+    """Return the first of these fields that holds a count; None if none does."""
     for name in names:
         try:
             return _COUNT.validate_python(counted.get(name))
@@ -344,6 +347,7 @@ def _count(counted: Mapping[str, Any], *names: str) -> int | None:
 
 
 def _detail(counted: Mapping[str, Any], group: str, name: str) -> int | None:
+    """Return the count in the field `name` of the object `group`; None if there is none."""
     details = counted.get(group)
     return _count(details, name) if isinstance(details, dict) else None
 

@@ -18,26 +18,26 @@ from bench.common.bounds import BoundedTable, Many
 from bench.common.errors import ConfigError, EndpointError
 from bench.common.numbers import Price
 from bench.run.models.cached import CacheSettings
-from bench.run.openai.address import VERSION, EndpointAddress
+from bench.run.openai.address import API_VERSION_PARAMETER, EndpointAddress
 from bench.wire.blotting import SHORTEST, blot
 
 OPENAI_URL = "https://api.openai.com/v1"
 
 SETTING_FIELDS = frozenset({"model", "temperature", "max_tokens", "top_p", "response_format"})
-OWN_FIELDS = SETTING_FIELDS | {"messages", "seed", "stream", "n"}
+RESERVED_FIELDS = SETTING_FIELDS | {"messages", "seed", "stream", "n"}
 """Fields that `extra_body` may not set: they have a setting, or would make replies unreadable."""
-NEEDED = frozenset({"messages", "role", "content", "tool_calls", "tool_call_id", "function", "name", "arguments"})
-"""Fields that `omit` may not name."""
-SECRETS = frozenset({"apikey", "accesstoken", "authorization", "authtoken", "bearer", "password", "secret", "token"})
-"""Names, however spelt, that no field of `extra_body` may have."""
+REQUIRED_FIELDS = frozenset({"messages", "role", "content", "tool_calls", "tool_call_id", "function", "name", "arguments"})
+"""Fields that every request needs, so `omit` may not name them."""
+SECRET_NAMES = frozenset({"apikey", "accesstoken", "authorization", "authtoken", "bearer", "password", "secret", "token"})
+"""Names that no field of `extra_body` may have, in lower case and without punctuation."""
 
 
 def check_extra_body(extra: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return `extra`. Raises ValueError if it sets a field that has a setting of its own, if a name in it means a secret, which
+    """Return `extra` unchanged. Raises ValueError if it sets one of RESERVED_FIELDS, if a name in it means a secret, which
     would be recorded, or if JSON cannot hold it."""
-    if taken := sorted(OWN_FIELDS & set(extra or {})):
-        raise ValueError(f"extra_body may not set {', '.join(taken)}")
-    if secret := next((name for name in _names_in(extra) if re.sub(r"[\W_]", "", name).lower() in SECRETS), ""):
+    if reserved := sorted(RESERVED_FIELDS & set(extra or {})):
+        raise ValueError(f"extra_body may not set {', '.join(reserved)}")
+    if secret := next((name for name in _names_in(extra) if re.sub(r"[\W_]", "", name).lower() in SECRET_NAMES), ""):
         raise ValueError(f"extra_body may not hold '{secret}', since it is written down; keys come from the environment")
     try:
         json.dumps(extra, allow_nan=False)
@@ -47,9 +47,9 @@ def check_extra_body(extra: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def check_omitted(omitted: tuple[str, ...]) -> tuple[str, ...]:
-    """Return `omitted`. Raises ValueError for a field that every request needs, or that is sent only because the table has
-    it."""
-    if needed := sorted(NEEDED & set(omitted)):
+    """Return `omitted` unchanged. Raises ValueError for a field that every request needs, or that is sent only because the
+    model's table sets it."""
+    if needed := sorted(REQUIRED_FIELDS & set(omitted)):
         raise ValueError(f"omit may not name {', '.join(needed)}: without it nothing is asked")
     if refused := sorted((SETTING_FIELDS - {"model"}) & set(omitted)):
         raise ValueError(f"omit names {refused[0]}, which is sent only where the table has it: take it out there")
@@ -59,16 +59,16 @@ def check_omitted(omitted: tuple[str, ...]) -> tuple[str, ...]:
 def _names_in(value: object) -> Iterator[str]:
     """Yield the names of all fields, at any depth."""
     if isinstance(value, dict):
-        for name, held in value.items():
+        for name, inner in value.items():
             yield str(name)
-            yield from _names_in(held)
+            yield from _names_in(inner)
     elif isinstance(value, list):
         for item in value:
             yield from _names_in(item)
 
 
 def _address(url: object, read: ValidatorFunctionWrapHandler) -> EndpointAddress:
-    """Return an address; an address that was parsed before is not parsed again, since its text lacks the secrets."""
+    """Parse an address. An `EndpointAddress` is returned as it is: parsed again from its text, it would lose the secrets."""
     return url if isinstance(url, EndpointAddress) else EndpointAddress(read(url))
 
 
@@ -128,18 +128,21 @@ class OpenAISettings(CacheSettings):
     `parallel_tool_calls`), of its messages and of their tool calls (`reasoning_content`)."""
 
     @model_validator(mode="after")
-    def _one_version(self) -> OpenAISettings:
-        if self.api_version is not None and VERSION in self.address.query:
-            raise ValueError(f"api_version and the query of base_url both name a version; leave out {VERSION} there")
+    def _refuse_two_versions(self) -> OpenAISettings:
+        if self.api_version is not None and API_VERSION_PARAMETER in self.address.query:
+            raise ValueError(
+                f"api_version and the query of base_url both name a version; leave out {API_VERSION_PARAMETER} there"
+            )
         return self
 
     @property
     def address(self) -> EndpointAddress:
-        """`base_url`, with what is sent."""
+        """`base_url` with its query, whose values the text of `base_url` does not show."""
         return EndpointAddress(self.base_url)
 
 
 def is_loopback(url: str) -> bool:
+    """Return whether the URL's host is this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -170,14 +173,14 @@ def key_of(settings: OpenAISettings) -> str:
 
 def account_of(settings: OpenAISettings) -> str:
     """Return a text that identifies the account at an address: the name of the key's variable, and a short digest of the key
-    and of the secrets in the address; "" if there are none."""
+    and of the secrets in the address; "" without a key and secrets."""
     key = os.environ.get(settings.api_key_env, "").strip()
     secrets = settings.address.secrets
     name = settings.api_key_env if key else "base_url"
-    return f"{name} {_mark(chr(0).join((key, *secrets)), settings.address.path)}" if key or secrets else ""
+    return f"{name} {_short_digest(chr(0).join((key, *secrets)), settings.address.path)}" if key or secrets else ""
 
 
 @lru_cache(maxsize=64)
-def _mark(secret: str, address: str) -> str:
-    """Return a digest of a secret that is slow to compute, and too short to find the secret by."""
+def _short_digest(secret: str, address: str) -> str:
+    """Return a digest of a secret. It is slow to compute, and too short to find the secret by."""
     return hashlib.scrypt(secret.encode(), salt=address.encode(), n=2**14, r=8, p=1, dklen=3).hex()

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
-STAMPED = sys.platform == "linux"
-STAMP = 35
-"""The number of SO_TIMESTAMPNS and SCM_TIMESTAMPNS, which Python does not name: include/uapi/asm-generic/socket.h."""
+HAS_TIMESTAMPS = sys.platform == "linux"
+SO_TIMESTAMPNS = 35
+"""The number of SO_TIMESTAMPNS and SCM_TIMESTAMPNS in include/uapi/asm-generic/socket.h; Python has no name for them."""
 TIMESPEC = struct.Struct("@ll")
-SPACE = socket.CMSG_SPACE(TIMESPEC.size)
+CONTROL_BYTES = socket.CMSG_SPACE(TIMESPEC.size)
 ControlMessages = Sequence[tuple[int, int, bytes]]
 
 
@@ -31,38 +31,40 @@ class TimedSocket(socket.socket):
     def __init__(self, family: int, kind: int, protocol: int):
         super().__init__(family, kind, protocol)
         self.sent = self.arrived = perf_counter_ns()
-        if STAMPED:
-            self.setsockopt(socket.SOL_SOCKET, STAMP, 1)
+        if HAS_TIMESTAMPS:
+            self.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
 
     def send(self, data: ReadableBuffer, flags: int = 0, /) -> int:
         self.sent = perf_counter_ns()  # before sending: the receiver can run first
         return super().send(data, flags)
 
     def recv(self, size: int, flags: int = 0, /) -> bytes:
-        data, control, _, _ = self.recvmsg(size, SPACE, flags)
+        data, control, _, _ = self.recvmsg(size, CONTROL_BYTES, flags)
         self._stamp(control)
         return data
 
     def recv_into(self, buffer: WriteableBuffer, size: int = 0, flags: int = 0) -> int:
         room = memoryview(buffer)
-        count, control, _, _ = self.recvmsg_into([room[: size or None]], SPACE, flags)
+        count, control, _, _ = self.recvmsg_into([room[: size or None]], CONTROL_BYTES, flags)
         self._stamp(control)
         return count
 
     def flight(self) -> tuple[int, int]:
-        """Return the times of the request's last byte and of the response's last byte, for the response that was just read."""
+        """Return when the request's last byte was sent and when the response's last byte arrived, for the response that was
+        just read, in nanoseconds of `time.perf_counter_ns`."""
         return self.sent, self.arrived
 
     def _stamp(self, control: ControlMessages) -> None:
-        """Set `arrived` from the kernel's timestamp. The kernel's clock can be set, so the time is limited to possible
-        values."""
+        """Set `arrived` from the kernel's timestamp. The kernel's clock can be changed meanwhile, so the time is limited to the
+        interval from the sending until now."""
         now = perf_counter_ns()
-        stamps = (data for level, kind, data in control if (level, kind) == (socket.SOL_SOCKET, STAMP))
+        stamps = (data for level, kind, data in control if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS))
         age = next((time_ns() - _nanoseconds(stamp) for stamp in stamps), 0)
         self.arrived = min(max(now - age, self.sent), now)
 
 
 def _nanoseconds(stamp: bytes) -> int:
+    """Return the nanoseconds of the kernel's clock in a timestamp."""
     seconds, nanoseconds = TIMESPEC.unpack(stamp)
     return int(seconds) * 1_000_000_000 + int(nanoseconds)
 

@@ -1,11 +1,11 @@
 """The HTTP transport below OpenAI's client: one request, one answer of limited size, no retries, no redirects.
 
-aiohttp sends it over sockets that record when bytes left and arrived (`bench.run.openai.timed_sockets`), so that the time a
-busy process spends on a call is not counted as flight. An answer whose status is not 200 to 299 is raised as `ErrorStatus`. It
-never reaches the client, which would read it whole.
+aiohttp sends the request over sockets that record when bytes left and arrived (`bench.run.openai.timed_sockets`), so that the
+time a busy process spends on a call is not counted as flight. An answer whose status is not 200 to 299 is raised as
+`ErrorStatus`. OpenAI's client never gets that answer: it would read all of it.
 
-With 200 calls in flight, client and transport together took 0.7 ms of processor a call, and aiohttp alone 0.2 ms. On httpx2's
-own transport the client took 2.0 ms.
+With 200 calls in flight, client and transport together took 0.7 ms of processor time per call, and aiohttp alone 0.2 ms. On
+httpx2's own transport the client took 2.0 ms.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ import aiohttp
 import httpx2
 from multidict import CIMultiDict
 
-from bench.run.openai.bodies import ACCEPTED, read_body, text_in
+from bench.run.openai.bodies import ACCEPT_ENCODING, read_body, text_in
 from bench.run.openai.proxies import Proxy, proxy_to
 from bench.run.openai.settings import OpenAISettings
 from bench.run.openai.timed_sockets import TimedSocket, timed_socket
 from bench.wire.blotting import blot
 
-LONGEST_HEADER = 2**16
-LARGE_BODY = 2**20
-"""A request with more bytes is sent in pieces."""
-MADE_ANEW = frozenset({"host", "content-length", "accept-encoding", "connection"})
+MAX_HEADER_BYTES = 2**16
+MIN_STREAMED_BYTES = 2**20
+"""A request with at least this many bytes is sent in pieces."""
+REPLACED_HEADERS = frozenset({"host", "content-length", "accept-encoding", "connection"})
 """Headers of the client's request that aiohttp writes itself."""
-TURNS = 100
-"""The most turns of the event loop to wait until it has closed the sockets that were shut down; two or three sufficed in all
-trials."""
+MAX_LOOP_TURNS = 100
+"""The most turns of the event loop to wait until it has closed the sockets that were shut down. Two or three turns sufficed in
+all trials."""
 ANSWER = "bench.answer"
 """The extension of an httpx2 response that holds its `RawAnswer`."""
 
@@ -75,13 +75,13 @@ class Transport(httpx2.AsyncBaseTransport):
         )
         self._session = aiohttp.ClientSession(
             connector=connector,
-            headers={"Accept-Encoding": ACCEPTED},
+            headers={"Accept-Encoding": ACCEPT_ENCODING},
             response_class=type("Response", (_Response,), {"sockets": self._sockets}),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, connect=settings.connect_timeout_seconds),
             auto_decompress=False,
-            max_line_size=LONGEST_HEADER,
-            max_field_size=LONGEST_HEADER,
+            max_line_size=MAX_HEADER_BYTES,
+            max_field_size=MAX_HEADER_BYTES,
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -92,28 +92,31 @@ class Transport(httpx2.AsyncBaseTransport):
             TooLarge, NotUnpacked, BrokeOff: The body cannot be read (`bench.run.openai.bodies.read_body`).
             aiohttp.ClientError: No answer began.
         """
-        sent, proxied = request.content, dict(self._proxy_arguments)
+        content, proxy_arguments = request.content, dict(self._proxy_arguments)
         # aiohttp also sends a session's headers to the proxy in clear text, even if the endpoint is reached by TLS
-        headers = {name: value for name, value in request.headers.items() if name not in MADE_ANEW}
-        headers |= proxied.pop("headers", {})
-        body = sent if len(sent) < LARGE_BODY else io.BytesIO(sent)
-        async with self._session.post(str(request.url), data=body, headers=headers, allow_redirects=False, **proxied) as answer:
+        headers = {name: value for name, value in request.headers.items() if name not in REPLACED_HEADERS}
+        headers |= proxy_arguments.pop("headers", {})
+        body = content if len(content) < MIN_STREAMED_BYTES else io.BytesIO(content)
+        arguments: dict[str, Any] = {"data": body, "headers": headers, "allow_redirects": False, **proxy_arguments}
+        async with self._session.post(str(request.url), **arguments) as answer:
             is_error = not 200 <= answer.status < 300
-            content = await read_body(answer.content.iter_any(), answer.headers.get("Content-Encoding", ""), is_error=is_error)
+            encoding = answer.headers.get("Content-Encoding", "")
+            answer_body = await read_body(answer.content.iter_any(), encoding, is_error=is_error)
             assert isinstance(answer, _Response)
-            text = self._without_secrets(text_in(content))
+            text = self._without_secrets(text_in(answer_body))
             if is_error:
                 headers_of_answer = CIMultiDict((name, self._without_secrets(value)) for name, value in answer.headers.items())
                 raise ErrorStatus(answer.status, headers_of_answer, text, answer.flight)
             return httpx2.Response(answer.status, extensions={ANSWER: RawAnswer(text, answer.flight)})
 
     async def aclose(self) -> None:
-        """Close every socket: asyncio keeps an encrypted connection open beyond its loop until the other side closes it."""
+        """Close every socket. asyncio alone would keep an encrypted connection open, even after its loop has ended, until the
+        other side closes it."""
         await self._session.close()
-        for still_open in self._open_sockets():
+        for open_socket in self._open_sockets():
             with suppress(OSError):  # it is not connected
-                still_open.shutdown(socket.SHUT_RDWR)
-        for _ in range(TURNS):
+                open_socket.shutdown(socket.SHUT_RDWR)
+        for _ in range(MAX_LOOP_TURNS):
             if not self._open_sockets():
                 break
             await asyncio.sleep(0)
@@ -123,12 +126,13 @@ class Transport(httpx2.AsyncBaseTransport):
         return functools.reduce(blot, self._secrets, text)
 
     def _open_sockets(self) -> list[TimedSocket]:
-        return [opened for opened in self._sockets.values() if opened.fileno() >= 0]
+        return [timed for timed in self._sockets.values() if timed.fileno() >= 0]
 
     def _socket(self, address: aiohttp.AddrInfoType) -> TimedSocket:
-        opened = timed_socket(address)
-        self._sockets[opened.fileno()] = opened
-        return opened
+        """Return a new socket for an address, and remember it by its number."""
+        timed = timed_socket(address)
+        self._sockets[timed.fileno()] = timed
+        return timed
 
 
 class _Response(aiohttp.ClientResponse):
@@ -138,13 +142,14 @@ class _Response(aiohttp.ClientResponse):
     flight: tuple[int, int] | None = None
 
     async def start(self, connection: Any) -> aiohttp.ClientResponse:
-        used = self.sockets.get(connection.transport.get_extra_info("socket").fileno())
+        """Read the head of the response, and note the flight when its body has been read."""
+        timed = self.sockets.get(connection.transport.get_extra_info("socket").fileno())
         await super().start(connection)
-        self.content.on_eof(lambda: self._note_flight(used))
+        self.content.on_eof(lambda: self._note_flight(timed))
         return self
 
-    def _note_flight(self, used: TimedSocket | None) -> None:
-        self.flight = used.flight() if used else None
+    def _note_flight(self, timed: TimedSocket | None) -> None:
+        self.flight = timed.flight() if timed else None
 
 
 def _proxy_arguments(url: str, proxy: Proxy | None) -> dict[str, Any]:
@@ -152,8 +157,8 @@ def _proxy_arguments(url: str, proxy: Proxy | None) -> dict[str, Any]:
     if proxy is None:
         return {}
     authorization = {"Proxy-Authorization": proxy.authorization} if proxy.authorization else {}
-    of_proxy = "proxy_headers" if urlsplit(url).scheme == "https" else "headers"
-    return {"proxy": proxy.address, of_proxy: authorization}
+    headers_argument = "proxy_headers" if urlsplit(url).scheme == "https" else "headers"
+    return {"proxy": proxy.address, headers_argument: authorization}
 
 
 def _schemes(url: str, proxy: Proxy | None) -> set[str]:

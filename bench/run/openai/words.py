@@ -1,8 +1,8 @@
-"""The words with which providers say that a completion ended, or why there is none, and the meaning of each word for a trial.
+"""The words with which providers say why a completion ended, or why there is none, and the meaning of each word for a trial.
 
 Only a word's letters and digits count: `FinishReason.MAX_TOKENS`, `max-tokens` and `maxTokens` are the same word. An unknown
-word is never an answer: as a finish reason it is a separate failure, and as an error's code a failure that may pass.
-docs/providers.md shows the table.
+word never counts as an answer: as a finish reason it is a failure of its own kind, and as an error's code a failure that may
+pass. docs/providers.md shows the table.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 WordMeaning = Literal["answer", "cut_off", "refusal", "own", "rate_limit", "passing", "lasting", "used_up"]
-"""What happened.
+"""What a word says about a call.
 
 answer      the model answered; without a text, its reply is empty
 cut_off     the reply ends at a limit
 refusal     the model, or the filter before it, declines
-own         the model wrote what its server could not use: this counts as a reply, mostly an empty one
+own         the model's output was unusable for its server: this counts as a reply, mostly an empty one
 rate_limit  the endpoint refuses for now, and wants fewer calls
 passing     the endpoint failed, and may not fail again
 lasting     the endpoint refuses what is asked
 used_up     the account is empty
 """
 WordPlace = Literal["finish_reason", "error"]
-"""Where a word stands: at the end of a completion, or as the code, type or status of an error."""
-LONGEST = 200
-"""The longest word that is looked up, in characters."""
+"""The field with the word: a completion's finish reason, or the code, type or status of an error."""
+MAX_WORD_CHARS = 200
+"""Characters of the longest word that is looked up."""
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,9 @@ STATUSES: Mapping[WordMeaning, Callable[[int], bool]] = {
     "lasting": lambda status: 400 <= status < 500 and status not in (408, 409, 425),
     "passing": lambda _: True,
 }
-"""The meaning of an HTTP status if no word of the error says more: the first test that holds. OpenAI's own clients repeat 408,
-when the server did not get the whole request, and 409, when something is locked; 425 is too early."""
+"""Meaning -> the test of an HTTP status that has this meaning, if no word of the error says more. The first test that holds
+counts. OpenAI's own clients repeat 408, when the server did not get the whole request, and 409, when something is locked; 425
+is too early."""
 
 
 def _squeeze(word: str) -> str:
@@ -147,14 +148,14 @@ def _words(place: WordPlace) -> Mapping[str, WordMeaning]:
     return {_squeeze(word): row.event for row in ROWS if row.place == place for word in row.words}
 
 
-_FINISHES, _ERRORS = _words("finish_reason"), _words("error")
+_FINISH_MEANINGS, _ERROR_MEANINGS = _words("finish_reason"), _words("error")
 _PHRASES = tuple(phrase.lower() for phrase in PHRASES)
-_FIRST: tuple[WordMeaning, ...] = ("refusal", "own", "used_up", "rate_limit")
-"""If an error has several words, these decide first."""
+_PRECEDENCE: tuple[WordMeaning, ...] = ("refusal", "own", "used_up", "rate_limit")
+"""If the words of an error have several meanings, the first of these counts."""
 
 
 def word_in(value: object) -> str:
-    """Return the word; "" for a missing word, however that is written."""
+    """Return the word in a field; "" if the field is no text, or a text that stands for no word, such as `null`."""
     word = value.strip() if isinstance(value, str) else ""
     return "" if word.lower() in ("null", "none") else word
 
@@ -162,25 +163,25 @@ def word_in(value: object) -> str:
 def finish_event(word: str) -> WordMeaning | None:
     """Return the meaning of a finish reason; None for an unknown word. `content_filter: PROHIBITED_CONTENT` is looked up as
     both words."""
-    return next((_FINISHES[spelling] for spelling in _spellings(word) if spelling in _FINISHES), None)
+    return next((_FINISH_MEANINGS[spelling] for spelling in _spellings(word) if spelling in _FINISH_MEANINGS), None)
 
 
 def error_event(words: Iterable[str], message: str = "", status: int = 0) -> WordMeaning:
     """Return the meaning of an error by its codes, types and statuses, by phrases in its message, and by its HTTP status (0 for
     none). An unknown error counts as passing."""
-    kinds = [_ERRORS[spelling] for word in words for spelling in _spellings(word) if spelling in _ERRORS]
+    meanings = [_ERROR_MEANINGS[spelling] for word in words for spelling in _spellings(word) if spelling in _ERROR_MEANINGS]
     if any(phrase in message.lower() for phrase in _PHRASES):
-        kinds.append("refusal")
-    if first := next((event for event in _FIRST if event in kinds), None):
-        return first
+        meanings.append("refusal")
+    if decisive := next((meaning for meaning in _PRECEDENCE if meaning in meanings), None):
+        return decisive
     if status:
-        return next(event for event, holds in STATUSES.items() if holds(status))
-    return kinds[0] if kinds else "passing"
+        return next(meaning for meaning, has_meaning in STATUSES.items() if has_meaning(status))
+    return meanings[0] if meanings else "passing"
 
 
 def _spellings(word: str) -> Iterable[str]:
     """Return the spellings of a word that are looked up: the whole word, its start before a colon, and each side of a dot."""
-    if len(word) > LONGEST:
+    if len(word) > MAX_WORD_CHARS:
         return ()
     start = word.partition(":")[0]
     spellings = (word, start, start.rpartition(".")[2], start.partition(".")[0])

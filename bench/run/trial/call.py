@@ -45,10 +45,7 @@ class Lost:
 @dataclass(frozen=True)
 class BackOff:
     """The retries of a failed call: at most `tries` requests. The first wait is `base` seconds, each further wait is twice as
-    long, and no wait exceeds `most`. A server's Retry-After replaces the doubled time.
-
-    A server's Retry-After replaces the doubled time, but the wait never exceeds `most`.
-    """
+    long. A server's Retry-After replaces the doubled time. No wait exceeds `most` seconds."""
 
     tries: int = 6
     base: float = 1.0
@@ -64,12 +61,12 @@ class BackOff:
 class CallAttempt:
     """One request of a call and its outcome. The time in flight is the delays of its faults plus the model's time.
 
-    begun     whether it had its slot at the endpoint
-    slot      its place in flight at the endpoint, free or waited for
-    asked     whether it reached the model; a fault can keep it from being sent, or answer in the model's place
-    reply     the reply, or what the model wrote before the connection was cut
-    responses   the model's responses, to be passed on once they are counted
-    failure   why it failed; None if a reply came
+    begun       whether the request got its slot at the endpoint
+    slot        its slot among the calls in flight at the endpoint
+    asked       whether it reached the model; a fault can keep it from being sent, or answer in the model's place
+    reply       the reply, or what the model wrote before the connection was cut
+    responses   the model's responses, to be passed on once their tokens are counted
+    failure     why the call failed; None if a reply came
     """
 
     call: int
@@ -89,10 +86,12 @@ class CallAttempt:
 
     @property
     def delay(self) -> int:
+        """The nanoseconds by which faults delayed the call."""
         return sum([span.length for span in self.delays])
 
     @property
     def length(self) -> int:
+        """The nanoseconds in flight."""
         return self.delay + (self.at_model.length if self.at_model else 0)
 
     @property
@@ -107,10 +106,12 @@ class CallAttempt:
         return max(self.started, flight.started - self.delay) if flight and flight.client else self.started
 
     def abandon(self) -> CallFailed:
-        """Fail the call because its client went away, and return the failure. A call that had its slot is paid."""
-        gone = "the client went away before a reply came"
+        """Fail the call because its client went away, and return the failure. A call that had got its slot counts as paid."""
+        reason = "the client went away before a reply came"
         partial = self.reply.text if self.reply else ""
-        failure = TimedOut(gone, partial=partial) if self.begun else Unreachable(f"{gone}, while the call waited for a slot")
+        failure = (
+            TimedOut(reason, partial=partial) if self.begun else Unreachable(f"{reason}, while the call waited for a slot")
+        )
         self.failure = failure
         return failure
 

@@ -25,7 +25,7 @@ from bench.run.models.counting import count_and_digest, is_long, texts_written, 
 from bench.run.trial.call import BackOff, CallAttempt, Lost, Received, await_flight, purpose_after_loss
 from bench.run.trial.causes import CallPurpose
 from bench.run.trial.clock import Pause, TrialClock, in_seconds
-from bench.run.trial.drafts import LONG
+from bench.run.trial.drafts import LONG_REPLY_CHARS
 from bench.run.trial.effects import AskerDies, CallEffect, Disturbance, Send, effect_at
 from bench.run.trial.faults import DueFault, FaultSchedule
 from bench.run.trial.injection import Corrupted
@@ -41,7 +41,7 @@ Corrupt = Callable[[Reply, int], Corrupted]
 
 @dataclass
 class Tally:
-    """The number of times that the same request was sent in this trial, and of replies to it."""
+    """How often the same request was sent in this trial, and how many replies came to it."""
 
     sent: int = 0
     answered: int = 0
@@ -50,11 +50,7 @@ class Tally:
 class Caller:
     """Makes the calls of one trial and adds up their tokens. `read_ahead` gets each long reply, in a thread. `abandoned` is the
     last call whose client went away. `broken_off` gets each reply and its call's number, and returns a failure if the agent's
-    process dies before the reply has arrived whole.
-
-    `read_ahead` gets each long reply, in a thread. `abandoned` is the last call whose client went away. `broken_off` gets each
-    reply and its call's number, and returns a failure if the asking process dies in mid-reply.
-    """
+    process dies before the reply has arrived whole."""
 
     def __init__(
         self,
@@ -109,7 +105,7 @@ class Caller:
                 return outcome
             if isinstance(outcome.failure, AskerDies):
                 outcome.failure.die()
-            self._give_up(purpose, outcome.failure, try_)
+            self._check_retry(purpose, outcome.failure, try_)
             purpose = purpose_after_loss(outcome, purpose)
             with self._waiting("backoff"):
                 await self._clock.sleep(self._back_off.seconds(try_, outcome.failure.retry_after))
@@ -137,7 +133,7 @@ class Caller:
             options: Further options of the request.
 
         Returns:
-            The reply, or what is known of one that was lost.
+            The reply, or the failure of the call.
         """
         self.calls += 1
         request = Request(tuple(messages), purpose.seed, purpose.context, schema=schema, options=options)
@@ -153,7 +149,7 @@ class Caller:
                 slot.leave()
             if long_texts := texts_to_count(_received_texts(attempt)):
                 await self._finish_in_thread(lambda: [count_tokens(text) for text in long_texts])
-            if attempt.reply and len(attempt.reply.text) > LONG:
+            if attempt.reply and len(attempt.reply.text) > LONG_REPLY_CHARS:
                 await self._finish_in_thread(functools.partial(self._read_ahead, attempt.reply.text))
         except asyncio.CancelledError:
             failure = attempt.abandon()
@@ -167,7 +163,7 @@ class Caller:
             raise
         finally:
             for response in attempt.responses:
-                self._log.counted(response)
+                self._log.on_counted(response)
         if attempt.reply and not attempt.failure:
             attempt.failure = self._broken_off(attempt.reply, attempt.call)
         if attempt.failure:
@@ -207,9 +203,9 @@ class Caller:
         """Declare that the next `calls` calls to the endpoint are made together."""
         self._clock.expect(calls)
 
-    def endpoint_call(self, what: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:
-        """Count a call as in flight that a framework sends to the endpoint."""
-        return self._clock.endpoint_call(what, together, again=again)
+    def endpoint_call(self, request: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:
+        """Return a context in which a framework's call to the endpoint counts as in flight (`TrialClock.endpoint_call`)."""
+        return self._clock.endpoint_call(request, together, again=again)
 
     def log_refusal(self, status: int, detail: str) -> None:
         """Log a request to the endpoint that was refused."""
@@ -231,8 +227,9 @@ class Caller:
         """End a framework's pause and log its length."""
         self._log.emit(Waited("backoff", in_seconds(pause.since), in_seconds(self._clock.resume(pause))))
 
-    def _give_up(self, purpose: CallPurpose, failure: CallFailed, tries: int) -> None:
-        """Raise the failure of a call that is not sent again: GaveUp if a fault caused it, else the failure."""
+    def _check_retry(self, purpose: CallPurpose, failure: CallFailed, tries: int) -> None:
+        """Return if the call may be sent again. Else raise GaveUp if a fault caused the failure, and the failure itself if
+        not."""
         if failure.passing and tries < self._back_off.tries:
             return
         if failure.injected:
@@ -242,7 +239,7 @@ class Caller:
     async def _take_slot(self, request: Request) -> Slot:
         """Wait for a slot at the endpoint, take it and return it."""
         slot = self._slots.slot(request)
-        if slot.is_free:  # asked, not timed: a loaded machine also takes time over a free slot
+        if slot.is_free:  # decided before the wait: on a loaded machine even a free slot takes time
             await slot.take()
         else:
             with self._waiting("slot"):
@@ -252,27 +249,27 @@ class Caller:
     @contextmanager
     def _waiting(self, why: Literal["slot", "backoff"]) -> Iterator[None]:
         """Count the time in the block as waiting and log it, even if the block is interrupted."""
-        began = self._clock.now()
+        start = self._clock.now()
         try:
             with self._clock.span("wait"), self._slots.waiting():
                 yield
         finally:
-            self._log.emit(Waited(why, in_seconds(began), in_seconds(self._clock.now() - began)))
+            self._log.emit(Waited(why, in_seconds(start), in_seconds(self._clock.now() - start)))
 
     async def _send_with_faults(self, attempt: CallAttempt, faults: list[DueFault]) -> None:
         """Send a request, wrapped in the due faults at point `call`. A fault leaves the list when its request is sent, unless
         the fault is persistent."""
         send: Send = functools.partial(self._ask_model, attempt)
-        for dues in reversed(_faults_of_request(faults)):
-            send = self._wrap(send, dues, attempt, faults)
+        for group in reversed(_faults_of_request(faults)):
+            send = self._wrap(send, group, attempt, faults)
         try:
             attempt.reply = await send()
         except CallFailed as failure:
             attempt.failure = failure
 
     def _wrap(self, send: Send, group: list[DueFault], attempt: CallAttempt, faults: list[DueFault]) -> Send:
-        """Return `send` wrapped in the faults of several subtasks that act as one, or in one fault. They are planned and
-        delivered when the request is sent."""
+        """Return `send` wrapped in one fault, or in a group of faults of several subtasks that act as one fault. Their receipts
+        are planned and delivered when the request is sent."""
         fault = group[0].fault
         effect = _effect(group[0])
 
@@ -291,7 +288,7 @@ class Caller:
                 if effect.fails:
                     receipt.detect()
                 if effect.changes_reply:
-                    attempt.receipts.append(receipt)  # it changes the reply: nobody may notice it
+                    attempt.receipts.append(receipt)  # a changed reply can pass as a good one
             return await effect.strike(send, Disturbance(fault.seconds, sleep))
 
         return send_with_fault
@@ -318,12 +315,13 @@ class Caller:
         return reply
 
     def _record_response(self, request: Request, outcome: Reply | CallFailed, attempt: CallAttempt) -> None:
-        """Record the model's response before the call is accounted for: a trial that is killed later loses no paid response."""
+        """Record the model's response, before the call's event is logged: a trial that is killed in between loses no paid
+        response."""
         assert attempt.at_model and attempt.slot
         attempt.slot.report_outcome(outcome)
         response = Response(self._model.name, request, outcome, in_seconds(attempt.at_model.length))
         attempt.responses.append(response)
-        self._log.respond(response)
+        self._log.on_response(response)
 
     def _log_call(self, attempt: CallAttempt, delivered: str | None) -> int:
         """Log a call as an event and return the event's number. A call that was not paid counts no tokens."""
@@ -375,24 +373,25 @@ class Caller:
 
 
 def _effect(due: DueFault) -> CallEffect:
+    """Return the effect of a fault at point `call`."""
     return effect_at(due.fault.effect, due.fault.point, CallEffect)
 
 
 def _received_texts(attempt: CallAttempt) -> Sequence[str]:
     """Return the texts of a reply that arrived, whole or in part."""
-    whole = texts_written(attempt.reply) if attempt.reply else ()
-    return (*whole, attempt.failure.partial) if attempt.failure else whole
+    texts = texts_written(attempt.reply) if attempt.reply else ()
+    return (*texts, attempt.failure.partial) if attempt.failure else texts
 
 
 def _faults_of_request(faults: list[DueFault]) -> list[list[DueFault]]:
-    """Group the faults that strike one request, up to the first fault that makes it fail. Faults that replace the reply are the
-    last group, and act as one."""
-    refusals = [due for due in faults if _effect(due).changes_reply]
-    striking: list[list[DueFault]] = []
+    """Return the groups of faults that strike one request: each fault by itself, up to the first fault that makes the request
+    fail. If no fault does, the faults that replace the reply are the last group, and act as one fault."""
+    replacing = [due for due in faults if _effect(due).changes_reply]
+    groups: list[list[DueFault]] = []
     for due in faults:
-        if due in refusals:
-            return [*striking, refusals]
-        striking.append([due])
+        if due in replacing:
+            return [*groups, replacing]
+        groups.append([due])
         if _effect(due).fails:
             break
-    return striking
+    return groups

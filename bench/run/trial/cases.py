@@ -14,15 +14,15 @@ from bench.run.trial.causes import Causes
 class Cases:
     """The accounts of attempts by state of the world. `life` is the number of the agent's process, from 1."""
 
-    def __init__(self, make: Callable[[], Causes]):
-        self._make = make
-        self._by_case = {"": make()}
+    def __init__(self, new_account: Callable[[], Causes]):
+        self._new_account = new_account
+        self._by_case = {"": new_account()}
         self.life = 1
 
     def of(self, case: str) -> Causes:
         """Return the account of a state of the world; "" is the state of a task without a world."""
         if case not in self._by_case:
-            self._by_case[case] = self._make()
+            self._by_case[case] = self._new_account()
             self._by_case[case].state = case
             self._by_case[case].life = self.life
         return self._by_case[case]

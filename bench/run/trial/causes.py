@@ -22,7 +22,8 @@ from bench.run.trial.log import TrialLog
 from bench.scenario import Json
 
 MOST_CALLS_OF_AN_ATTEMPT = 100
-"""Steps and samples together. Without this limit, an agent that asks on without any output would never end."""
+"""The most calls in one attempt, steps and samples together. Without this limit, an agent that asks on without any output would
+never end."""
 CallLimit = Literal["attempts", "calls", "none"]
 """The limit on the calls for a subtask.
 
@@ -68,11 +69,7 @@ def _seed_of(*parts: object) -> int:
 class Causes:
     """The account of one trial's attempts. `model` is the name of the model, and `references` holds right outputs of subtasks
     that were added at run time. `state` is the state of the world in which judgments are asked for, and `life` the number of
-    the agent's process.
-
-    `references` belong to subtasks that were added at run time, `state` is the state of the world that is judged, and `life`
-    the number of the process that asks.
-    """
+    the agent's process."""
 
     def __init__(self, key: TrialKey, log: TrialLog, max_attempts: int, model: str = "", answer_format: AnswerFormat = DEFAULT):
         self._key, self._log, self._max_attempts, self._model = key, log, max_attempts, model
@@ -140,7 +137,7 @@ class Causes:
 
         again      whether it asks the same question again
         rejected   the number of the verdict that rejected its last reply; None if none did
-        Raises GaveUp as `next` does.
+        Raises GaveUp as `next_purpose` does.
         """
         context, cause, caused_by = last_purpose.context, last_purpose.cause, last_purpose.caused_by
         number, sample = context.attempt, context.sample
@@ -182,8 +179,8 @@ class Causes:
         return self._purpose((name,), _Attempt(number, cause, caused_by, 0, sample), cause, caused_by, inferred=False)
 
     def judge_purpose(self, names: Sequence[str]) -> CallPurpose:
-        """Return the purpose of a judge call about the latest attempt at these subtasks. An earlier rejection of theirs is its
-        cause."""
+        """Return the purpose of a judge's call about the latest attempt at these subtasks. If an output of these subtasks was
+        rejected before, that rejection caused the call."""
         attempt = _Attempt(max(self.attempts(names), 1), "judge", self._own_failure(names, 0), self._log.next_number)
         return self._purpose(names, attempt, "judge", attempt.caused_by, inferred=False)
 
@@ -200,9 +197,9 @@ class Causes:
         if not earlier:
             return _Attempt(1, "first", None, 0)
         last, number = max(earlier, key=lambda attempt: attempt.since), self.attempts(names) + 1
-        since = self._own_failure(names, last.since)
-        if since is not None:
-            return _Attempt(number, "retry", since, 0)
+        failure = self._own_failure(names, last.since)
+        if failure is not None:
+            return _Attempt(number, "retry", failure, 0)
         if not under_way and self._failures and self._failures[-1][0] >= last.since:
             return _Attempt(number, "rerun", self._failures[-1][0], 0)
         last.calls += 1
@@ -218,8 +215,8 @@ class Causes:
 
     @staticmethod
     def _cause_of_call(attempt: _Attempt) -> Cause:
-        """Return a call's cause. The first call of an attempt has the attempt's cause, and so do all calls if a failure caused
-        it."""
+        """Return a call's cause: the attempt's cause for its first call, and for every call if a failure caused the attempt;
+        else `sample` for a repeated question and `step` for a new one."""
         if attempt.calls == 1 or attempt.caused_by is not None:
             return attempt.cause
         return "sample" if attempt.repeats else "step"
@@ -230,8 +227,8 @@ class Causes:
         """Return the purpose of a call in this attempt, with the seed and context of the call."""
         key = self._key
         drawn_from = key.drawn_from
-        sampled = ("sample", attempt.sample) if attempt.sample > 1 else ()
-        seed = _seed_of(*drawn_from, attempt.number, *sampled)
+        sample_key = ("sample", attempt.sample) if attempt.sample > 1 else ()
+        seed = _seed_of(*drawn_from, attempt.number, *sample_key)
         context = RequestContext(
             key.scenario,
             tuple(names),
@@ -251,7 +248,7 @@ class Causes:
         return CallPurpose(context, cause, seed, caused_by, inferred and self._is_inferred(cause, caused_by))
 
     def _is_inferred(self, cause: Cause, caused_by: int | None) -> bool:
-        """Return whether a cause is inferred. It is known for a first call, after a verdict that the proposer was told, and
-        after a lost call."""
+        """Return whether a cause is inferred. The cause is known for a first call, after a verdict that the proposer was told,
+        and after a lost call."""
         event = None if caused_by is None else self._log.events[caused_by]
         return event.view == "shadow" if isinstance(event, Judged) else cause in ("step", "sample")

@@ -17,30 +17,34 @@ from bench.run.trial.verification import AskCheck
 from bench.scenario import LONGEST_NOTE, Check, Context, Json, Output, Subtask
 
 Reference = Callable[[str, Mapping[str, str]], Json]
-"""The right output of a subtask, given the documents. Raises LookupError if the pack does not say."""
+"""Returns the right output of a subtask, given the documents. Raises LookupError if the pack has none."""
 InThread = Callable[[Callable[[], object]], Awaitable[object]]
-"""Does work of the trial in a thread."""
+"""Runs a function of the trial in a thread."""
 CheckKey = tuple[Check, str, tuple[tuple[str, str], ...]]
-LARGE = 2**13
-"""Every check of a reply with this many characters runs in a thread."""
+MIN_CHARS_FOR_THREAD = 2**13
+"""Every check of a reply with at least this many characters runs in a thread."""
 
 
-def unknown(subtask: str, _: Mapping[str, str]) -> Json:
+def no_reference(subtask: str, _: Mapping[str, str]) -> Json:
+    """Raise LookupError: the pack gives no right output."""
     raise LookupError(subtask)
 
 
 class _NotRun(Exception):
-    """The result of a check of this output is not known yet."""
+    """Raised for a check that has not run on this output yet."""
 
 
 class Checks:
     """The checks of one trial. `reference` gives the pack's right outputs, by which a broken check is told from a wrong output.
-    `wait` says whether checks can wait for the sandbox."""
+    `wait` says whether checks can wait for the sandbox; verdicts are then cached from the start, else after a first
+    `run_ahead` in a thread."""
 
-    def __init__(self, state: State, reference: Reference = unknown, in_thread: InThread | None = None, wait: bool = False):
+    def __init__(
+        self, state: State, reference: Reference = no_reference, in_thread: InThread | None = None, wait: bool = False
+    ):
         self._state, self._reference, self._in_thread, self._wait = state, reference, in_thread, wait
         self._verdicts: dict[CheckKey, str | None] = {}
-        self._keep = wait
+        self._is_caching = wait
 
     async def run_ahead(self, judge: Callable[[AskCheck], object]) -> None:
         """Run in a thread the checks that `judge` asks for, unless all results are known."""
@@ -48,19 +52,19 @@ class Checks:
             judge(self._known_verdict)
         except _NotRun:
             if self._in_thread:
-                self._keep = True
+                self._is_caching = True
                 await self._in_thread(lambda: judge(self.ask))
 
     def can_be_slow(self, text: str) -> bool:
         """Return whether the checks of this reply can be slow."""
-        return self._wait or (self._in_thread is not None and len(text) >= LARGE)
+        return self._wait or (self._in_thread is not None and len(text) >= MIN_CHARS_FOR_THREAD)
 
     def ask(self, subtask: Subtask, check: Check, output: Any, context: Context) -> str | None:
         """Return why the check rejects the output; None if it accepts it. An output on which the check raises is rejected.
 
         Raises the check's exception if it also fails on the reference, and SandboxBroken if the sandbox cannot run here.
         """
-        if not self._keep:
+        if not self._is_caching:
             return self._ask(subtask, check, output, context)
         key = _key(check, output, context)
         if key not in self._verdicts:
@@ -122,6 +126,6 @@ class Checks:
 
 
 def _key(check: Check, output: Any, context: Context) -> CheckKey:
-    """Return a cache key that compares values by their texts: compared directly, True would equal 1."""
+    """Return the cache key of a check on an output. Values are compared by their texts: directly, True would equal 1."""
     outputs = {name: output.model_dump() for name, output in context.outputs.items()}
     return check, digest_of(repr((output.model_dump(), outputs))), tuple(context.documents.items())

@@ -19,15 +19,15 @@ from typing import Any, Literal, TypeVar
 
 from bench.common.values import dataclass
 from bench.record.intervals import Interval, in_nanoseconds, in_seconds, total, union
-from bench.run.trial.loop import observer, running
+from bench.run.trial.loop import observer, running_loop
 from bench.run.trial.stopwatch import Stopwatch
 from bench.run.trial.virtual_time import RealTime, VirtualTime
 
 __all__ = ["Pause", "Span", "TrialClock", "in_seconds", "total", "union"]
 
 Result = TypeVar("Result")
-PATIENCE = 5.0
-"""Real seconds in which a cancelled task must end."""
+CANCEL_TIMEOUT_S = 5.0
+"""Real seconds for which the end of cancelled tasks is awaited."""
 
 
 class Span:
@@ -56,14 +56,15 @@ class Span:
 
 @dataclass(frozen=True)
 class Pause:
-    """A wait that has begun: its start on the trial's clock (`since`) and by `time.perf_counter_ns` (`began`), in
-    nanoseconds."""
+    """The start of a wait, in nanoseconds: on the trial's clock (`since`) and by `time.perf_counter_ns` (`began`)."""
 
     since: int
     began: int
 
 
 class TrialClock:
+    """A trial's clock. It counts nanoseconds since the trial began, real or virtual."""
+
     def __init__(self, virtual: bool):
         self.is_virtual = virtual
         self._time = VirtualTime() if virtual else RealTime()
@@ -105,27 +106,28 @@ class TrialClock:
 
     def _narrow(self, span: Span, flight: Interval) -> None:
         """Shorten a span to the time in which its call was in flight."""
-        since = perf_counter_ns() - self.now()
-        began, ended = (min(max(moment - since, span.started), span.ended) for moment in flight)
+        trial_start = perf_counter_ns() - self.now()
+        began, ended = (min(max(moment - trial_start, span.started), span.ended) for moment in flight)
         span.client = span.length - (ended - began)
         span.started, span.ended = began, ended
 
     @property
     def api_seconds(self) -> float:
-        return in_seconds(self._in_calls())
+        return in_seconds(self._call_nanoseconds())
 
     @property
     def waiting_seconds(self) -> float:
         if not self._intervals["wait"]:
             return 0.0
-        together = total(union(self._intervals["call"] + self._intervals["wait"]))
-        return in_seconds(together - self._in_calls())
+        calls_and_waits = total(union(self._intervals["call"] + self._intervals["wait"]))
+        return in_seconds(calls_and_waits - self._call_nanoseconds())
 
     @property
     def framework_seconds(self) -> float:
         return in_seconds(self._stopwatch.nanoseconds)
 
-    def _in_calls(self) -> int:
+    def _call_nanoseconds(self) -> int:
+        """Return the nanoseconds in which at least one call was in flight."""
         return total(union(self._intervals["call"]))
 
     @contextmanager
@@ -149,12 +151,12 @@ class TrialClock:
         self._time.expect(calls)
 
     def endpoint_call(
-        self, what: object, together: int | None = None, *, again: bool = False
+        self, request: object, together: int | None = None, *, again: bool = False
     ) -> AbstractAsyncContextManager[None]:
         """Count a call over the endpoint as in flight. `together` is the number of calls made together, this call included, if
-        its request says so; these calls begin in the order of `what`. Raises UndeclaredCalls if virtual time cannot tell when
-        the call began, but not for a failed call that is made `again`."""
-        return self._time.endpoint_call(what, together, again)
+        its request says so; these calls begin in the order of `request`. Raises UndeclaredCalls if virtual time cannot tell
+        when the call began, but not for a failed call that is made `again`."""
+        return self._time.endpoint_call(request, together, again)
 
     def pause(self) -> Pause:
         """Begin a wait that the trial did not choose, such as a client's own back-off."""
@@ -174,7 +176,7 @@ class TrialClock:
         """Await `work`, counting the real time in which it, or a task that it started, ran. A task that still runs at the end
         is cancelled: its later requests would be in no account."""
         try:
-            running()
+            running_loop()
         except RuntimeError:
             work.close()
             raise
@@ -194,11 +196,12 @@ class TrialClock:
         task.add_done_callback(self._tasks.discard)
 
     async def _end_tasks(self) -> None:
+        """Cancel the trial's other tasks and wait until they have ended."""
         unfinished = self._tasks - {asyncio.current_task()}
         for task in unfinished:
             task.cancel()
         if unfinished:
-            await asyncio.wait(unfinished, timeout=PATIENCE)
+            await asyncio.wait(unfinished, timeout=CANCEL_TIMEOUT_S)
 
     def job_began(self) -> None:
         self._time.add_jobs(+1)

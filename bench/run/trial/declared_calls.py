@@ -14,9 +14,10 @@ from contextlib import asynccontextmanager
 
 from bench.common.errors import UndeclaredCalls
 
-GLANCE = 0.003
-"""Real seconds in which the first undeclared call waits for a second one, which is then refused: never part of a result."""
-PATIENCE = 30.0
+UNDECLARED_WAIT_S = 0.003
+"""Real seconds for which an undeclared call waits, so that a second call at the same time is noticed and refused. They are
+never part of a result."""
+DECLARED_WAIT_S = 30.0
 """Real seconds to wait for declared calls that do not come."""
 REMEDY = (
     "on simulated or recorded seconds, declare N calls made together by endpoint.expect(N) or by the header X-Bench-Parallel: N"
@@ -34,7 +35,7 @@ class DeclaredCalls:
         self._arrived: list[tuple[object, asyncio.Future[None]]] = []
         self._all_done = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
-        self._has_glanced = False
+        self._has_waited = False
         self._refusal = ""
 
     def expect(self, calls: int) -> None:
@@ -46,9 +47,9 @@ class DeclaredCalls:
         self._missing, self._declared = calls, True
 
     @asynccontextmanager
-    async def endpoint_call(self, what: object, together: int | None, again: bool) -> AsyncIterator[None]:
-        """Count a call over the endpoint as in flight. `what` is its request, which orders the calls made together; `together`
-        is the number of calls made together, if the request says so.
+    async def endpoint_call(self, request: object, together: int | None, again: bool) -> AsyncIterator[None]:
+        """Count a call over the endpoint as in flight. `request` orders the calls made together; `together` is their number, if
+        the request says so.
 
         A failed call that is made `again` needs no declaration: its time is the client's real back-off. Raises UndeclaredCalls.
         """
@@ -57,7 +58,7 @@ class DeclaredCalls:
         self._in_flight += 1
         try:
             if self._declared and not again:
-                await self._begin(what)
+                await self._begin(request)
             yield
         finally:
             self._in_flight -= 1
@@ -67,14 +68,14 @@ class DeclaredCalls:
 
     def must_wait(self) -> bool:
         """Return whether virtual time has to wait for a call. It is called when the event loop is idle."""
-        return bool(self._missing) or (bool(self._in_flight) and not self._declared and not self._has_glanced)
+        return bool(self._missing) or (bool(self._in_flight) and not self._declared and not self._has_waited)
 
     def wait(self) -> bool:
-        """Wait a limited real time for the missing call. Return whether the wait begins only now."""
+        """Set a timer that ends the wait for a missing call. Return False if a timer was already set."""
         if self._timer:
             return False
-        seconds, then = (PATIENCE, self._refuse) if self._missing else (GLANCE, self._glance)
-        self._timer = asyncio.get_running_loop().call_later(seconds, then)
+        seconds, action = (DECLARED_WAIT_S, self._refuse) if self._missing else (UNDECLARED_WAIT_S, self._end_short_wait)
+        self._timer = asyncio.get_running_loop().call_later(seconds, action)
         return True
 
     def check(self) -> None:
@@ -95,30 +96,31 @@ class DeclaredCalls:
         if self._all_done.is_set():
             self._all_done = asyncio.Event()
 
-    async def _begin(self, what: object) -> None:
-        """Wait until all calls made together have arrived; then return, one call after another."""
+    async def _begin(self, request: object) -> None:
+        """Wait until all calls made together have arrived. These calls then begin one after another."""
         loop = asyncio.get_running_loop()
-        arrived = (what, loop.create_future())
-        self._arrived.append(arrived)
+        start = loop.create_future()
+        self._arrived.append((request, start))
         if not self._missing:
             loop.call_soon(self._start_all)
         else:
             self.wait()
         try:
-            await arrived[1]
+            await start
         except asyncio.CancelledError:  # its client went away
             self._missing += bool(self._missing)
             raise
 
     def _start_all(self) -> None:
-        arrived, self._arrived = sorted(self._arrived, key=lambda request: repr(request[0])), []
+        """Let the arrived calls begin, in an order that does not depend on their arrival."""
+        arrived, self._arrived = sorted(self._arrived, key=lambda arrival: repr(arrival[0])), []
         for _, start in arrived:
             if not start.done():
                 start.set_result(None)
 
     def _refuse(self) -> None:
         """Refuse the waiting calls because declared calls did not arrive in time."""
-        self._refusal = f"{self._missing} of the calls that were declared did not come within {PATIENCE:g} s; {REMEDY}"
+        self._refusal = f"{self._missing} of the calls that were declared did not come within {DECLARED_WAIT_S:g} s; {REMEDY}"
         self._timer, self._missing = None, 0
         arrived, self._arrived = self._arrived, []
         for _, start in arrived:
@@ -128,7 +130,8 @@ class DeclaredCalls:
     def _stop_waiting(self) -> None:
         if self._timer:
             self._timer.cancel()
-        self._timer, self._has_glanced = None, False
+        self._timer, self._has_waited = None, False
 
-    def _glance(self) -> None:
-        self._timer, self._has_glanced = None, True
+    def _end_short_wait(self) -> None:
+        """Note that no second undeclared call came in time."""
+        self._timer, self._has_waited = None, True

@@ -20,7 +20,7 @@ from bench.run.trial.decoding import Extracted, Objects, end_of, is_cut_off
 
 Tags = tuple[tuple[str, str], ...]
 """Pairs of the tags that open and close a draft."""
-KNOWN: Tags = (
+KNOWN_TAGS: Tags = (
     ("<think>", "</think>"),  # DeepSeek, Qwen, GLM, MiniMax M2, Nemotron
     ("<thinking>", "</thinking>"),
     ("<thought>", "</thought>"),
@@ -41,12 +41,13 @@ KNOWN: Tags = (
     ("[BEGIN FINAL RESPONSE]", "[BEGIN FINAL RESPONSE]"),  # Apriel
 )
 """The pairs that are looked for in the replies of every model. Where both are equal, words that can begin any reply open the
-draft, so only its end is looked for."""
-MOST_SHOWN = 16
-"""How often each character may be shown to the decoder, on average, before reading costs too much."""
-LONG, KEPT = 2**13, 8
-"""A reply with more characters is kept after reading, since it is read several times; and the number of replies kept."""
-_begins, _blanks = re.compile(r"""\{\s*["'}]"""), re.compile(r"\s*")
+draft. Then only the tag that closes the draft is looked for."""
+MAX_READS_PER_CHAR = 16
+"""How often the decoder may get each character, on average. Beyond this limit no more objects are read."""
+LONG_REPLY_CHARS, CACHED_REPLIES = 2**13, 8
+"""What was read in a reply of more than LONG_REPLY_CHARS characters is cached, since it is needed several times. The caches
+hold the last CACHED_REPLIES replies."""
+_object_start, _blanks = re.compile(r"""\{\s*["'}]"""), re.compile(r"\s*")
 
 
 @dataclass(frozen=True)
@@ -61,16 +62,15 @@ class Draft:
 NO_DRAFT = Draft()
 
 
-def draft_of(text: str, tags: Sequence[tuple[str, str]] = KNOWN, in_blocks: bool = False) -> Draft:
-    """Return a reply's draft by the rule in this module's docstring, in time linear in the text. Never raises.
-
-    in_blocks   whether the answer has its code in code blocks
-    """
-    draft_in = _draft_once if len(text) > LONG else _draft
-    return draft_in(text, tuple(tags), in_blocks)
+def draft_of(text: str, tags: Sequence[tuple[str, str]] = KNOWN_TAGS, in_blocks: bool = False) -> Draft:
+    """Return a reply's draft by the rule in this module's docstring, in time linear in the text. Never raises. `in_blocks` says
+    whether the answer has its code in code blocks."""
+    find = _cached_draft if len(text) > LONG_REPLY_CHARS else _draft
+    return find(text, tuple(tags), in_blocks)
 
 
 def _draft(text: str, tags: Tags, in_blocks: bool) -> Draft:
+    """Return a reply's draft, without the cache of `draft_of`."""
     if not any([opening in text or closing in text for opening, closing in tags]):  # noqa: C419  a list is quicker
         return NO_DRAFT
     end = _last_end(text, tags, FenceLines(text) if in_blocks else None)
@@ -80,13 +80,13 @@ def _draft(text: str, tags: Tags, in_blocks: bool) -> Draft:
     return Draft(end) if end else NO_DRAFT
 
 
-_draft_once = lru_cache(maxsize=KEPT)(_draft)
+_cached_draft = lru_cache(maxsize=CACHED_REPLIES)(_draft)
 
 
 @lru_cache(maxsize=64)
 def _patterns(tags: Tags) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return two patterns: of the opening tags and of the closing tags."""
-    opening, closing = ("|".join(map(re.escape, side)) for side in zip(*tags, strict=True))
+    opening, closing = ("|".join(map(re.escape, alternatives)) for alternatives in zip(*tags, strict=True))
     return re.compile(opening), re.compile(closing)
 
 
@@ -94,36 +94,37 @@ def _last_end(text: str, tags: Tags, fences: FenceLines | None) -> int:
     """Return the end of the last closing tag that ends a draft; 0 if no tag does. A tag inside an answer, or at the end of a
     note on the answer, ends no draft.
 
-    Each object before a tag is read once. After a malformed one, reading continues where it stopped, or after the last tag that
-    it passed. Once reading costs too much, each remaining tag ends a draft.
+    Each object before a tag is read once. After a malformed object, reading continues where the decoder stopped, or after the
+    last tag before that place. Beyond MAX_READS_PER_CHAR, each remaining tag ends a draft.
     """
     opening, closing = _patterns(tags)
     tag, objects = closing.search(text), Objects(text)
-    end = at = 0
-    answer, answer_end = -1, 0
+    end = position = 0
+    end_before_answer, answer_end = -1, 0  # of the first object after the last draft: the draft's end, the object's end
     last = end_of(text)
     while tag:
-        brace = _begins.search(text, at, tag.start()) if objects.shown <= MOST_SHOWN * len(text) else None
+        brace = _object_start.search(text, position, tag.start()) if objects.decoded <= MAX_READS_PER_CHAR * len(text) else None
         stopped = tag.end()
         if brace:
             read = objects.read(brace.start())
             if isinstance(read, Extracted):
-                at = read.end
-                answer, answer_end = (end, at) if answer < end else (answer, answer_end)
-                tag = tag if at <= tag.start() else closing.search(text, at)
+                position = read.end
+                if end_before_answer < end:
+                    end_before_answer, answer_end = end, position
+                tag = tag if position <= tag.start() else closing.search(text, position)
                 continue
             if fences is None and is_cut_off(text, read, last):
                 return end  # the reply breaks off in this object
-            at = max(brace.start() + 1, read.at or 0)
-            if at <= tag.start():
+            position = max(brace.start() + 1, read.at or 0)
+            if position <= tag.start():
                 continue
-            stopped = max(stopped, at)
-        at = stopped
+            stopped = max(stopped, position)
+        position = stopped
         for match in closing.finditer(text, tag.start(), stopped):
             if fences is None or not fences.hold(match.start()):
-                end = at = match.end()
+                end = position = match.end()
                 if fences:
                     fences.close()
-        tag = closing.search(text, at)
-    noted = closing.search(text, answer_end) if 0 <= answer < end and last <= end else None
-    return answer if noted and opening.search(text, answer_end, noted.start()) else end
+        tag = closing.search(text, position)
+    note_end = closing.search(text, answer_end) if 0 <= end_before_answer < end and last <= end else None
+    return end_before_answer if note_end and opening.search(text, answer_end, note_end.start()) else end

@@ -1,11 +1,11 @@
 """The types of effects: what a fault can do to a text or to a call. The effects are parts in `bench.run.effects`.
 
-A text effect gets the text to strike (`Target`) and its own draw, and returns the text that replaces it. It returns None if the
-text cannot carry it, for example because a reply without JSON has no field that could be missing. Such a fault is *not
-applicable*, and its receipt says so. It never returns the text unchanged.
+A text effect gets the text to strike (`Target`) and a random generator, and returns the text that replaces it. It returns None
+if it cannot strike the text, for example because a reply without JSON has no field that could be missing. Such a fault is *not
+applicable*, and its receipt says so. A text effect never returns the text unchanged.
 
-A call effect stands around the call. It gets `send`, which makes the call with its other faults, and returns the reply, raises
-a CallFailed instead, or lets time pass. The effects of worlds are in `bench.worlds.run.runtime.effects`.
+A call effect wraps the call. It gets `send`, which makes the call with its other faults, and returns the reply, raises a
+CallFailed instead, or lets time pass. The effects of worlds are in `bench.worlds.run.runtime.effects`.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """A session at the measuring endpoint: a framework, or an agent of any kind, sends the model calls for some subtasks itself.
 
-It has its own prompts, checks and retries. The session gives it addresses and our prompts, answers its requests, and makes
-proposals of its outputs.
+The framework has its own prompts, checks and retries. The session gives it addresses and our prompts, answers its requests, and
+makes proposals of its outputs.
 
-The same caller accounts for each call as for any other architecture, under the same faults. A request that repeats a failed one
-is its next try. Any other request is a further step, a further sample or, after a rejection, a new attempt at its subtasks:
-this is inferred, since nobody says which. The endpoint's seeds replace the proposer's: the experiment sets a trial's seeds for
-every architecture.
+Each call is counted as for any other architecture, and under the same faults. A request that repeats a failed request is its
+next try. Any other request is a further step, a further sample or, after a rejection, a new attempt at its subtasks. Which of
+these it is must be inferred, since the framework does not say. The endpoint's seeds replace the framework's: the experiment
+sets a trial's seeds for every architecture.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from bench.scenario import Subtask
 from bench.task import names_of
 
 IsJudging = Callable[[Sequence[Message]], bool]
-"""Tells whether these messages ask for a judgment on an output, not for an output."""
+"""Returns whether these messages ask for a judgment on an output, not for an output."""
 LONGEST_DETAIL = 500
 """Characters of a refusal's reason that its event keeps."""
 MOST_SETTINGS, LONGEST_SETTING = 100, 200
-"""Of the settings that were put aside: how many are kept, and how many characters of each value."""
+"""How many of a client's settings are kept that are not passed on to the model, and how many characters of each value."""
 
 
 def never(_: Sequence[Message]) -> bool:
@@ -138,9 +138,10 @@ class EndpointSession:
         """
         if not path:
             return self.subtasks
-        known = {subtask.name: subtask for subtask in self.subtasks}
+        by_name = {subtask.name: subtask for subtask in self.subtasks}
         names = path.split("+")
-        return tuple(known[name] for name in names) if set(names) <= known.keys() and len(set(names)) == len(names) else None
+        are_valid = set(names) <= by_name.keys() and len(set(names)) == len(names)
+        return tuple(by_name[name] for name in names) if are_valid else None
 
     @property
     def parameters(self) -> Mapping[str, object]:
@@ -222,7 +223,7 @@ class EndpointSession:
         except asyncio.CancelledError:
             if pending and (lost := self._caller.abandoned):
                 self._caller.abandoned = None
-                self._lose(question, pending, lost)
+                self._record_failure(question, pending, lost)
             self._failure = GaveUp(question[0], "the framework did not wait for the reply")
             raise
         except GaveUp as gave_up:
@@ -232,18 +233,18 @@ class EndpointSession:
             self._bug = self._bug or bug
             raise
         if isinstance(outcome, Lost):
-            self._lose(question, pending, outcome)
+            self._record_failure(question, pending, outcome)
             raise outcome.failure
         self._failure = None
         for event in pending.losses:
             self._note_recovered(event)
         if pending.purpose.cause != "judge":
-            self._keep(question, subtasks, pending.purpose, self._with_inputs(question[0], outcome))
-            await self._foresee(subtasks)
+            self._add_turn(question, subtasks, pending.purpose, self._with_input_receipts(question[0], outcome))
+            await self._run_checks_ahead(subtasks)
         return Reply(outcome.text, outcome.finish, outcome.usage, tool_calls=outcome.tool_calls, extra=outcome.extra)
 
     def explain(self, error: Exception) -> None:
-        """Raise the cause of a framework's exception, if the cause is known.
+        """Raise the cause of a framework's exception, if the cause is known; else return.
 
         Args:
             error: The framework's exception.
@@ -318,7 +319,7 @@ class EndpointSession:
             sources = tuple(source for source in sources if not source.version)
         inputs = {source.name: trial.state.text_of(source) for source in sources}
         names = names_of(chosen)
-        inputs, self._input_receipts[names] = trial.injection.read_inputs(chosen, inputs, trial.causes.attempts(names) + 1)
+        inputs, self._input_receipts[names] = trial.injection.strike_inputs(chosen, inputs, trial.causes.attempts(names) + 1)
         return prompt_of(trial.task, chosen, inputs, repair, trial.settings.repair, self.answer_format)
 
     def proposal(self, text: str, *subtasks: Subtask) -> Proposal:
@@ -353,13 +354,13 @@ class EndpointSession:
             GaveUp: The agent handed in nothing.
             RuntimeError: A subtask had no reply.
         """
-        known = {subtask.name: subtask for subtask in self.subtasks if subtask.name in outputs}
-        kept = {name: self._turns.parts(outputs[name], [subtask])[name] for name, subtask in known.items()}
+        submitted = {subtask.name: subtask for subtask in self.subtasks if subtask.name in outputs}
+        final_parts = {name: self._turns.parts(outputs[name], [subtask])[name] for name, subtask in submitted.items()}
         for subtask in self.subtasks:
             if self._judged:
-                await self._foresee([subtask])
-                self._turns.judge_rest(subtask, kept)
-            if subtask.name in known:
+                await self._run_checks_ahead([subtask])
+                self._turns.judge_rest(subtask, final_parts)
+            if subtask.name in submitted:
                 yield self.proposal(outputs[subtask.name], subtask)
 
     def has_reply(self, name: str) -> bool:
@@ -404,41 +405,44 @@ class EndpointSession:
             raise
         self.check()
 
-    async def _foresee(self, subtasks: Sequence[Subtask]) -> None:
+    async def _run_checks_ahead(self, subtasks: Sequence[Subtask]) -> None:
         """Run slow checks of the unjudged replies for these subtasks off the event loop."""
         if self._judged:
             await self._trial.run_checks_ahead(self._turns.slow_proposals(subtasks))
 
-    def _keep(self, question: RequestKey, subtasks: tuple[Subtask, ...], purpose: CallPurpose, received: Received) -> None:
+    def _add_turn(self, question: RequestKey, subtasks: tuple[Subtask, ...], purpose: CallPurpose, received: Received) -> None:
         """Add a reply as a turn of the proposer that sent the request."""
         del question
         self._turns.add(subtasks, purpose, received)
 
     def _pending(self, question: RequestKey, subtasks: tuple[Subtask, ...]) -> _Pending:
-        """Return the failed request that this request repeats, else a new one.
+        """Return the failed request that this request repeats; if it repeats none, return a new request.
 
-        Raises GaveUp if it was repeated without end, as by an agent that asks again until a reply comes, under a fault that
-        never wears off.
+        Raises GaveUp if a request was repeated MOST_CALLS_OF_AN_ATTEMPT times. An agent that asks again until a reply comes
+        would else never end under a persistent fault.
         """
+        names, messages, _ = question
         if failed := self._failed.get(question):
-            if self._limit != "none" and failed[0].tries >= MOST_CALLS_OF_AN_ATTEMPT:
-                raise GaveUp(question[0], f"no reply after {failed[0].tries} tries")
-            pending = failed.pop(0)
+            pending = failed[0]
+            if self._limit != "none" and pending.tries >= MOST_CALLS_OF_AN_ATTEMPT:
+                raise GaveUp(names, f"no reply after {pending.tries} tries")
+            del failed[0]
             if pending.pause:
                 self._caller.log_pause(pending.pause)
             return pending
-        if self._judges(question[1]):
+        if self._judges(messages):
             return _Pending(self._trial.causes.judge_purpose(names_of(subtasks)), [])
-        purpose = self._ask(question, subtasks)
+        purpose = self._new_purpose(question, subtasks)
         return _Pending(purpose, self._caller.due_faults(purpose))
 
-    def _ask(self, question: RequestKey, subtasks: tuple[Subtask, ...]) -> CallPurpose:
+    def _new_purpose(self, question: RequestKey, subtasks: tuple[Subtask, ...]) -> CallPurpose:
         """Return the purpose of a new request. Raises GaveUp if a limit is reached."""
         if self._judged:
             self._turns.judge_last(subtasks)
-        asked = question[1:] if question[2] else question[1]
+        names, messages, options = question
+        asked = (messages, options) if options else messages
         under_way = self._turns.under_way(subtasks)
-        return self._trial.causes.next_purpose(names_of(subtasks), asked, inferred=True, limit=self._limit, under_way=under_way)
+        return self._trial.causes.next_purpose(names, asked, inferred=True, limit=self._limit, under_way=under_way)
 
     def _reach_limit(self, gave_up: GaveUp) -> None:
         """Record that a limit stopped the agent.
@@ -461,10 +465,10 @@ class EndpointSession:
         _, messages, options = question
         return await self._caller.send(messages, purpose, pending.faults, pending.tries, corrupt, options=options)
 
-    def _lose(self, question: RequestKey, pending: _Pending, lost: Lost) -> None:
-        """Record that a request failed. The time until the framework repeats it is the framework's back-off."""
+    def _record_failure(self, question: RequestKey, pending: _Pending, lost: Lost) -> None:
+        """Record that a request failed. The time until the framework repeats the request is the framework's back-off."""
         failure = lost.failure
-        if isinstance(failure, NotRecorded):  # a live model would have answered: the rest is no trial of it
+        if isinstance(failure, NotRecorded):  # a live model would have answered, so the trial is not valid
             self._bug = self._bug or failure
         if pending.purpose.cause != "judge":
             pending.purpose = purpose_after_loss(lost, pending.purpose)
@@ -477,18 +481,17 @@ class EndpointSession:
         self._failure = gave_up if failure.injected else failure
 
     def _note_lost(self, purpose: CallPurpose, event: int) -> None:
-        """Note that the event of this number lost a paid reply."""
+        """Note that the event of this number is the loss of a paid reply."""
         self._trial.causes.note_failure(purpose.context.subtasks, event)
 
     def _note_recovered(self, event: int) -> None:
         """Note that a reply arrived that the event of this number had counted as lost."""
         self._trial.causes.note_late_reply(event)
 
-    def _with_inputs(self, names: tuple[str, ...], received: Received) -> Received:
+    def _with_input_receipts(self, names: tuple[str, ...], received: Received) -> Received:
         """Return a reply with the receipts of the faults in the inputs of its prompt."""
-        receipts = [
-            receipt for key in list(self._input_receipts) if set(key) <= set(names) for receipt in self._input_receipts.pop(key)
-        ]
+        prompts = [subtasks for subtasks in self._input_receipts if set(subtasks) <= set(names)]
+        receipts = [receipt for subtasks in prompts for receipt in self._input_receipts.pop(subtasks)]
         for receipt in receipts:
             receipt.call = received.call
         return received.with_receipts(receipts)

@@ -1,13 +1,13 @@
-"""Faults: which faults are due by a random draw that no architecture can influence, and a receipt for each planned fault.
+"""Faults: a random draw, which no architecture can influence, decides which faults are due; each planned fault has a receipt.
 
 **Same schedule.** A draw depends only on (seed, scenario, instance, repetition, subtask, attempt, sample, fault): not on the
 architecture, not on call order, not on concurrency. At a world's points, tool, business key and try replace subtask, attempt
 and sample. A call that does several subtasks' work is exposed to the faults of each.
-One text carries one fault: if the draws make several due for the same part, input or output, the plan's first strikes. The
-others are not planned, since two on one text would overwrite each other. A call can fail more than once.
+One text gets at most one fault: if several are drawn for the same part, input or output, the plan's first fault strikes. The
+others are not planned, since two faults on one text would overwrite each other. A call can fail more than once.
 
-**Receipts.** A fault is *planned* when its call or commit is about to be made; then *delivered*, or *not applicable* if nothing
-could carry it; then perhaps *detected*; and at the trial's end *recovered*, *gave_up* or *undetected*.
+**Receipts.** A fault is *planned* when its call or commit is about to be made; then *delivered*, or *not applicable* if it
+could strike nothing; then perhaps *detected*; and at the trial's end *recovered*, *gave_up* or *undetected*.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Fault:
 
     `subtask` names one subtask, or `*` for each; in a world it names a tool, or a kind of event, and the attempts are the tries
     of one effect. `seconds` is how long a `slow` call or a `timeout` takes, and the Retry-After of a `rate_limit`; `minutes` is
-    world time. If `only` is given, only these of the drawn strikes are made; no draw changes by it.
+    world time. If `only` is given, a drawn strike is made only if it is in `only`; the draws stay the same.
     """
 
     point: Point
@@ -105,6 +105,7 @@ class OpenReceipt:
     stages: list[Stage] = field(default_factory=list)
 
     def enter(self, stage: Stage, detail: str = "") -> None:
+        """Add a stage to the receipt and log it."""
         self.stages.append(stage)
         fault, due = self.due.fault, self.due
         self.emit(Faulted(self.number, fault.point, fault.effect, due.subtask, due.attempt, stage, self.call, detail))
@@ -130,7 +131,7 @@ class FaultSchedule:
     def due(self, point: Point, subtasks: Iterable[str], attempt: int, sample: int = 1) -> list[DueFault]:
         """Return the faults that are due for an attempt.
 
-        A text carries one fault: if several are drawn for a subtask's content, the plan's first is due.
+        A text gets at most one fault: if several are drawn for a subtask's content, the plan's first is due.
 
         Args:
             point: Where the faults strike.
@@ -146,19 +147,19 @@ class FaultSchedule:
         drawn = [due for subtask in subtasks for due in self._draw_due(point, subtask, attempt, sample)]
         if point == "call":
             return drawn
-        first: dict[str, DueFault] = {}
+        first_by_subtask: dict[str, DueFault] = {}
         for due in drawn:
-            first.setdefault(due.subtask, due)
-        return list(first.values())
+            first_by_subtask.setdefault(due.subtask, due)
+        return list(first_by_subtask.values())
 
     def _draw_due(self, point: Point, subtask: str, attempt: int, sample: int) -> Iterator[DueFault]:
         """Yield the faults that are due for one subtask's attempt and sample."""
-        sampled = ("sample", sample) if sample > 1 else ()
+        sample_key = ("sample", sample) if sample > 1 else ()
         for number, fault in enumerate(self._plan.faults):
             if fault.point == point and fault.subtask in (EVERY, subtask):
-                draw = draw_for(*self._key.drawn_from, subtask, attempt, *sampled, number, fault.effect)
-                chosen = sample == 1 and fault.names_attempt(attempt)
-                if chosen or draw.random() < fault.probability:
+                draw = draw_for(*self._key.drawn_from, subtask, attempt, *sample_key, number, fault.effect)
+                is_chosen = sample == 1 and fault.names_attempt(attempt)
+                if is_chosen or draw.random() < fault.probability:
                     due = DueFault(fault, number, subtask, attempt, draw, sample)
                     if fault.allows(due.strike):
                         yield due

@@ -1,11 +1,11 @@
 """The gate of one endpoint limits the number of calls that can be in flight there.
 
-The config sets the most. A 429 halves the limit, and each round of answered calls raises it by one step (additive increase,
-multiplicative decrease: Chiu and Jain, Computer Networks and ISDN Systems 17, 1989). If a 429 says when to come back, nobody
-asks before. After some calls in a row that hung, were cut or failed at the endpoint, the gate is `paused`, until somebody lets
-it `resume`.
+The config sets the highest limit. A 429 halves the limit, and each round of answered calls raises it by one step (additive
+increase, multiplicative decrease: Chiu and Jain, Computer Networks and ISDN Systems 17, 1989). If a 429 says when to come back,
+no call enters before that. After FAILURES_BEFORE_PAUSE calls in a row that hung, were cut or failed at the endpoint, the gate
+pauses until `resume` is called.
 
-Waiting here is no call, no try of a call, and costs nothing.
+A wait at the gate is no call and no try of a call, and costs nothing.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from bench.common.errors import CallFailed, CutOff, NoCompletion, RateLimited, S
 from bench.common.values import dataclass
 from bench.run.models.base import Reply
 
-FAILING = (TimedOut, CutOff, ServerFailed, Unreachable, NoCompletion)
+ENDPOINT_FAILURES = (TimedOut, CutOff, ServerFailed, Unreachable, NoCompletion)
 """Failures that show that the endpoint does not work, whatever the request."""
-IN_A_ROW = 5
-"""After so many of these failures without a reply in between, the gate pauses."""
-STEPS = 10
-"""Rounds of answered calls in which the limit would rise from none to all."""
+FAILURES_BEFORE_PAUSE = 5
+"""After so many ENDPOINT_FAILURES without a reply in between, the gate pauses."""
+ROUNDS_TO_MAX = 10
+"""Rounds of answered calls in which the limit would rise from 0 to its maximum."""
 
 
 @dataclass
 class Trouble:
-    """How an endpoint slowed the calls of a session.
+    """How much an endpoint slowed the calls of a session.
 
-    lowest   the lowest limit on calls in flight
-    fell     how often a 429 halved that limit
+    lowest   the lowest limit on calls in flight that was reached
+    fell     how often a 429 halved the limit
     pauses   how often all calls were held back
     paused   the seconds for which all calls were held back
     """
@@ -44,11 +44,12 @@ class Trouble:
 class Gate:
     """A limit on the calls in flight at one endpoint. Waiting calls enter in the order of their arrival.
 
-    watches   whether the limit follows the endpoint's answers; else it stays: virtual seconds have no trouble
+    most      the highest limit
+    watches   whether the limit follows the endpoint's answers; on virtual time it does not
     longest   the most seconds for which a 429 holds all calls back, whatever it asks for
     pausing   set while all calls are held back
     detail    the last failure's detail
-    pauses    how many there were since the last answered call
+    pauses    the number of pauses since the last answered call; whoever pauses the gate counts them
     """
 
     def __init__(self, most: int, *, watches: bool = False, longest: float = 60.0):
@@ -88,8 +89,9 @@ class Gate:
         return self.trouble.fell
 
     def leave(self) -> None:
+        """Give the place in flight back, and admit waiting calls."""
         self._in_flight -= 1
-        self._let_in()
+        self._admit_waiting()
 
     def shut(self) -> None:
         """Stop admitting calls for good."""
@@ -99,7 +101,7 @@ class Gate:
         """Admit calls again after a pause: the endpoint answers."""
         self._in_a_row = 0
         self.pausing.clear()
-        self._let_in()
+        self._admit_waiting()
 
     def record_outcome(self, outcome: Reply | CallFailed, fell_before: int) -> None:
         """Record the outcome of a call, and adapt the limit. `fell_before` is how often the limit had fallen when the call
@@ -108,13 +110,13 @@ class Gate:
             return
         if isinstance(outcome, Reply):
             self._in_a_row = self.pauses = 0
-            self._limit = min(self.most, self._limit + max(1.0, self.most / STEPS) / self._limit)
-            self._let_in()
+            self._limit = min(self.most, self._limit + max(1.0, self.most / ROUNDS_TO_MAX) / self._limit)
+            self._admit_waiting()
         elif isinstance(outcome, RateLimited):
             self._slow_down(outcome, fell_before)
-        elif isinstance(outcome, FAILING) and not self.pausing.is_set():
+        elif isinstance(outcome, ENDPOINT_FAILURES) and not self.pausing.is_set():
             self._in_a_row += 1
-            if self._in_a_row >= IN_A_ROW:
+            if self._in_a_row >= FAILURES_BEFORE_PAUSE:
                 self.detail = outcome.detail
                 self.trouble.pauses += 1
                 self.pausing.set()
@@ -127,17 +129,19 @@ class Gate:
             self.trouble.lowest = min(self.trouble.lowest, self.limit)
         if refused.retry_after:
             self._holds += 1
-            asyncio.get_running_loop().call_later(min(refused.retry_after, self._longest), self._let_go)
+            asyncio.get_running_loop().call_later(min(refused.retry_after, self._longest), self._end_hold)
 
-    def _let_go(self) -> None:
+    def _end_hold(self) -> None:
+        """End one wait that a 429 asked for."""
         self._holds -= 1
-        self._let_in()
+        self._admit_waiting()
 
     @property
     def _has_room(self) -> bool:
         return self._in_flight + 1 <= self._limit and not (self._is_shut or self._holds or self.pausing.is_set())
 
-    def _let_in(self) -> None:
+    def _admit_waiting(self) -> None:
+        """Admit waiting calls as long as the limit allows."""
         while self._waiting and self._has_room:
             turn = self._waiting.popleft()
             if not turn.done():
@@ -145,7 +149,7 @@ class Gate:
                 turn.set_result(None)
 
     def _forget(self, turn: asyncio.Future[None]) -> None:
-        """Remove a waiting call whose client went away. If the call had just got its place, the place is free again."""
+        """Remove a waiting call whose client went away. If the call had just got its place, give the place back."""
         if turn.cancelled():
             if turn in self._waiting:
                 self._waiting.remove(turn)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from bench.common.values import dataclass
 from bench.record.formats import DEFAULT, AnswerFormat
 from bench.run.models.base import Reply, RequestContext
-from bench.run.trial.drafts import KNOWN, Tags
+from bench.run.trial.drafts import KNOWN_TAGS, Tags
 from bench.run.trial.effects import Target, TextEffect, effect_at
 from bench.run.trial.faults import DueFault, FaultSchedule, OpenReceipt
 from bench.run.trial.largeness import too_large
@@ -30,12 +30,12 @@ class Corrupted:
 
 
 StrikePlace = tuple[str, int, int]
-"""(subtask, attempt, sample): an output fault strikes here once."""
+"""(subtask, attempt, sample), for each of which an output fault strikes at most once."""
 
 
 class Injection:
-    """Applies the content faults of one trial. `wrong_outputs` holds plausible wrong outputs by subtask; `wordy` names the
-    subtasks for which any text is an output."""
+    """Applies the content faults of one trial. `wrong_outputs` holds plausible wrong outputs by subtask; `any_text_subtasks`
+    names the subtasks for which any text is an output."""
 
     def __init__(
         self,
@@ -43,22 +43,22 @@ class Injection:
         schedule: FaultSchedule,
         wrong_outputs: Mapping[str, Sequence[Json]],
         answer_format: AnswerFormat = DEFAULT,
-        tags: Tags = KNOWN,
+        tags: Tags = KNOWN_TAGS,
     ):
         self._state, self._schedule, self._wrong_outputs = state, schedule, wrong_outputs
         self._format, self._tags = answer_format, tags
         self._struck: set[StrikePlace] = set()
-        self.wordy: set[str] = set()
+        self.any_text_subtasks: set[str] = set()
         self._waiting: dict[StrikePlace, tuple[DueFault, int]] = {}
 
-    def read_inputs(
+    def strike_inputs(
         self, subtasks: Sequence[Subtask], inputs: dict[str, str], attempt: int, sample: int = 1
     ) -> tuple[dict[str, str], tuple[OpenReceipt, ...]]:
         """Return the inputs after the due faults at point `input`, and the receipts. An input that is made within the call
         itself is not exposed.
 
-        Subtasks that share a call share its inputs: an effect strikes an input once, for all whose fault it is. The call that
-        carries the receipts is not known yet: it is the try to which a reply comes.
+        Subtasks that share a call share its inputs: an effect that is due for several of them strikes an input once. The
+        receipts get the number of their call later: it is the try to which a reply comes.
         """
         receipts: list[OpenReceipt] = []
         struck: set[tuple[str, str]] = set()
@@ -79,10 +79,10 @@ class Injection:
     def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], context: RequestContext, call: int) -> Corrupted:
         """Return a reply's text after the due faults at point `output`. Each fault strikes its subtask's part of the reply.
 
-        A strike after which the reply reads the same is undone, and not applicable.
-        A fault strikes the attempt's first reply that reads as the subtask's output. A reply that calls tools is only a step,
-        and is never struck. The last part is struck first, so that a part that an earlier part's fault cuts off has had its own
-        fault. A code block stands behind all JSON: where a later part's JSON broke off, a strike on the block changes nothing.
+        A strike after which the reply reads the same is undone, and not applicable. A fault strikes the attempt's first reply
+        that reads as the subtask's output. A reply that calls tools is only a step, and is never struck. The last part is
+        struck first: a fault in an earlier part can cut the later parts off. Code blocks stand behind all JSON, so a strike on
+        a block changes nothing if the JSON of a later part was cut off.
         """
         due_faults = self._faults_for_reply(reply, subtasks, context, call)
         if not due_faults:
@@ -99,14 +99,14 @@ class Injection:
                 continue
             struck = copy.deepcopy(pieces)
             struck.put(due.subtask, changed, _effect(due).ends_reply)
-            if self._read(struck.text, reply, subtasks) == self._read(pieces.text, reply, subtasks):
+            if self._value_read(struck.text, reply, subtasks) == self._value_read(pieces.text, reply, subtasks):
                 receipt.enter("not_applicable", f"{where} reads the same")
                 continue
             receipt.enter("delivered", where)
             pieces = struck
         return Corrupted(pieces.text, tuple(receipts))
 
-    def _read(self, text: str, reply: Reply, subtasks: Sequence[Subtask]) -> object:
+    def _value_read(self, text: str, reply: Reply, subtasks: Sequence[Subtask]) -> object:
         """Return the value that is read in a reply with this text; the text itself if nothing can be read."""
         extracted = read(text, reply.finish, subtasks, self._format, self._tags)
         return text if isinstance(extracted, Unreadable) else extracted.value
@@ -118,7 +118,7 @@ class Injection:
             return
         names = None if subtasks is None else set(_names(subtasks))
         for place, (due, call) in list(self._waiting.items()):
-            if (names is None or place[0] in names) and sample in (None, place[2]):
+            if (names is None or due.subtask in names) and sample in (None, due.sample):
                 del self._waiting[place]
                 self._struck.add(place)
                 self._schedule.plan(due, call).enter("not_applicable", f"no reply read as an output of {due.subtask}")
@@ -144,7 +144,7 @@ class Injection:
     def _faults_for_reply(
         self, reply: Reply, subtasks: Sequence[Subtask], context: RequestContext, call: int
     ) -> list[DueFault]:
-        """Return the faults that strike this reply. Faults that wait for another reply of the attempt are kept."""
+        """Return the due faults that strike this reply. The other due faults wait for a later reply of the attempt."""
         striking = []
         for due in self._schedule.due("output", _names(subtasks), context.attempt, context.sample):
             place = (due.subtask, due.attempt, due.sample)
@@ -163,16 +163,17 @@ class Injection:
         if reply.tool_calls:
             return False
         subtask = self._state.subtask(name)
-        return name in self.wordy or reads_as(reply.text, reply.finish, subtask, subtasks, self._format, self._tags)
+        return name in self.any_text_subtasks or reads_as(reply.text, reply.finish, subtask, subtasks, self._format, self._tags)
 
     def _input_to_strike(self, due: DueFault) -> str:
-        """Draw the input that a fault strikes among all inputs of the subtask, in this call or not, so that the draw is the
-        same for all architectures."""
+        """Return the name of the input that a fault strikes; "" if the subtask has none that it can strike. It is drawn from
+        all inputs of the subtask, also from those that are made within the call, so that all architectures draw the same."""
         needs_json = _effect(due).needs_json
         reads = [name for name in self._state.subtask(due.subtask).reads if not (needs_json and self._state.is_document(name))]
         return due.draw.choice(reads) if reads else ""
 
     def _input_target(self, name: str, text: str) -> Target:
+        """Return the target of a fault that strikes this input."""
         version = self._state.current(name)
         return self._target(name, ReplyPart(text, version.value)) if version else Target(text)
 
@@ -204,6 +205,7 @@ class Injection:
 
 
 def _effect(due: DueFault) -> TextEffect:
+    """Return the effect of a content fault."""
     return effect_at(due.fault.effect, due.fault.point, TextEffect)
 
 

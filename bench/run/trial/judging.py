@@ -16,16 +16,17 @@ from bench.run.trial.faults import OpenReceipt
 from bench.run.trial.log import TrialLog
 from bench.run.trial.proposal import Proposal
 from bench.run.trial.reply import ReplyPart
-from bench.run.trial.state import NOTHING, State, Version
+from bench.run.trial.state import NO_DOCUMENTS, State, Version
 from bench.run.trial.verification import Rejected, Unreadable, Verdict
 from bench.scenario import Json, Output, Subtask
 
-UNREADABLE = ("empty", "refusal", "not_json", "cut_off", "code_blocks")
-"""Reasons that concern a whole reply: any fault that it carried is then detected."""
+WHOLE_REPLY_REASONS = ("empty", "refusal", "not_json", "cut_off", "code_blocks")
+"""Reasons that concern a whole reply: a rejection for one of them detects every fault in the reply."""
 
 
 class Verifier:
-    """Verifies the outputs of one trial. `carried` holds the receipts of the faults in each output of the state, by subtask."""
+    """Verifies the outputs of one trial. `receipts_by_output` holds the receipts of the faults in each output of the state, by
+    the output's subtask."""
 
     def __init__(self, state: State, cases: Cases, log: TrialLog, checks: Checks):
         self._state, self._cases, self._log, self._checks = state, cases, log, checks
@@ -34,7 +35,7 @@ class Verifier:
         self._judged_undamaged: set[int] = set()
         self._validated: dict[str, tuple[Json | Unreadable, Verdict]] = {}
         """Subtask -> the value that was last checked against its schema, and the verdict."""
-        self.carried: dict[str, tuple[OpenReceipt, ...]] = {}
+        self.receipts_by_output: dict[str, tuple[OpenReceipt, ...]] = {}
 
     def has_judged(self, call: int) -> bool:
         """Return whether a verdict was logged on an output that this call made."""
@@ -59,27 +60,31 @@ class Verifier:
             earlier, documents = self._inputs_of(proposal.subtasks, values, proposal.documents)
             undamaged = self._undamaged_inputs(proposal.subtasks)
             for outputs in (earlier, {**earlier, **undamaged}) if undamaged else (earlier,):
-                judging = functools.partial(verification.judge, proposal.subtasks, values, documents, outputs, ())
-                await self._checks.run_ahead(judging)
+                judge = functools.partial(verification.judge, proposal.subtasks, values, documents, outputs, ())
+                await self._checks.run_ahead(judge)
 
     def _undamaged_inputs(self, subtasks: Sequence[Subtask]) -> dict[str, Output]:
-        """Return the inputs of these subtasks as they were before faults at point `output`, if a checkpoint will judge
-        these."""
-        read = {name for subtask in subtasks for name in subtask.reads}
-        struck = {receipt.due.subtask for name in read for receipt in self._struck_receipts(self.carried.get(name, ()))} & read
+        """Return, by subtask, the valid inputs of these subtasks before faults at point `output` struck them. An input whose
+        undamaged form already has a verdict is left out."""
+        inputs = {name for subtask in subtasks for name in subtask.reads}
+        receipts = chain.from_iterable(self.receipts_by_output.get(name, ()) for name in inputs)
+        struck = {receipt.due.subtask for receipt in self._struck_receipts(list(receipts))} & inputs
         parts = {name: version.undamaged for name in struck if (version := self._state.current(name))}
         values = {name: part.value for name, part in parts.items() if part}
         verdicts = {name: verification.validate(self._state.subtask(name), value) for name, value in values.items()}
         return {name: verdict for name, verdict in verdicts.items() if isinstance(verdict, Output)}
 
-    def verify(self, proposal: Proposal, sufficiency: bool, view: View = "told", kept: Collection[str] = ()) -> Rejected | None:
+    def verify(
+        self, proposal: Proposal, sufficiency: bool, view: View = "told", unchanged: Collection[str] = ()
+    ) -> Rejected | None:
         """Log a verdict for each part of a proposal.
 
         Args:
             proposal: What a proposer made of a reply.
             sufficiency: Whether an output that is right and too weak to build on is rejected.
             view: What the verdict is on (`View`).
-            kept: The subtasks whose part the proposer keeps even if it is rejected: a rejection detects no fault in these.
+            unchanged: The subtasks whose part the proposer submits unchanged even if it is rejected: a rejection detects no
+                fault in these.
 
         Returns:
             The first rejection, with the reply; None if all parts are accepted.
@@ -89,7 +94,7 @@ class Verifier:
         for name, verdict in verdicts.items():
             if not isinstance(verdict, Rejected):
                 self._validated[name] = proposal.parts[name].value, verdict
-            self.log_verdict(name, proposal.calls, verdict, () if name in kept else proposal.receipts, view, proposal.case)
+            self.log_verdict(name, proposal.calls, verdict, () if name in unchanged else proposal.receipts, view, proposal.case)
         rejected = _first_rejected(verdicts)
         return replace(rejected, reply=proposal.text) if rejected else None
 
@@ -99,7 +104,7 @@ class Verifier:
         self._judge_stage_undamaged(stage, versions)
         verdicts = self._judge(stage, {name: version.value for name, version in versions.items()})
         for name, verdict in verdicts.items():
-            self.log_verdict(name, versions[name].calls, verdict, self.carried.get(name, ()))
+            self.log_verdict(name, versions[name].calls, verdict, self.receipts_by_output.get(name, ()))
         return _first_rejected(verdicts)
 
     def log_verdict(
@@ -121,10 +126,10 @@ class Verifier:
         self._rejected.update(dict.fromkeys(calls, number))
         self._cases.of(case).note_failure([name], number)
         for receipt in receipts:
-            if receipt.due.subtask == name or verdict.reason in UNREADABLE:
+            if receipt.due.subtask == name or verdict.reason in WHOLE_REPLY_REASONS:
                 receipt.detect()
         if verdict.reason == "found_wrong":
-            for receipt in filter(_alarms, (*receipts, *chain(*self.carried.values()))):
+            for receipt in filter(_alarms, (*receipts, *chain(*self.receipts_by_output.values()))):
                 receipt.detect()
 
     def outputs(self, names: Collection[str]) -> dict[str, Output]:
@@ -132,16 +137,16 @@ class Verifier:
         return {
             name: verdict
             for name in names
-            if (version := self._state.current(name)) and not isinstance(verdict := self._output(version), Rejected)
+            if (version := self._state.current(name)) and not isinstance(verdict := self._validated_output(version), Rejected)
         }
 
-    def _output(self, version: Version) -> Verdict:
+    def _validated_output(self, version: Version) -> Verdict:
         """Validate a version against its schema. Each value is validated once."""
-        known = self._validated.get(version.subtask)
-        if known is None or known[0] is not version.value:
+        value, verdict = self._validated.get(version.subtask, (None, None))
+        if verdict is None or value is not version.value:
             verdict = verification.validate(self._state.subtask(version.subtask), version.value)
-            known = self._validated[version.subtask] = version.value, verdict
-        return known[1]
+            self._validated[version.subtask] = version.value, verdict
+        return verdict
 
     def version(self, name: str) -> Version:
         """Return the output of this subtask in the state. Raises RuntimeError if there is none."""
@@ -154,7 +159,9 @@ class Verifier:
         """Return the verdict on each part of a proposal's reply."""
         values = {name: part.value for name, part in parts.items()}
         verdicts = self._judge(proposal.subtasks, values, given=proposal.documents)
-        return {name: self._sufficient(name, verdict) for name, verdict in verdicts.items()} if sufficiency else verdicts
+        if not sufficiency:
+            return verdicts
+        return {name: self._require_sufficient(name, verdict) for name, verdict in verdicts.items()}
 
     def _judge_undamaged(self, proposal: Proposal, sufficiency: bool) -> None:
         """Log whether a reply that faults struck would have been rejected without them."""
@@ -163,14 +170,15 @@ class Verifier:
             self._log_undamaged(struck, verdicts, proposal.calls, as_a_whole=True)
 
     def _judge_stage_undamaged(self, stage: Sequence[Subtask], versions: Mapping[str, Version]) -> None:
-        """Log, at a checkpoint, whether outputs that faults struck would have been rejected without them. A later subtask's
-        finding about a damaged output is ignored for the undamaged output."""
-        carried = {
-            receipt.number: receipt for name in versions for receipt in self._struck_receipts(self.carried.get(name, ()))
-        }
-        struck_receipts = [
-            commit for commit in carried.values() if commit.due.subtask in versions and versions[commit.due.subtask].undamaged
-        ]
+        """Log, at a checkpoint, whether outputs that faults struck would have been rejected without them. The findings of
+        subtasks that read a damaged output are ignored for the undamaged output."""
+        receipts = chain.from_iterable(self.receipts_by_output.get(name, ()) for name in versions)
+        by_number = {receipt.number: receipt for receipt in self._struck_receipts(list(receipts))}
+        struck_receipts = []
+        for receipt in by_number.values():
+            version = versions.get(receipt.due.subtask)
+            if version and version.undamaged:
+                struck_receipts.append(receipt)
         if not struck_receipts:
             return
         names = {receipt.due.subtask for receipt in struck_receipts}
@@ -178,13 +186,13 @@ class Verifier:
             name: version.undamaged.value if name in names and version.undamaged else version.value
             for name, version in versions.items()
         }
-        misled = {name for name, version in versions.items() if version.is_made_from(names)}
-        verdicts = self._judge(stage, values, misled)
+        readers = {name for name, version in versions.items() if version.is_made_from(names)}
+        verdicts = self._judge(stage, values, without_findings_of=readers)
         for receipt in struck_receipts:
             self._log_undamaged([receipt], verdicts, versions[receipt.due.subtask].calls, as_a_whole=False)
 
     def _struck_receipts(self, receipts: Sequence[OpenReceipt]) -> list[OpenReceipt]:
-        """Return, of these receipts, the delivered faults at point `output` whose undamaged reply has no verdict yet."""
+        """Return the receipts, among these, of delivered faults at point `output` whose undamaged reply has no verdict yet."""
         at_output = (receipt for receipt in receipts if receipt.due.fault.point == "output" and receipt.is_delivered)
         return [receipt for receipt in at_output if receipt.number not in self._judged_undamaged]
 
@@ -199,10 +207,10 @@ class Verifier:
             if name not in verdicts:
                 continue
             self._judged_undamaged.add(receipt.number)
-            judged = verdicts[name]
-            verdict = judged if isinstance(judged, Rejected) else rejected
-            if verdict is None and isinstance(judged, Output) and _alarms(receipt):
-                verdict = verification.finding(self._state.subtask(name), judged)
+            own_verdict = verdicts[name]
+            verdict = own_verdict if isinstance(own_verdict, Rejected) else rejected
+            if verdict is None and isinstance(own_verdict, Output) and _alarms(receipt):
+                verdict = verification.finding(self._state.subtask(name), own_verdict)
             if not isinstance(verdict, Rejected):
                 self._log.emit(Judged(calls, name, True, view="undamaged", fault=receipt.number))
                 continue
@@ -215,22 +223,23 @@ class Verifier:
         self,
         subtasks: Sequence[Subtask],
         values: Mapping[str, Json | Unreadable],
-        misled: Collection[str] = (),
-        given: Mapping[str, str] = NOTHING,
+        without_findings_of: Collection[str] = (),
+        given: Mapping[str, str] = NO_DOCUMENTS,
     ) -> dict[str, Verdict]:
-        """Return the verdicts on these values, with the outputs in the state that the subtasks read."""
+        """Return the verdict on each of these values, in which the outputs that the subtasks read come from the state."""
         earlier, documents = self._inputs_of(subtasks, values, given)
-        return verification.judge(subtasks, values, documents, earlier, misled, self._checks.ask)
+        return verification.judge(subtasks, values, documents, earlier, without_findings_of, self._checks.ask)
 
     def _inputs_of(
         self, subtasks: Sequence[Subtask], values: Collection[str], given: Mapping[str, str]
     ) -> tuple[dict[str, Output], Mapping[str, str]]:
-        """Return the outputs in the state that these subtasks read, and the documents."""
+        """Return the outputs in the state that these subtasks read, without the subtasks that have a value, and the
+        documents."""
         state = self._state
-        outside = [name for subtask in subtasks for name in subtask.reads if name not in values and not state.is_document(name)]
-        return self.outputs(outside), {**state.documents, **given} if given else state.documents
+        read = [name for subtask in subtasks for name in subtask.reads if name not in values and not state.is_document(name)]
+        return self.outputs(read), {**state.documents, **given} if given else state.documents
 
-    def _sufficient(self, name: str, verdict: Verdict) -> Verdict:
+    def _require_sufficient(self, name: str, verdict: Verdict) -> Verdict:
         """Return the verdict, or the rejection of a valid output that is too weak to build on."""
         if isinstance(verdict, Rejected):
             return verdict

@@ -9,11 +9,7 @@ from bench.common.values import dataclass, kept
 class TrialKey:
     """The values that a trial's random draws and its models' seeds depend on, and the arm, on which they never depend.
     `instance` is "" for the only instance of a pack. `task` is the scenario whose name the draws depend on; "" stands for
-    `scenario`.
-
-    `instance` is "" for the only instance of a pack. `task` is the scenario whose name the draws depend on; "" for
-    `scenario`.
-    """
+    `scenario`."""
 
     seed: int
     scenario: str

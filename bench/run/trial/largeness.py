@@ -1,14 +1,14 @@
-"""The limit on the size of an output. Checks and graders, for example by parsing its code, can take time that grows faster than
-the output."""
+"""The limit on the size of an output. It exists because a check or a grader, for example one that parses code, can take time
+that grows faster than the output."""
 
 from __future__ import annotations
 
 from bench.common.bounds import MOST_ITEMS
 from bench.scenario import LARGEST_OUTPUT, MOST_LINES, Json
 
-MOST_READ = 2 * LARGEST_OUTPUT + 1
-"""The most parts of a value that is not too large: an item counts as a character, and so does an entry of an object, which has
-two."""
+MAX_PARTS = 2 * LARGEST_OUTPUT + 1
+"""The most values and names that an output within the limit can have: each item, and each entry of an object with its name and
+its value, counts as one character."""
 
 
 def too_large(value: Json) -> str:
@@ -22,7 +22,7 @@ def too_large(value: Json) -> str:
             texts.append(inner)
         elif isinstance(inner, (dict, list)):
             items += len(inner)
-            if len(values) + len(names) + len(inner) > MOST_READ:
+            if len(values) + len(names) + len(inner) > MAX_PARTS:
                 return (
                     f"the output has more than {LARGEST_OUTPUT:,} items, and may have {LARGEST_OUTPUT:,} characters and items"
                 )

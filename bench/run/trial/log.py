@@ -20,7 +20,7 @@ class TrialLog:
     ):
         self.events: list[Event] = []
         self.texts = Texts()
-        self.respond, self.counted = on_response, on_counted
+        self.on_response, self.on_counted = on_response, on_counted
 
     @property
     def next_number(self) -> int:

@@ -55,13 +55,13 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 def run_whole(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run the main coroutine of a process. The garbage collector skips the objects that exist by now: one pass over all modules
-    took 70 ms, in which the event loop stood still."""
+    """Run the main coroutine of a process. The garbage collector then skips the objects that exist already: one pass over all
+    modules took 70 ms, in which the event loop stood still."""
     gc.freeze()
     return run(work)
 
 
-def running() -> Loop:
+def running_loop() -> Loop:
     """Return the loop that the caller runs on. Raises RuntimeError if it is not ours."""
     loop = asyncio.get_running_loop()
     if not isinstance(loop, Loop):
@@ -78,14 +78,16 @@ class IdleSelector(selectors.DefaultSelector):
         self.sleepers: dict[Sleeper, None] = {}
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Return the connections that are ready, after waiting at most `timeout` seconds. If the loop would wait, wake the
+        sleepers first."""
         idle = timeout is None or timeout > 0
         if not idle or not self.sleepers:
             return super().select(timeout)
         return super().select(0) or ([] if self._wake() else super().select(timeout))
 
     def _wake(self) -> bool:
-        """Wake every sleeper: they are different trials, and none waits for another."""
-        return any([sleeper.wake() for sleeper in list(self.sleepers)])  # noqa: C419  all of them
+        """Wake every sleeper: they are different trials, and none waits for another. Return whether one has something to do."""
+        return any([sleeper.wake() for sleeper in list(self.sleepers)])  # noqa: C419  a list, so that all wake
 
 
 class Loop(asyncio.SelectorEventLoop):

@@ -9,7 +9,7 @@ from bench.record.formats import DEFAULT, AnswerFormat
 from bench.run.answers.fenced import write_answer
 from bench.run.answers.places import Schema
 from bench.run.trial.decoding import Extracted
-from bench.run.trial.drafts import KNOWN, Tags
+from bench.run.trial.drafts import KNOWN_TAGS, Tags
 from bench.run.trial.effects import dump
 from bench.run.trial.reading import draft_in, is_fenced, read
 from bench.run.trial.reply import ReplyPart
@@ -19,7 +19,7 @@ from bench.scenario import Json, Subtask
 
 
 def pieces_of(
-    text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = KNOWN
+    text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = KNOWN_TAGS
 ) -> Pieces:
     """Return the pieces of a reply's answer. The draft before the answer is no piece and stays unchanged."""
     extracted, draft = read(text, finish, subtasks, answer_format, tags), draft_in(text, subtasks, answer_format, tags)
@@ -61,15 +61,15 @@ class Piece:
         return self._part if name == self._name else None
 
     def put(self, name: str, text: str, ends_reply: bool) -> None:
-        """Replace the answer in this text. Anything but a JSON object also replaces the text after the draft, and `ends_reply`
-        ends the reply there."""
+        """Replace the answer by this text. A text that is no JSON object replaces all text after the draft. With `ends_reply`,
+        the reply ends after this text."""
         del name
         value = None if ends_reply else _object(text)
         if self._schema and value is not None:
             text = write_answer(value, self._schema).text
         if ends_reply:
             self._after = ""
-        elif not text.startswith("{"):  # nothing, or words, replace the answer: all after the draft
+        elif not text.startswith("{"):  # the text is empty or prose
             self._before, self._after = self._draft, ""
         self.text = self._before + text + self._after
 
@@ -148,12 +148,12 @@ class FencedPieces:
 
 
 Pieces = NoPieces | Piece | JsonPieces | FencedPieces
-"""The pieces of a reply's answer. `part` returns a subtask's part as the model wrote it, None if the reply has none; `put` puts
-a text in its place, with nothing behind it if it `ends_reply`; `text` is the reply now, the original if nothing was changed."""
+"""The pieces of a reply's answer. `part` returns a subtask's part as the model wrote it; None if the reply has none. `put`
+replaces the part by a text, and cuts the rest of the reply off with `ends_reply`. `text` is the reply with these changes."""
 
 
 def _object(text: str) -> dict[str, Json] | None:
-    """Parse a text that is one JSON object; None if it is none."""
+    """Return the value of a text that is one JSON object; None if the text is no JSON object."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -169,4 +169,4 @@ def _open_object(texts: Mapping[str, str]) -> str:
 def _items_up_to(name: str, texts: dict[str, str]) -> dict[str, str]:
     """Return the items up to and including `name`."""
     names = list(texts)
-    return {kept: texts[kept] for kept in names[: names.index(name) + 1]}
+    return {key: texts[key] for key in names[: names.index(name) + 1]}

@@ -1,5 +1,5 @@
-"""How subtasks become a prompt. One renderer serves all architectures: they differ in which subtasks share a call, not in
-words.
+"""Make the prompt of a call for some subtasks. The prompts of all architectures are made here: architectures differ in which
+subtasks share a call, not in words.
 
 system   the pack's role, and the rule that the answer is one JSON object, or also code blocks
 user     per subtask: its instructions; then each input, under its name; then the form of the output
@@ -84,20 +84,20 @@ def prompt_of(
         subtasks: The subtasks, in their order.
         inputs: Name -> text, for all inputs from outside the call.
         rejected: Why their last output was rejected; None if none was.
-        repair: How much of that the model is told.
+        repair: How much the model is told about the rejection.
         answer_format: The form of the answer.
 
     Returns:
         The prompt.
     """
-    apart = is_fenced(subtasks, answer_format)
+    has_blocks = is_fenced(subtasks, answer_format)
     return Prompt(
         role=task.role,
-        rule=(CODE_RULE if is_all_code(answer_schema(subtasks)) else FENCED_RULE) if apart else ANSWER_RULE,
+        rule=(CODE_RULE if is_all_code(answer_schema(subtasks)) else FENCED_RULE) if has_blocks else ANSWER_RULE,
         tasks="\n\n".join(_instructions(subtask, step, len(subtasks)) for step, subtask in enumerate(subtasks, 1)),
         inputs=inputs,
-        form=f"# Form of the answer\n{fenced_form(subtasks) if apart else form(subtasks)}",
-        repair=_repair(rejected, repair) + (FENCED_REPAIR if apart else "") if rejected and repair != "none" else "",
+        form=f"# Form of the answer\n{fenced_form(subtasks) if has_blocks else form(subtasks)}",
+        repair=_repair(rejected, repair) + (FENCED_REPAIR if has_blocks else "") if rejected and repair != "none" else "",
     )
 
 
@@ -114,15 +114,17 @@ def render(
 
 
 def _instructions(subtask: Subtask, step: int, count: int) -> str:
+    """Return the instructions of step `step` of `count`, under a heading."""
     heading = f"# Step {step}: {subtask.name}" if count > 1 else f"# Task: {subtask.name}"
     return f"{heading}\n{subtask.instructions}"
 
 
 def _repair(rejected: Rejected, repair: Repair) -> str:
+    """Return the end of the prompt after a rejection: why the last answer was rejected, and to give the whole answer again."""
     if rejected.reads_as_success:
         return f"{COMPLETED}\nGive the whole answer again."
-    shown = f"\nIt was:\n{rejected.reply}" if repair == "reason+reply" and rejected.reply else ""
-    return f"{REJECTED}\nReason: {rejected.detail}{shown}\nGive the whole answer again, corrected."
+    last_answer = f"\nIt was:\n{rejected.reply}" if repair == "reason+reply" and rejected.reply else ""
+    return f"{REJECTED}\nReason: {rejected.detail}{last_answer}\nGive the whole answer again, corrected."
 
 
 def form(subtasks: Sequence[Subtask], without_code_fields: bool = False) -> str:
@@ -167,6 +169,7 @@ def _form(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
 
 
 def _object(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
+    """Return the form of an object: a line for each field, with its description and choices after `//`."""
     lines = []
     fields = list(schema["properties"].items())
     for number, (name, field) in enumerate(fields, 1):
@@ -191,6 +194,7 @@ def _choices(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
 
 
 def _scalar(schema: Mapping[str, Json]) -> str:
+    """Return the type of a value, with its bounds if it has both."""
     low, high = schema.get("minimum"), schema.get("maximum")
     bounds = f" from {low} to {high}" if low is not None and high is not None else ""
     return f"{schema.get('type', 'any value')}{bounds}"

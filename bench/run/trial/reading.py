@@ -1,11 +1,11 @@
-"""How a reply becomes JSON, in each answer format: one rule for all architectures, whatever shares a call.
+"""Read the JSON in a reply, in each answer format. The rule is the same for all architectures.
 
-Only the part of a reply after its draft is read (`bench.run.trial.drafts`).
+Only the part of a reply after its draft is read (`bench.run.trial.drafts`):
 
-json, schema   the JSON object in it (`bench.run.trial.verification`)
-fenced         the same object, searched outside of code blocks; then each code block after it, put in its place
-               (`bench.run.answers.fenced`). Blocks before it are ignored. An answer that is all code needs no JSON. A block in
-               which the reply breaks off is `cut_off`; if blocks cannot be assigned to places, none is taken.
+json, schema   the JSON object (`bench.run.trial.verification`)
+fenced         the JSON object outside of code blocks, and then each code block after it, which is the value of a field with
+               code (`bench.run.answers.fenced`). Blocks before the object are ignored. An answer that is all code needs no
+               JSON. A block in which the reply breaks off is `cut_off`. If blocks cannot be assigned to fields, none is read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bench.record.formats import DEFAULT, AnswerFormat
 from bench.run.answers import fenced
 from bench.run.answers.places import Schema, holds_code, is_all_code
 from bench.run.trial.decoding import Extracted
-from bench.run.trial.drafts import KNOWN, LONG, Draft, Tags, draft_of
+from bench.run.trial.drafts import KNOWN_TAGS, LONG_REPLY_CHARS, Draft, Tags, draft_of
 from bench.run.trial.schema import answer_schema
 from bench.run.trial.verification import Unreadable, extract
 from bench.scenario import Json, Subtask
@@ -26,7 +26,7 @@ FENCE, MOST_FENCES = "```", 1000
 
 
 def read(
-    text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = KNOWN
+    text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = KNOWN_TAGS
 ) -> Extracted | Unreadable:
     """Return the JSON object in a reply, with its code in the fields that hold code. Never raises.
 
@@ -34,11 +34,12 @@ def read(
         text: The reply.
         finish: Why the model stopped, as its endpoint says.
         subtasks: The subtasks whose outputs were asked for.
-        answer_format: The form in which they were asked for.
-        tags: What encloses a draft.
+        answer_format: The form in which the outputs were asked for.
+        tags: The tags around a draft.
 
     Returns:
-        The JSON object, with the place in the text that holds it and, in a fenced answer, its blocks; or why there is none.
+        The JSON object, with the start and end of the text that holds it and, in a fenced answer, its blocks; or why there is
+        none.
     """
     if not is_fenced(subtasks, answer_format):
         return extract(text, finish, draft=draft_of(text, tags))
@@ -50,7 +51,7 @@ def read(
 
 def read_ahead(text: str, answer_format: AnswerFormat, tags: Tags) -> None:
     """Read a long reply now, so that the result is cached when it is needed."""
-    if len(text) <= LONG:
+    if len(text) <= LONG_REPLY_CHARS:
         return
     extract(text, draft=draft_of(text, tags))
     if answer_format != "fenced":

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bench.common.values import dataclass
 from bench.record.formats import DEFAULT, AnswerFormat
 from bench.run.trial.decoding import Extracted
-from bench.run.trial.drafts import KNOWN, NO_DRAFT, Tags
+from bench.run.trial.drafts import KNOWN_TAGS, NO_DRAFT, Tags
 from bench.run.trial.effects import dump
 from bench.run.trial.reading import draft_in, read
 from bench.run.trial.verification import Unreadable, extract
@@ -23,7 +23,7 @@ class ReplyPart:
 
 
 def parts_of(
-    text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = KNOWN
+    text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = KNOWN_TAGS
 ) -> dict[str, ReplyPart]:
     """Return the parts of a reply by subtask.
 
@@ -34,8 +34,8 @@ def parts_of(
         text: The reply.
         finish: Why the model stopped, as its endpoint says.
         subtasks: The subtasks whose outputs were asked for.
-        answer_format: The form in which they were asked for.
-        tags: What encloses a draft.
+        answer_format: The form in which the outputs were asked for.
+        tags: The tags around a draft.
 
     Returns:
         The parts by the name of the subtask. A subtask is missing if a reply that can be read has no part for it.
@@ -60,9 +60,9 @@ def reads_as(
     text: str,
     finish: str,
     subtask: Subtask,
-    among: Sequence[Subtask],
+    call_subtasks: Sequence[Subtask],
     answer_format: AnswerFormat = DEFAULT,
-    tags: Tags = KNOWN,
+    tags: Tags = KNOWN_TAGS,
 ) -> bool:
     """Return whether a reply reads as this subtask's output, good or bad, and not as something else, such as an agent's plan.
 
@@ -70,22 +70,22 @@ def reads_as(
         text: The reply.
         finish: Why the model stopped, as its endpoint says.
         subtask: The subtask.
-        among: The subtasks whose outputs were asked for.
-        answer_format: The form in which they were asked for.
-        tags: What encloses a draft.
+        call_subtasks: The subtasks whose outputs were asked for.
+        answer_format: The form in which the outputs were asked for.
+        tags: The tags around a draft.
 
     Returns:
         True if the reply's JSON object has a field of the output, or if the reply is neither prose nor readable JSON.
     """
-    return extracted_reads_as(read(text, finish, among, answer_format, tags), subtask, among)
+    return extracted_reads_as(read(text, finish, call_subtasks, answer_format, tags), subtask, call_subtasks)
 
 
-def extracted_reads_as(extracted: Extracted | Unreadable, subtask: Subtask, among: Sequence[Subtask]) -> bool:
+def extracted_reads_as(extracted: Extracted | Unreadable, subtask: Subtask, call_subtasks: Sequence[Subtask]) -> bool:
     """Return whether a reply that was already read, with `extracted` as the result, reads as this subtask's output
     (`reads_as`)."""
     if isinstance(extracted, Unreadable):
         return not extracted.is_prose
-    value = extracted.value.get(subtask.name) if len(among) > 1 else extracted.value
+    value = extracted.value.get(subtask.name) if len(call_subtasks) > 1 else extracted.value
     return isinstance(value, dict) and not value.keys().isdisjoint(subtask.output.__pydantic_fields__)
 
 

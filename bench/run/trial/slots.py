@@ -55,14 +55,15 @@ class Slot:
 
     def __init__(self, gate: Gate, slots: Slots):
         self._gate, self._slots = gate, slots
-        self._entered = 0
+        self._limit_falls_at_entry = 0
 
     @property
     def is_free(self) -> bool:
         return self._gate.is_open
 
     async def take(self) -> None:
-        self._entered = await self._gate.enter()
+        """Wait for the slot and take it."""
+        self._limit_falls_at_entry = await self._gate.enter()
         self._slots.count(in_flight=1)
 
     def leave(self) -> None:
@@ -71,4 +72,4 @@ class Slot:
 
     def report_outcome(self, outcome: Reply | CallFailed) -> None:
         """Report the outcome of this call to the gate."""
-        self._gate.record_outcome(outcome, self._entered)
+        self._gate.record_outcome(outcome, self._limit_falls_at_entry)

@@ -12,7 +12,7 @@ from bench.run.trial.reply import ReplyPart
 from bench.run.trial.verification import Unreadable
 from bench.scenario import Json, Subtask, Task
 
-NOTHING: Mapping[str, str] = {}
+NO_DOCUMENTS: Mapping[str, str] = {}
 
 
 class Source(NamedTuple):
@@ -29,7 +29,8 @@ class Version:
 
     text        what later subtasks read; `value` is its JSON, or why it has none
     calls       the calls that made it; empty if code did
-    undamaged   what it would have been without the fault in its reply; None if no fault struck it
+    made_from   the inputs from which it was made
+    undamaged   the part of the reply before a fault struck it; None if no fault struck it
     """
 
     subtask: str
@@ -114,6 +115,7 @@ class State:
         made_from: Iterable[Source],
         undamaged: ReplyPart | None = None,
     ) -> Version:
+        """Write a new version of a subtask's output and return it."""
         history = self._history.setdefault(subtask, [])
         version = Version(subtask, len(history) + 1, part.text, part.value, tuple(calls), tuple(made_from), undamaged)
         history.append(version)
@@ -129,15 +131,15 @@ class State:
             withdrawn += self.withdraw(later)
         return withdrawn
 
-    def sources(self, subtasks: Sequence[Subtask], given: Mapping[str, str] = NOTHING) -> tuple[Source, ...]:
+    def sources(self, subtasks: Sequence[Subtask], given: Mapping[str, str] = NO_DOCUMENTS) -> tuple[Source, ...]:
         """Return the sources that these subtasks would read now from outside a joint call, each once and in reading order.
         Missing inputs are left out. `given` holds the documents that come with the call."""
         joint = {subtask.name for subtask in subtasks}
         names = dict.fromkeys([name for subtask in subtasks for name in subtask.reads if name not in joint])
         if not given:
             return tuple([self._sources[name] for name in names if name in self._sources])
-        known = self._sources | {name: Source(name, 0, digest_of(text)) for name, text in given.items()}
-        return tuple([known[name] for name in names if name in known])
+        sources = self._sources | {name: Source(name, 0, digest_of(text)) for name, text in given.items()}
+        return tuple([sources[name] for name in names if name in sources])
 
     def source(self, name: str) -> Source:
         """Return the source of this name: the document, or the present output."""

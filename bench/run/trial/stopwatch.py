@@ -21,17 +21,18 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self._in_steps = 0
-        self._mark = 0
+        self._step_start = 0
         self._stopped = 0
         self._excluded: list[Interval] = []
         self._unobserved: list[Interval] = []
 
     @property
     def nanoseconds(self) -> int:
+        """The framework time so far."""
         if not self._unobserved:
             return self._in_steps
-        exclude = union(self._excluded)
-        return self._in_steps + total(union(self._unobserved + exclude)) - total(exclude)
+        excluded = union(self._excluded)
+        return self._in_steps + total(union(self._unobserved + excluded)) - total(excluded)
 
     @contextmanager
     def count_all_time(self) -> Iterator[None]:
@@ -52,15 +53,16 @@ class Stopwatch:
         return Steps(self, work)
 
     def begin_step(self) -> None:
-        self._mark = perf_counter_ns()
+        self._step_start = perf_counter_ns()
 
     def end_step(self) -> None:
+        """Count the time since the step began, or note it as unobserved if the stopwatch is stopped."""
         now = perf_counter_ns()
         if not self._stopped:
-            self._in_steps += now - self._mark
+            self._in_steps += now - self._step_start
         else:
-            self._unobserved.append((self._mark, now))
-        self._mark = now
+            self._unobserved.append((self._step_start, now))
+        self._step_start = now
 
     def stop(self) -> int:
         """Count no steps until `go_on` has been called once for each `stop`. Return the present time of

@@ -1,7 +1,7 @@
-"""A trial: it owns all parts of one attempt at a task and builds them in one step.
+"""A trial: it builds and owns all parts of one attempt at a task.
 
-An architecture sees it as a workbench (`bench.run.trial.workbench`). What a task has around it beside its documents are its
-surroundings: nothing, or a world.
+An architecture works on a trial through a workbench (`bench.run.trial.workbench`). What a task has besides its documents are
+its surroundings: nothing, or a world.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from bench.run.trial.call import BackOff
 from bench.run.trial.caller import Caller
 from bench.run.trial.cases import Cases
 from bench.run.trial.causes import CallPurpose, Causes
-from bench.run.trial.checks import Checks, Reference, unknown
+from bench.run.trial.checks import Checks, Reference, no_reference
 from bench.run.trial.clock import TrialClock
-from bench.run.trial.drafts import KNOWN, Tags
+from bench.run.trial.drafts import KNOWN_TAGS, Tags
 from bench.run.trial.effects import WORLD_POINTS
 from bench.run.trial.faults import FaultPlan, FaultSchedule
 from bench.run.trial.injection import Corrupted, Injection
@@ -36,7 +36,7 @@ from bench.run.trial.proposal import Proposal
 from bench.run.trial.reading import read_ahead
 from bench.run.trial.reply import ReplyPart, reread
 from bench.run.trial.slots import Slots
-from bench.run.trial.state import NOTHING, Source, State, Version
+from bench.run.trial.state import NO_DOCUMENTS, Source, State, Version
 from bench.run.trial.turns import Turns
 from bench.run.trial.verification import Unreadable
 from bench.scenario import Answer, Json, Scenario, Subtask
@@ -58,15 +58,12 @@ class Settings:
     max_attempts: int = 3
     repair: Repair = "reason"
     answer_format: AnswerFormat = DEFAULT
-    tags: Tags = KNOWN
+    tags: Tags = KNOWN_TAGS
 
 
 class Surroundings:
     """What a task has besides its documents. This base class has nothing; a world derives its type from it. `actions` is the
-    workbench's `world`; None if the task has no world.
-
-    `actions` is the workbench's `world`; None if there is nothing to act on.
-    """
+    workbench's `world`; None if the task has no world."""
 
     actions: Any = None
 
@@ -83,8 +80,8 @@ class Surroundings:
         await trial.clock.run(work())
 
     def end(self, trial: Trial, stopped: bool) -> Any:
-        """End the surroundings after the architecture has ended, and return the answer to grade. None if an output of the
-        answer does not fit its schema, or if the trial was `stopped`: then nothing is graded."""
+        """End the surroundings after the architecture has ended. Return the answer to grade; None if an output of the answer
+        does not fit its schema, or if the trial was `stopped`: then nothing is graded."""
         return None if stopped else trial.answer()
 
     def close(self) -> None:
@@ -92,6 +89,8 @@ class Surroundings:
 
 
 class Trial:
+    """One attempt at a task, with all its parts."""
+
     def __init__(
         self,
         scenario: Scenario,
@@ -138,7 +137,8 @@ class Trial:
         self.causes = self.cases.of("")
         self.verifier = Verifier(self.state, self.cases, self.log, self.checks)
         self.accepted: set[Proposal] = set()
-        self._in_cases: dict[tuple[str, str], int] = {}
+        self._last_decisions: dict[tuple[str, str], int] = {}
+        """(subtask, state of the world) -> the number of the last version."""
 
     def add(self, subtask: Subtask, reference: Json = None) -> None:
         """Add a subtask at run time."""
@@ -146,9 +146,9 @@ class Trial:
         if reference is not None:
             self.causes.references[subtask.name] = reference
 
-    def sources(self, subtasks: Sequence[Subtask], given: Mapping[str, str] = NOTHING) -> tuple[Source, ...]:
+    def sources(self, subtasks: Sequence[Subtask], given: Mapping[str, str] = NO_DOCUMENTS) -> tuple[Source, ...]:
         """Return the sources that these subtasks read now. Raises RuntimeError if an input has no output yet: a prompt without
-        it would not be the pack's prompt, and nobody would notice."""
+        the input would not be the pack's prompt, and nobody would notice."""
         joint = {subtask.name for subtask in subtasks}
         for subtask in subtasks:
             if missing := [name for name in self.state.missing_inputs(subtask, given) if name not in joint]:
@@ -190,8 +190,8 @@ class Trial:
             written = reread(text) if text != part.text else part
             undamaged = proposal.undamaged.get(name)
             version = self.state.put(name, written, proposal.calls, proposal.made_from, undamaged)
-            self._in_cases[name, proposal.case] = version.number
-            self.verifier.carried[name] = (*proposal.receipts, *receipts)
+            self._last_decisions[name, proposal.case] = version.number
+            self.verifier.receipts_by_output[name] = (*proposal.receipts, *receipts)
             self.log_commit(version, verified)
 
     def log_commit(self, version: Version, verified: bool) -> None:
@@ -209,14 +209,14 @@ class Trial:
 
     def log_decisions(self) -> None:
         """Log the answer of a trial in a world: the last output of each judgment in each state of the world."""
-        self.log.emit(Answered(tuple((name, number) for (name, _), number in self._in_cases.items())))
+        self.log.emit(Answered(tuple((name, number) for (name, _), number in self._last_decisions.items())))
 
     def drop_process_state(self, event: int) -> None:
         """Drop the state that the agent's process held in memory, because the process died at this event."""
         self.injection.end_attempts()
         self.state.forget()
         self.accepted.clear()
-        self.verifier.carried.clear()
+        self.verifier.receipts_by_output.clear()
         self.cases.note_crash(event)
 
     def close(self, answered: bool) -> None:
@@ -229,5 +229,5 @@ class Trial:
 def _reference_of(scenario: Scenario) -> Reference:
     """Return the function that gives the pack's right output of a subtask."""
     if scenario.environment:
-        return scenario.environment.right or unknown
+        return scenario.environment.right or no_reference
     return lambda subtask, _: scenario.reference[subtask]

@@ -1,6 +1,7 @@
 """The turns in which one proposer makes its outputs: an agent can plan, answer, read more and answer again.
 
-Nobody says how many turns an output will take, nor which turns it comes from. Both are inferred here from the calls.
+An agent does not say how many turns an output will take, nor which turns the output comes from. Both are inferred here from its
+calls.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from bench.record.formats import DEFAULT, AnswerFormat
 from bench.run.trial.call import Received
 from bench.run.trial.causes import CallPurpose
 from bench.run.trial.decoding import Extracted
-from bench.run.trial.drafts import KNOWN, LONG, Tags
+from bench.run.trial.drafts import KNOWN_TAGS, LONG_REPLY_CHARS, Tags
 from bench.run.trial.judging import Verifier
 from bench.run.trial.proposal import Proposal
 from bench.run.trial.reading import read
@@ -38,7 +39,7 @@ class Turn:
 class Turns:
     """The calls that one proposer has made so far, by subtask."""
 
-    def __init__(self, state: State, verifier: Verifier, answer_format: AnswerFormat = DEFAULT, tags: Tags = KNOWN):
+    def __init__(self, state: State, verifier: Verifier, answer_format: AnswerFormat = DEFAULT, tags: Tags = KNOWN_TAGS):
         self._state, self._verifier, self._format, self._tags = state, verifier, answer_format, tags
         self._by_subtask: dict[str, list[Turn]] = {}
         self._by_call: dict[int, Turn] = {}
@@ -51,7 +52,7 @@ class Turns:
         gives_output = not received.tool_calls and any(extracted_reads_as(extracted, subtask, subtasks) for subtask in subtasks)
         if undamaged is not None and not received.tool_calls and not gives_output:
             gives_output = any(reads_as(undamaged, finish, subtask, subtasks, self._format, self._tags) for subtask in subtasks)
-        turn = Turn(tuple(subtasks), purpose, received, gives_output, extracted if len(text) <= LONG else None)
+        turn = Turn(tuple(subtasks), purpose, received, gives_output, extracted if len(text) <= LONG_REPLY_CHARS else None)
         self._by_call[received.call] = turn
         for subtask in subtasks:
             self._by_subtask.setdefault(subtask.name, []).append(turn)
@@ -74,13 +75,13 @@ class Turns:
         return self._unjudged_proposals(subtasks, self._verifier.can_be_slow)
 
     def _unjudged_proposals(
-        self, subtasks: Sequence[Subtask], wanted: Callable[[str], bool] = lambda _: True
+        self, subtasks: Sequence[Subtask], is_wanted: Callable[[str], bool] = lambda _: True
     ) -> Iterator[Proposal]:
-        """Yield a proposal for each reply for these subtasks that gives an output, has no verdict, and whose text is
-        `wanted`."""
+        """Yield a proposal for each reply for these subtasks that gives an output and has no verdict, if `is_wanted` is True
+        for its text."""
         turns = {turn.received.call: turn for subtask in subtasks for turn in self._by_subtask.get(subtask.name, [])}
         for call, turn in sorted(turns.items()):
-            if turn.gives_output and not self._verifier.has_judged(call) and wanted(turn.received.text):
+            if turn.gives_output and not self._verifier.has_judged(call) and is_wanted(turn.received.text):
                 yield self._proposal([turn], turn.received.text, turn.subtasks)
 
     def judge_last(self, subtasks: Sequence[Subtask]) -> int | None:
@@ -93,12 +94,14 @@ class Turns:
             self._verifier.verify(self._proposal([last], last.received.text, last.subtasks), sufficiency=False, view="shadow")
         return self._verifier.rejection_of(last.received.call)
 
-    def judge_rest(self, subtask: Subtask, kept: Mapping[str, ReplyPart]) -> None:
-        """Verify, in shadow, each reply for this subtask with an output that has no verdict. `kept` is the proposer's answer by
-        subtask: an output that the proposer submits unchanged detects no fault."""
+    def judge_rest(self, subtask: Subtask, final_parts: Mapping[str, ReplyPart]) -> None:
+        """Verify, in shadow, each reply for this subtask with an output that has no verdict. `final_parts` is the answer that
+        the proposer submits, by subtask: if a rejected output is in the answer unchanged, the rejection detects no fault."""
         for proposal in self._unjudged_proposals([subtask]):
-            unchanged = {name for name, part in proposal.parts.items() if name in kept and kept[name].value == part.value}
-            self._verifier.verify(proposal, sufficiency=False, view="shadow", kept=unchanged)
+            unchanged = {
+                name for name, part in proposal.parts.items() if name in final_parts and final_parts[name].value == part.value
+            }
+            self._verifier.verify(proposal, sufficiency=False, view="shadow", unchanged=unchanged)
 
     def proposal(
         self,
@@ -113,17 +116,19 @@ class Turns:
         missing = [subtask.name for subtask in subtasks if not self.has_reply(subtask.name)]
         if missing:
             raise RuntimeError(f"no reply ever came for {' + '.join(missing)}")
-        taken = {turn.received.call: turn for subtask in subtasks for turn in [self._turn_of(text, subtask, subtasks, call)]}
-        self._proposed_calls.update(taken)
-        return self._proposal([turn for _, turn in sorted(taken.items())], text, tuple(subtasks), made_from)
+        turns = [self._turn_of(text, subtask, subtasks, call) for subtask in subtasks]
+        by_call = {turn.received.call: turn for turn in turns}
+        self._proposed_calls.update(by_call)
+        return self._proposal([turn for _, turn in sorted(by_call.items())], text, tuple(subtasks), made_from)
 
     def _last(self, subtasks: Sequence[Subtask]) -> Turn | None:
+        """Return the last turn for any of these subtasks."""
         turns = [self._by_subtask[subtask.name][-1] for subtask in subtasks if subtask.name in self._by_subtask]
         return max(turns, key=lambda turn: turn.received.call, default=None)
 
     def _turn_of(self, text: str, subtask: Subtask, subtasks: Sequence[Subtask], call: int | None) -> Turn:
-        """Return the turn that made `text`. If the call is unknown, it is the last turn whose reply is this text, or has the
-        same value for the subtask; else the last turn."""
+        """Return the turn that made `text`. If the call is unknown, return the last turn whose reply is this text; else the
+        last turn whose reply has the same value for the subtask; else the last turn."""
         if call is not None:
             return self._by_call[call]
         turns = self._by_subtask[subtask.name][::-1]
@@ -135,50 +140,50 @@ class Turns:
         return next(same_value, turns[0])
 
     def _proposal(
-        self, taken: Sequence[Turn], text: str, subtasks: tuple[Subtask, ...], made_from: Sequence[Source] | None = None
+        self, sources: Sequence[Turn], text: str, subtasks: tuple[Subtask, ...], made_from: Sequence[Source] | None = None
     ) -> Proposal:
-        """Return a proposal of these turns. `text` is the reply of one of the turns, or was made from all of them."""
-        turns = {turn.received.call: turn for proposal in taken for turn in self._turns_behind(proposal)}
+        """Return a proposal of the outputs in `text`, which is the reply of one of the turns `sources`, or was made from all of
+        them."""
+        turns = {turn.received.call: turn for source in sources for turn in self._turns_behind(source)}
         calls = sorted(turns)
         undamaged: dict[str, ReplyPart] = {}
-        for turn in taken:
+        for turn in sources:
             if turn.received.undamaged is not None:
                 names = {subtask.name for subtask in subtasks}
                 parts = self.parts(turn.received.undamaged, turn.subtasks, turn.received.finish)
                 undamaged |= {name: part for name, part in parts.items() if name in names}
         return Proposal(
             subtasks,
-            taken[-1].purpose.context.attempt,
+            sources[-1].purpose.context.attempt,
             tuple(calls),
             text,
-            self._parts_of(taken, text, subtasks),
+            self._parts_of(sources, text, subtasks),
             self._state.sources(subtasks) if made_from is None else tuple(made_from),
             tuple([receipt for call in calls for receipt in turns[call].received.receipts]),
             undamaged,
         )
 
-    def _parts_of(self, taken: Sequence[Turn], text: str, subtasks: tuple[Subtask, ...]) -> dict[str, ReplyPart]:
+    def _parts_of(self, sources: Sequence[Turn], text: str, subtasks: tuple[Subtask, ...]) -> dict[str, ReplyPart]:
         """Return the parts of these subtasks in a text: a reply of one of the turns, or a text made from all turns, which
         counts as complete."""
-        turn = next((turn for turn in taken if turn.received.text == text), None)
+        turn = next((turn for turn in sources if turn.received.text == text), None)
         if turn and turn.extracted and turn.subtasks == subtasks:
             return parts_in(turn.extracted, text, subtasks, self._format, self._tags)
         return self.parts(text, subtasks, turn.received.finish if turn else "stop")
 
-    def _turns_behind(self, taken: Turn) -> list[Turn]:
+    def _turns_behind(self, output_turn: Turn) -> list[Turn]:
         """Return the turns that led to this turn's output: the turns of its attempt, without other samples and rejected turns,
         and all turns without an output, such as a plan."""
-        turns = {turn.received.call: turn for subtask in taken.subtasks for turn in self._by_subtask[subtask.name]}
-        return [turn for _, turn in sorted(turns.items()) if turn is taken or self._contributes(turn, taken)]
+        turns = {turn.received.call: turn for subtask in output_turn.subtasks for turn in self._by_subtask[subtask.name]}
+        return [turn for _, turn in sorted(turns.items()) if turn is output_turn or self._contributes(turn, output_turn)]
 
-    def _contributes(self, turn: Turn, taken: Turn) -> bool:
-        """Return whether a turn led to the output of the turn `taken`."""
+    def _contributes(self, turn: Turn, output_turn: Turn) -> bool:
+        """Return whether a turn led to the output of `output_turn`."""
         rejected = self._verifier.has_rejected(turn.received.call)
         if not turn.gives_output:
             return not (rejected and turn.received.call in self._proposed_calls)
-        context, other = taken.purpose.context, turn.purpose.context
-        same = (context.attempt, context.sample) == (other.attempt, other.sample)
-        return same and not rejected
+        context, other = output_turn.purpose.context, turn.purpose.context
+        return (context.attempt, context.sample) == (other.attempt, other.sample) and not rejected
 
     def _value(self, turn: Turn, subtask: Subtask) -> Json | Unreadable:
         """Return the value of the subtask in the turn's reply; None if the reply has no part for it."""

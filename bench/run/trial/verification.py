@@ -1,4 +1,4 @@
-"""The boundary: how a reply becomes an output, and why it may be rejected.
+"""The verification boundary: extract the JSON of a reply, validate it as an output, run its checks, and say why it is rejected.
 
 **One rule for all architectures** finds the JSON in a reply: it is the first JSON object that can be read after the draft of a
 reasoning model (`bench.run.trial.drafts`). Text around it, also code fences, is ignored. An opening brace that begins no JSON
@@ -21,8 +21,8 @@ from bench.common.errors import one_line
 from bench.common.values import dataclass
 from bench.common.wording import first_violations
 from bench.record.events import ViolationKind
-from bench.run.trial.decoding import LONGEST_BEGUN, Extracted, Malformed, Objects, end_of, is_cut_off, rest_of
-from bench.run.trial.drafts import KEPT, LONG, Draft, draft_of
+from bench.run.trial.decoding import MAX_PARTIAL_CHARS, Extracted, Malformed, Objects, end_of, is_cut_off, rest_of
+from bench.run.trial.drafts import CACHED_REPLIES, LONG_REPLY_CHARS, Draft, draft_of
 from bench.run.trial.largeness import too_large
 from bench.scenario import LONGEST_NOTE, Check, Context, Json, Output, Subtask
 
@@ -33,7 +33,7 @@ KIND_OF: Mapping[str, ViolationKind] = {
     "cut_off": "cut_off",
     "insufficient": "insufficient",
 }
-OF_A_LIST = frozenset({"literal_error", "enum", "union_tag_invalid"})
+CLOSED_LIST_ERRORS = frozenset({"literal_error", "enum", "union_tag_invalid"})
 """Pydantic's error types for a word outside a closed list."""
 
 
@@ -51,9 +51,10 @@ class Rejected:
 
     @property
     def kind(self) -> ViolationKind:
+        """What the output violates."""
         if "missing" in self.errors:
             return "missing_field"
-        return "vocabulary" if self.errors and OF_A_LIST.issuperset(self.errors) else KIND_OF[self.reason]
+        return "vocabulary" if self.errors and CLOSED_LIST_ERRORS.issuperset(self.errors) else KIND_OF[self.reason]
 
 
 @dataclass(frozen=True)
@@ -72,13 +73,14 @@ AskCheck = Callable[[Subtask, Check, Any, Context], str | None]
 
 
 def ask_directly(_: Subtask, check: Check, output: Any, context: Context) -> str | None:
+    """Run the check here and return its objection, or None."""
     return check(output, context)
 
 
-_begun = re.compile(r"""\{\s*(?:"[^"\n]*"|'[^'\n]*')\s*:""")
-_begins = re.compile(r"""\{\s*["'}]""")
-MOST_BEGUN = 1000
-"""Braces that are tried in one reply."""
+_object_with_key = re.compile(r"""\{\s*(?:"[^"\n]*"|'[^'\n]*')\s*:""")
+_object_start = re.compile(r"""\{\s*["'}]""")
+MAX_OBJECTS_TRIED = 1000
+"""The number of opening braces in one reply at which reading an object is tried."""
 _refusal = re.compile(r"^\W*+(i['’]?m sorry|i am sorry|sorry|i can(?:no|['’])t|i am unable|i['’]m unable)\b", re.IGNORECASE)
 
 
@@ -87,14 +89,14 @@ def extract(
 ) -> Extracted | Unreadable:
     """Return a reply's JSON object by the rule in this module's docstring, in time linear in the text. Never raises.
 
-    code   the reply's code blocks, text[start:end] each, if the answer has code outside of its JSON: they are not searched, and
-           nothing after a malformed object is, since only code follows
-    draft  the reply's draft, which is not searched either; by default the text in `<think>`
+    code   the (start, end) of each code block in the reply, if the answer has code outside of its JSON. No object is searched
+           in these blocks, nor after a malformed object, since only code follows there
+    draft  the reply's draft, in which no object is searched; by default the draft that `draft_of` finds
     """
     if finish == "content_filter":
         return Unreadable("refusal", "the provider refused to answer")
-    extract_ = _extract_once if len(text) > LONG else _extract
-    return extract_(text, code, draft or draft_of(text))
+    find = _cached_extract if len(text) > LONG_REPLY_CHARS else _extract
+    return find(text, code, draft or draft_of(text))
 
 
 def _extract(text: str, code: tuple[tuple[int, int], ...] | None, draft: Draft) -> Extracted | Unreadable:
@@ -108,7 +110,7 @@ def _extract(text: str, code: tuple[tuple[int, int], ...] | None, draft: Draft) 
     malformed, objects = "", Objects(text)
     last = end_of(text)
     start = _next_begin(text, draft.end, code, last)
-    for _ in range(MOST_BEGUN):
+    for _ in range(MAX_OBJECTS_TRIED):
         if start < 0:
             break
         read = objects.read(start)
@@ -116,12 +118,12 @@ def _extract(text: str, code: tuple[tuple[int, int], ...] | None, draft: Draft) 
             return read
         if is_cut_off(text, read, last):
             return Unreadable("cut_off", "the JSON object is not closed: the reply breaks off inside it")
-        if begun := _begun.match(text, start):
-            malformed = malformed or _excerpt(text, read)
-        next_start = objects.end(start) if begun else start + 1
-        start = -1 if begun and code is not None else _next_begin(text, next_start, code, last)
+        if has_key := _object_with_key.match(text, start):
+            malformed = malformed or _reason_with_place(text, read)
+        next_start = objects.end(start) if has_key else start + 1
+        start = -1 if has_key and code is not None else _next_begin(text, next_start, code, last)
     else:
-        return Unreadable("not_json", f"the reply begins {MOST_BEGUN:,} objects that are no JSON")
+        return Unreadable("not_json", f"the reply begins {MAX_OBJECTS_TRIED:,} objects that are no JSON")
     if malformed:
         return Unreadable("not_json", f"the JSON object is malformed: {malformed}")
     if _refusal.match(answer):
@@ -129,20 +131,20 @@ def _extract(text: str, code: tuple[tuple[int, int], ...] | None, draft: Draft) 
     return Unreadable("not_json", "the reply holds no JSON object", is_prose=True)
 
 
-_extract_once = lru_cache(maxsize=KEPT)(_extract)
+_cached_extract = lru_cache(maxsize=CACHED_REPLIES)(_extract)
 
 
 def _next_begin(text: str, start: int, code: tuple[tuple[int, int], ...] | None, last: int) -> int:
-    """Return the place where the next object can begin, whole or broken; -1 if no object begins. The decoder is not asked,
-    since it counts the lines before each error: a text of only braces would take quadratic time."""
+    """Return the index at which the next object can begin, whole or broken; -1 if no object begins. The decoder is not used for
+    this, since it counts the lines before each error: a text of only braces would take quadratic time."""
     brace = _next_brace(text, start, code)
-    while brace >= 0 and not _begins.match(text, brace) and len(rest_of(text, brace + 1, last)) > LONGEST_BEGUN:
+    while brace >= 0 and not _object_start.match(text, brace) and len(rest_of(text, brace + 1, last)) > MAX_PARTIAL_CHARS:
         brace = _next_brace(text, brace + 1, code)
     return brace
 
 
 def _next_brace(text: str, start: int, code: tuple[tuple[int, int], ...] | None) -> int:
-    """Return the place of the next opening brace outside of code blocks; -1 if there is none."""
+    """Return the index of the next opening brace outside of code blocks; -1 if there is none."""
     brace = text.find("{", start)
     while code and brace >= 0:
         block = bisect_right(code, (brace, len(text))) - 1
@@ -152,11 +154,12 @@ def _next_brace(text: str, start: int, code: tuple[tuple[int, int], ...] | None)
     return brace
 
 
-def _excerpt(text: str, wrong: Malformed) -> str:
-    if wrong.at is None:
-        return wrong.why
-    line, before = text.count("\n", 0, wrong.at) + 1, text.rfind("\n", 0, wrong.at)
-    return f"{wrong.why} at line {line}, column {wrong.at - before}"
+def _reason_with_place(text: str, malformed: Malformed) -> str:
+    """Return why an object could not be read, with its line and column if they are known."""
+    if malformed.at is None:
+        return malformed.why
+    line, line_start = text.count("\n", 0, malformed.at) + 1, text.rfind("\n", 0, malformed.at)
+    return f"{malformed.why} at line {line}, column {malformed.at - line_start}"
 
 
 def judge(
@@ -169,11 +172,11 @@ def judge(
 ) -> dict[str, Verdict]:
     """Return the verdict on each subtask's value: the output if the value is accepted, else the rejection.
 
-    values    the proposed values; a subtask can be missing
-    earlier   valid outputs, from outside, of what these subtasks read
-    without_findings_of   validating subtasks that saw something other than what is judged here
-    ask       asks the checks
-    A validating subtask's finding rejects the output that it is about, if that is judged here.
+    values                the proposed values by subtask; a subtask can be missing
+    earlier               the valid outputs of other subtasks that these subtasks read
+    without_findings_of   validating subtasks whose findings are ignored, because their inputs differ from what is judged here
+    ask                   asks the checks
+    A validating subtask's finding rejects the output that it finds wrong, if that output is judged here.
     """
     verdicts: dict[str, Verdict] = {}
     outputs = dict(earlier)
@@ -185,8 +188,8 @@ def judge(
         verdicts[subtask.name] = verdict
     for subtask in subtasks:
         verdict = verdicts[subtask.name]
-        silent = subtask.name in without_findings_of
-        found_wrong = None if isinstance(verdict, Rejected) or silent else finding(subtask, verdict)
+        is_ignored = subtask.name in without_findings_of
+        found_wrong = None if isinstance(verdict, Rejected) or is_ignored else finding(subtask, verdict)
         if found_wrong and isinstance(verdicts.get(found_wrong.subtask), Output):
             verdicts[found_wrong.subtask] = found_wrong
     return verdicts
@@ -223,14 +226,17 @@ def _schema_rejection(subtask: Subtask, error: ValidationError) -> Rejected:
 def check(
     subtask: Subtask, output: Output, documents: Mapping[str, str], outputs: Mapping[str, Output], ask: AskCheck = ask_directly
 ) -> Rejected | None:
-    """Run the subtask's checks in order, up to the first objection; then test whether its signals run without an exception.
+    """Return the rejection by the first of the subtask's checks that objects; None if no check does. A signal of the subtask
+    that raises an exception on the output also rejects it.
 
     If an input of the subtask has no valid output, no check is run: the output would have to be made again anyway.
     """
     context = Context(documents, {name: outputs[name] for name in subtask.reads if name in outputs})
     missing = [name for name in subtask.reads if not (name in documents or name in outputs)]
-    for check in (*(() if missing else subtask.checks), *map(_as_check, filter(None, (subtask.sufficient, subtask.finds)))):
-        objection = ask(subtask, check, output, context)
+    checks = () if missing else subtask.checks
+    signals = filter(None, (subtask.sufficient, subtask.finds))
+    for rule in (*checks, *map(_as_check, signals)):
+        objection = ask(subtask, rule, output, context)
         if objection is not None:
             return Rejected(subtask.name, "check", _one_line(objection))
     return None

@@ -18,7 +18,7 @@ from time import perf_counter_ns
 from bench.common.errors import UndeclaredCalls
 from bench.record.intervals import in_nanoseconds
 from bench.run.trial.declared_calls import DeclaredCalls
-from bench.run.trial.loop import from_thread, running
+from bench.run.trial.loop import from_thread, running_loop
 
 
 class RealTime:
@@ -50,7 +50,7 @@ class RealTime:
     def expect(self, calls: int) -> None:
         pass
 
-    def endpoint_call(self, what: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:  # noqa: ARG002
+    def endpoint_call(self, request: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:  # noqa: ARG002
         return nullcontext()
 
     def elsewhere(self) -> AbstractContextManager[None]:
@@ -104,13 +104,13 @@ class VirtualTime:
 
     def _add_timer(self, due: int, rank: int) -> asyncio.Future[None]:
         """Add a timer that is due at this moment. Timers of the same moment fire in the order of their rank."""
-        timer = running().create_future()
+        timer = running_loop().create_future()
         heapq.heappush(self._timers, (due, rank, next(self._numbers), timer))
         return timer
 
     async def _wait_for(self, timer: asyncio.Future[None]) -> None:
         """Register as a sleeper until this timer has fired."""
-        sleepers = running().sleepers
+        sleepers = running_loop().sleepers
         sleepers[self] = None
         self._asleep += 1
         try:
@@ -144,8 +144,8 @@ class VirtualTime:
     def expect(self, calls: int) -> None:
         self._calls.expect(calls)
 
-    def endpoint_call(self, what: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:
-        return self._calls.endpoint_call(what, together, again)
+    def endpoint_call(self, request: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:
+        return self._calls.endpoint_call(request, together, again)
 
     @contextmanager
     def elsewhere(self) -> Iterator[None]:

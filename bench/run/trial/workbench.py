@@ -13,8 +13,8 @@ It renders prompts, asks models, injects faults, verifies, commits and logs.
     output             the state's output of a subtask
     world              what can be done in the task's world, if it has one
 
-An architecture decides only when a failure is detected and what is run again; that is why it is short. Everything can run at
-the same time: `asyncio.gather` over proposals for ready subtasks.
+An architecture decides only when a failure is detected and what is run again, so it is short. All proposals can run at the same
+time: `asyncio.gather` over proposals for ready subtasks.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from bench.run.trial.prompt import prompt_of
 from bench.run.trial.proposal import Proposal
 from bench.run.trial.reply import ReplyPart
 from bench.run.trial.schema import answer_schema
-from bench.run.trial.state import NOTHING, Source
+from bench.run.trial.state import NO_DOCUMENTS, Source
 from bench.run.trial.trial import Server, Trial
 from bench.run.trial.turns import Turns
 from bench.run.trial.verification import Rejected
@@ -62,11 +62,11 @@ class LineReply:
 
 
 ModelLine = Callable[[Sequence[Message]], Awaitable[LineReply]]
-"""An agent's line to the model: messages in, a reply out; the accounting is done behind it."""
+"""An agent's line to the model: it takes messages and returns a reply, and counts the call."""
 
 Agent = Callable[[Sequence[Message], ModelLine], Awaitable[str | LineReply]]
-"""Makes the calls of a proposal, one or several: gets the rendered messages and the line, and returns one of the replies, or a
-text made from them."""
+"""Makes the one or several calls of a proposal. It gets the rendered messages and the line, and returns one of the replies, or
+a text made from the replies."""
 
 
 async def direct(messages: Sequence[Message], line: ModelLine) -> LineReply:
@@ -138,7 +138,7 @@ class Workbench:
         given = self._given_texts(documents)
         sources = self._trial.sources(subtasks, given)
         plan = [self._state.source(planned_by.name)] if planned_by else []
-        purpose = self._next(subtasks, sources, repair, given)
+        purpose = self._next_purpose(subtasks, sources, repair, given)
         proposal = await self._propose(subtasks, purpose, sources, repair, by, given, task_in_system)
         return replace(proposal, made_from=(*proposal.made_from, *plan)) if plan else proposal
 
@@ -170,7 +170,7 @@ class Workbench:
         """
         given = self._given_texts(documents)
         sources = self._trial.sources(subtasks, given)
-        first = self._next(subtasks, sources, repair, given)
+        first = self._next_purpose(subtasks, sources, repair, given)
         further = self._cases.of(case_of(given)).further_samples(names_of(subtasks), first, count - 1)
         return tuple(
             await asyncio.gather(
@@ -388,35 +388,33 @@ class Workbench:
         Args:
             rejected: The rejection, as `finding` gives it.
         """
-        version, receipts = (
-            self._trial.verifier.version(rejected.subtask),
-            self._trial.verifier.carried.get(rejected.subtask, ()),
-        )
-        self._trial.verifier.log_verdict(rejected.subtask, version.calls, rejected, receipts)
+        verifier = self._trial.verifier
+        version, receipts = verifier.version(rejected.subtask), verifier.receipts_by_output.get(rejected.subtask, ())
+        verifier.log_verdict(rejected.subtask, version.calls, rejected, receipts)
         self._state.withdraw(rejected.subtask)
 
     def _given_texts(self, documents: Mapping[str, Document] | None) -> Mapping[str, str]:
         """Return the documents of a call as texts. Raises ValueError for a name that the environment does not declare."""
         if not documents:
-            return NOTHING
+            return NO_DOCUMENTS
         for name in documents:
             if name not in self._state.given:
                 raise ValueError(f"'{name}' is no document that is given with a call; {nearest(name, self._state.given)}")
         return {name: as_document(value) for name, value in documents.items()}
 
-    def _next(
+    def _next_purpose(
         self,
         subtasks: Sequence[Subtask],
         sources: Sequence[Source],
         repair: Rejected | None,
-        given: Mapping[str, str] = NOTHING,
+        given: Mapping[str, str] = NO_DOCUMENTS,
     ) -> CallPurpose:
         """Return the purpose of the next call for these subtasks in the state of the world that `given` holds."""
         causes = self._cases.of(case_of(given))
         if right := self._trial.right:
-            seen = {**self._state.documents, **given}
-            packs_own = [subtask.name for subtask in subtasks if subtask in self._trial.task.subtasks]
-            causes.references.update({name: right(name, seen) for name in packs_own})
+            documents = {**self._state.documents, **given}
+            task_subtasks = [subtask.name for subtask in subtasks if subtask in self._trial.task.subtasks]
+            causes.references.update({name: right(name, documents) for name in task_subtasks})
         return causes.next_purpose(names_of(subtasks), (sources, repair.detail if repair else None))
 
     async def _propose(
@@ -426,7 +424,7 @@ class Workbench:
         sources: Sequence[Source],
         repair: Rejected | None,
         by: Agent,
-        given: Mapping[str, str] = NOTHING,
+        given: Mapping[str, str] = NO_DOCUMENTS,
         task_in_system: bool = False,
     ) -> Proposal:
         """Ask the agent `by` for the outputs of the subtasks in one call and return the proposal."""
@@ -434,7 +432,7 @@ class Workbench:
         inputs = {
             source.name: given[source.name] if source.name in given else self._state.text_of(source) for source in sources
         }
-        inputs, receipts = self._injection.read_inputs(subtasks, inputs, purpose.context.attempt, purpose.context.sample)
+        inputs, receipts = self._injection.strike_inputs(subtasks, inputs, purpose.context.attempt, purpose.context.sample)
         prompt = prompt_of(self._trial.task, subtasks, inputs, repair, self._trial.settings.repair, self.answer_format)
         messages = prompt.messages_with_task_in_system if task_in_system else prompt.messages
         turns = self._trial.turns()

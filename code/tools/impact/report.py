@@ -62,10 +62,10 @@ def _of_edits(edits: Rows) -> str:
     kept = [row for row in _changing(edits) if int(row["bench ran"]) < int(row["tests"])]
     judged, packages = plural(len(edits), "edit"), plural(_packages(edits), "package")
     few = f", in {plural(_packages(kept), 'package')}" if kept else ""
-    little = " So this shows next to nothing about how often a result is lost." if _packages(kept) < ENOUGH else ""
+    little = " The edits show next to nothing about how often `bench code` loses a result." if _packages(kept) < ENOUGH else ""
     return (
-        f"`bench code` was judged by {judged} of {packages}. A result could be lost after {len(kept)} of them{few}: the others "
-        f"changed no result, or all tests ran.{little}"
+        f"`bench code` was tested with {judged} of {packages}. `bench code` could lose a result after {len(kept)} of these "
+        f"edits{few}: after the other edits no result changed, or all tests ran.{little}"
     )
 
 
@@ -86,10 +86,10 @@ def _of_losses(edits: Rows, name: str) -> str:
     if packages and not lost:
         bound = f" (in 0 of {plural(packages, 'package')}, so in at most {limit(packages)} of such packages at 95%)"
     return (
-        f"{NAMES[name]} lost a result after {lost} of {plural(len(changing), 'edit')} that changed one, of "
-        f"{plural(len(edits), 'edit')} of {plural(_packages(edits), 'package')}. After {len(kept)} of the {len(changing)} some "
-        f"results were kept{bound}. After {wrong} of the {len(edits)} a test that ran came out "
-        "otherwise than in the plain run."
+        f"{NAMES[name]} lost a result after {lost} of {plural(len(changing), 'edit')} that changed a result, of "
+        f"{plural(len(edits), 'edit')} of {plural(_packages(edits), 'package')}. After {len(kept)} of the {len(changing)} "
+        f"edits {NAMES[name]} kept some results{bound}. After {wrong} of the {len(edits)} edits a test that ran had another "
+        "outcome than in the plain run."
     )
 
 
@@ -98,16 +98,16 @@ def _of_costs(rows: Rows, count: int, name: str) -> str:
     for kind, what in COSTS.items():
         if ratios := [ratio(row, name) for row in rows if _part_of(row) == kind]:
             spread = f"{min(ratios):.2f} to {max(ratios):.2f}, " if len(ratios) > 1 else ""
-            parts.append(f"{what} {median(ratios):.2f} times ({spread}{plural(len(ratios), 'session')})")
-    suites = f"In the {plural(count, 'suite')} of {LONG:.0f} seconds and more"
-    return f"{suites} {NAMES[name]} took, of all tests: {', '.join(parts)}." if parts else ""
+            parts.append(f"{what} {median(ratios):.2f} ({spread}{plural(len(ratios), 'session')})")
+    suites = f"In the {plural(count, 'suite')} whose tests take {LONG:.0f} seconds or more"
+    return f"{suites}, {NAMES[name]} took, as a multiple of the time of all tests: {', '.join(parts)}." if parts else ""
 
 
 def _of_days(long: list[list[dict[str, str]]]) -> str:
     days = [(package[0]["package"], day_of(package)) for package in long]
-    by_suite = ", ".join(f"{day:.2f} times in {name}" for name, day in days if day is not None)
-    day = f"A day of thirty edits, {DAY['body']} of them of bodies, at the mean cost of each kind and with the first session"
-    return f"{day}, takes `bench code`, of all tests thirty times: {by_suite}." if by_suite else ""
+    by_suite = ", ".join(f"{day:.2f} in {name}" for name, day in days if day is not None)
+    day = f"A day has the first session and thirty edits, {DAY['body']} of them of bodies, each at the mean cost of its kind"
+    return f"{day}. It takes, as a multiple of thirty runs of all tests: {by_suite}." if by_suite else ""
 
 
 def day_of(package: Rows) -> float | None:

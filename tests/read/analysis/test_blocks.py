@@ -39,8 +39,8 @@ def assert_equal(run: Run, other: Run) -> None:
 def test_frames_of_blocks_are_the_frames_of_one_block(tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_run(tmp_path / "run", records())
     at_once = bench.load_run(folder)
-    monkeypatch.setattr(blocks, "BLOCK", size)
-    monkeypatch.setattr(blocks, "JOINED", 3)
+    monkeypatch.setattr(blocks, "TRIALS_PER_BLOCK", size)
+    monkeypatch.setattr(blocks, "BLOCKS_PER_JOIN", 3)
     monkeypatch.setattr(frames, "AT_ONCE", size)
     in_blocks = bench.load_run(folder)
     assert_equal(at_once, in_blocks)
@@ -51,7 +51,7 @@ def test_frames_of_blocks_are_the_frames_of_one_block(tmp_path: Path, size: int,
 
 
 def test_a_frame_without_rows_has_its_columns_and_their_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "BLOCK", 1)
+    monkeypatch.setattr(blocks, "TRIALS_PER_BLOCK", 1)
     run = bench.load_run(write_run(tmp_path / "run", [trial(events=[], outcome="error"), trial(repetition=2)]))
     assert run.waits.empty and list(run.waits.columns[-3:]) == ["why", "started", "seconds"]
     assert [str(run.waits[name].dtype) for name in ("trial", "repetition", "seconds")] == ["str", "int64", "float64"]

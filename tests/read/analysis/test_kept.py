@@ -42,7 +42,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run that is worth keeping, with a trial that was run again."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(kept, "WORTH_KEEPING", 0)
+    monkeypatch.setattr(kept, "MIN_CACHED_BYTES", 0)
     return write_run(tmp_path / "run", [FAILED, *experiment(), trial(repetition=4)])
 
 
@@ -161,7 +161,7 @@ def test_a_kept_file_that_cannot_be_read_is_made_anew_whatever_it_raises(
 ) -> None:
     first = bench.load_run(folder)
     parsed.clear()
-    monkeypatch.setattr(kept, "_read", lambda _: (_ for _ in ()).throw(error()))
+    monkeypatch.setattr(kept, "_read_frames", lambda _: (_ for _ in ()).throw(error()))
     assert_equal(first, bench.load_run(folder))
     assert parsed
 
@@ -200,7 +200,7 @@ def test_a_run_that_was_checked_is_not_checked_again_while_it_is_the_same(parsed
 
 
 def test_a_small_run_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "WORTH_KEEPING", 2**22)
+    monkeypatch.setattr(kept, "MIN_CACHED_BYTES", 2**22)
     bench.load_run(folder)
     assert not cache_folder("frames").exists()
 
@@ -237,14 +237,17 @@ def test_the_runs_kept_first_are_removed_first(tmp_path: Path, folder: Path, mon
         path = cache_folder("frames") / kept.cache_name(run)
         os.utime(path, (number, number))
     size = sum(path.stat().st_size for path in files())
-    monkeypatch.setattr(kept, "MOST", size)
+    monkeypatch.setattr(kept, "MAX_CACHE_BYTES", size)
     bench.load_run(folders[2])
     assert [path.name for path in files()] == sorted(map(kept.cache_name, folders[1:]))
 
 
 def test_the_docs_say_from_what_size_on_runs_are_kept_and_how_much() -> None:
-    text = (RESULTS.parent / "docs" / "running.md").read_text(encoding="utf-8")
-    assert f"frames of a run of {kept.WORTH_KEEPING >> 20} MiB or more" in text and f"At most {kept.MOST >> 30} GiB" in text
+    text = " ".join((RESULTS.parent / "docs" / "running.md").read_text(encoding="utf-8").split())
+    assert (
+        f"For a run of {kept.MIN_CACHED_BYTES >> 20} MiB or more the frames are cached" in text
+        and f"in at most {kept.MAX_CACHE_BYTES >> 30} GiB" in text
+    )
 
 
 @given(st.data(), st.sampled_from(sorted(VALUES)))
@@ -255,6 +258,6 @@ def test_any_column_is_read_as_it_was_written(data: st.DataObject, dtype: str) -
     for array in kept._arrays_of(column, dtype):
         np.save(file, array, allow_pickle=False)
     file.seek(0)
-    again = pd.Series(kept._column(file, dtype))
+    again = pd.Series(kept._read_column(file, dtype))
     pd.testing.assert_series_equal(column, again, check_exact=True)
     assert file.read() == b""

@@ -13,7 +13,7 @@ from trials import matrix_of
 
 import bench
 from bench.read.analysis.frames import Run
-from bench.read.analysis.published import SIZE, Published, load_published
+from bench.read.analysis.published import SIZED_VARIANT, Published, load_published
 from bench.read.claims.counted import COUNTED
 from bench.read.claims.trace import claim_named, trace
 from bench.read.claims.verdicts import Judgement, can_judge, judge_all
@@ -71,19 +71,19 @@ def sized(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A simulated run of the debugging pack at the paper's size."""
     fault = {"point": "output", "effect": "missing_field", "attempts": [1], "subtask": "fix_generation"}
     settings = {"architectures": ARCHITECTURES, "repetitions": 3}
-    pack = f"multi_file_debugging:{SIZE}"
+    pack = f"multi_file_debugging:{SIZED_VARIANT}"
     return run_of_matrix(tmp_path_factory.mktemp("sized"), matrix_of(pack, {"none": [], "paper": [fault]}, {}, **settings))
 
 
 def test_at_the_papers_sizes_the_order_turns_without_any_model(sized: Run) -> None:
-    judgement = judged(sized, f"{ABOVE}:{SIZE}")
+    judgement = judged(sized, f"{ABOVE}:{SIZED_VARIANT}")
     assert judgement.in_words == "decided by sizes, as claimed" and judgement.tested == "not comparable"
     assert "simulated proposer" in judgement.reason
 
 
 def test_a_run_of_sized_packs_alone_is_judged_at_that_size_alone(sized: Run) -> None:
     assert can_judge(sized, PUBLISHED)
-    assert {judgement.claim.scenario.partition(":")[2] for judgement in judge_all(sized, PUBLISHED)} == {SIZE}
+    assert {judgement.claim.scenario.partition(":")[2] for judgement in judge_all(sized, PUBLISHED)} == {SIZED_VARIANT}
 
 
 def test_each_size_is_a_family_of_its_own(sized: Run) -> None:
@@ -92,9 +92,9 @@ def test_each_size_is_a_family_of_its_own(sized: Run) -> None:
     named = sized.map_frames(lambda frame: frame.assign(model=run.names("model")[0]) if "model" in frame else frame)
     both = replace(run, trials=pd.concat([run.trials, named.trials], ignore_index=True))
     assert judged(both, BELOW).p == alone.p
-    assert any(judgement.claim.id.endswith(SIZE) for judgement in judge_all(both, PUBLISHED))
+    assert any(judgement.claim.id.endswith(SIZED_VARIANT) for judgement in judge_all(both, PUBLISHED))
 
 
 def test_a_claim_at_the_papers_sizes_is_traced_by_its_name(sized: Run) -> None:
-    [(_, result)] = trace(sized, claim_named(PUBLISHED, f"{ABOVE}:{SIZE}"))
+    [(_, result)] = trace(sized, claim_named(PUBLISHED, f"{ABOVE}:{SIZED_VARIANT}"))
     assert isinstance(result, tuple) and len(result) == 6

@@ -17,7 +17,7 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.published import Published, load_published
 from bench.read.analysis.statistics import mean_of, required_pairs, share_of
 from bench.read.claims.judging import claims_sentence
-from bench.read.claims.sample_size import pairs_after_correction, trials_without_one
+from bench.read.claims.sample_size import pairs_after_correction, trials_without_counterexample
 from bench.read.claims.table import claims_tables, verdict_finding, verdict_lines
 from bench.read.claims.trace import claim_named, trace
 from bench.read.claims.verdicts import SIMULATED, VERDICTS, Judgement, counts, family_of, judge_all
@@ -187,7 +187,7 @@ def test_a_share_said_to_be_none_falls_by_one_counterexample(wrong: int, of: int
     judgement = judged_by(tmp_path, records)["assumption.rca.accepted-answers-are-right"]
     assert judgement.in_words == words
     if words == "inconclusive":
-        assert judgement.measured and judgement.measured.needed == trials_without_one(0.1) == 35
+        assert judgement.measured and judgement.measured.needed == trials_without_counterexample(0.1) == 35
 
 
 def test_outputs_of_one_repetition_are_no_independent_ones(tmp_path: Path) -> None:
@@ -329,7 +329,7 @@ def test_more_pairs_decide_where_more_is_asked() -> None:
 
 @pytest.mark.parametrize("tolerance", [0.01, 0.1, 0.5])
 def test_the_trials_without_a_counterexample_are_the_first_that_suffice(tolerance: float) -> None:
-    enough = trials_without_one(tolerance)
+    enough = trials_without_counterexample(tolerance)
     before, after = (share_of(0, n).high for n in (enough - 1, enough))
     assert before is not None and after is not None and after <= tolerance < before
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bench.common.errors import ConfigError
 from bench.read.analysis.claim import RateClaim
 from bench.read.analysis.metrics import RETRY_TOKENS, SOLVED, costs
-from bench.read.analysis.published import FILE, Published, load_published
+from bench.read.analysis.published import PUBLISHED_FILE, Published, load_published
 
 SMALL = """
 columns = {{ static = "Static" }}
@@ -138,7 +138,7 @@ def test_a_damaged_file_is_refused_in_one_line(tmp_path: Path, text: str, words:
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    assert FILE.is_file()
+    assert PUBLISHED_FILE.is_file()
     with pytest.raises(ConfigError, match="cannot be read"):
         load_published(tmp_path / "none.toml")
 
@@ -148,7 +148,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 
 def test_each_claim_says_why_it_can_be_compared_and_has_its_published_figure() -> None:
     """In the file itself: beside its sentence."""
-    assert all(each["why"].strip() for each in tomllib.loads(FILE.read_text())["claim"])
+    assert all(each["why"].strip() for each in tomllib.loads(PUBLISHED_FILE.read_text())["claim"])
     published = load_published()
     values = {claim.id: published.value_of(claim) for claim in published.claim}
     assert all(value is not None and value >= 0 for value in values.values())
@@ -168,7 +168,7 @@ def test_a_sentence_is_measured_as_the_cells_are_that_it_speaks_of() -> None:
 
 # Whatever is written
 
-LINES = FILE.read_text().splitlines()
+LINES = PUBLISHED_FILE.read_text().splitlines()
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -33,7 +33,7 @@ from bench.common.errors import ResultsError
 from bench.read.analysis.aspects import aspects_between
 from bench.read.analysis.frames import Run
 from bench.read.analysis.pairing import part_of_run
-from bench.read.compare.compare import GATE, ArmDifference, Comparison, compare
+from bench.read.compare.compare import DEFAULT_GATE, ArmDifference, Comparison, compare
 from bench.read.compare.compare_table import as_json, compare_table, sentences
 from bench.read.compare.verdict import EQUAL
 from bench.record.events import Event
@@ -71,7 +71,7 @@ def compared(
     first, second = (
         with_manifest(run_of(folder / name, records), models=ERRING) for name, records in (("one", before), ("two", after))
     )
-    return compare(first, second, dict.fromkeys(measures, margin) or GATE, **options)
+    return compare(first, second, dict.fromkeys(measures, margin) or DEFAULT_GATE, **options)
 
 
 def rows_of(comparison: Comparison) -> list[ArmDifference]:

@@ -11,7 +11,7 @@ from commands import UNDRAWN, bench
 from records import run_of, smooth, trial
 from two_models import PACKS, TwoModels
 
-from bench.read.compare.models import MOST, model_pairs
+from bench.read.compare.models import MAX_COMPARED_MODELS, model_pairs
 
 NAME = "two_models-good-weak"
 
@@ -64,6 +64,6 @@ def test_a_report_of_compared_models_is_no_report_on_the_paper(folder: Path) -> 
 def test_models_that_share_no_trial_are_not_compared(tmp_path: Path) -> None:
     apart = [trial("static", "none", 1, events=smooth(), model="a"), trial("static", "none", 2, events=smooth(), model="b")]
     assert model_pairs(run_of(tmp_path / "apart", apart)) == ()
-    many = [trial("static", "none", 1, events=smooth(), model=f"m{number}") for number in range(MOST + 1)]
+    many = [trial("static", "none", 1, events=smooth(), model=f"m{number}") for number in range(MAX_COMPARED_MODELS + 1)]
     assert model_pairs(run_of(tmp_path / "many", many)) == ()
-    assert len(model_pairs(run_of(tmp_path / "most", many[:-1]))) == MOST - 1
+    assert len(model_pairs(run_of(tmp_path / "most", many[:-1]))) == MAX_COMPARED_MODELS - 1

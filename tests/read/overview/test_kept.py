@@ -14,7 +14,7 @@ from bench.cli.commands.runs import tracked_runs
 from bench.common.errors import ResultsError
 from bench.common.paths import RESULTS
 from bench.read.analysis import kept
-from bench.read.overview.kept import COMMITTED, KeptRows, RunRow, committed_rows
+from bench.read.overview.kept import COMMITTED_ROWS, KeptRows, RunRow, committed_rows
 from bench.read.overview.runs import index_of, index_page, row_of
 from bench.record.archive import archive_path
 
@@ -127,7 +127,7 @@ def archived(tmp_path: Path) -> Reader:
     """A committed run, archived, whose row stands in the file beside it."""
     copy = tmp_path / "papers_event-simulated"
     archive_path(copy).write_bytes(archive_path(RESULTS / copy.name).read_bytes())
-    (tmp_path / COMMITTED).write_bytes(committed_rows([(copy, row_of(copy))]))
+    (tmp_path / COMMITTED_ROWS).write_bytes(committed_rows([(copy, row_of(copy))]))
     return Reader(copy)
 
 
@@ -146,7 +146,7 @@ def test_an_archive_of_other_bytes_is_read(tmp_path: Path, archived: Reader) -> 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"rows": {"papers_event-simulated": {}}}', b"\xff"])
 def test_rows_that_cannot_be_read_are_made_from_the_run(tmp_path: Path, archived: Reader, content: bytes) -> None:
-    (tmp_path / COMMITTED).write_bytes(content)
+    (tmp_path / COMMITTED_ROWS).write_bytes(content)
     assert KeptRows(tmp_path / "cache").of(archived.folder, archived).verdicts == "verdict 1"
 
 
@@ -155,7 +155,7 @@ def committed(names: list[str]) -> bytes:
 
 
 def test_each_committed_run_has_its_row() -> None:
-    kept_rows = json.loads((RESULTS / COMMITTED).read_bytes())["rows"]
+    kept_rows = json.loads((RESULTS / COMMITTED_ROWS).read_bytes())["rows"]
     name = "papers_event-simulated"
     assert tracked_runs(RESULTS) == set(kept_rows)
     assert kept_rows[name] == json.loads(committed([name]))["rows"][name], "nox -s reports"
@@ -163,5 +163,5 @@ def test_each_committed_run_has_its_row() -> None:
 
 @pytest.mark.endurance
 def test_the_rows_of_the_committed_runs_are_the_ones_that_reading_gives() -> None:
-    names = [*json.loads((RESULTS / COMMITTED).read_bytes())["rows"]]
-    assert (RESULTS / COMMITTED).read_bytes() == committed(names), "nox -s reports"
+    names = [*json.loads((RESULTS / COMMITTED_ROWS).read_bytes())["rows"]]
+    assert (RESULTS / COMMITTED_ROWS).read_bytes() == committed(names), "nox -s reports"

@@ -13,8 +13,8 @@ from PIL import Image
 from bench.read.render.drawing import (
     BLACK,
     GREEN,
+    MATPLOTLIB_SETTINGS,
     PURPLE,
-    RC,
     VERMILION,
     Look,
     Picture,
@@ -52,7 +52,7 @@ def test_a_png_of_few_colours_shows_what_was_drawn() -> None:
             axes.bar(place, place + 1, color=look.colour, hatch=look.hatch, edgecolor="white")
         legend_of(figure, AREAS)
         shown = Image.open(io.BytesIO(finish(figure, "demo", "Demo", "A demo.").png))
-        figure.dpi = RC["figure.dpi"]
+        figure.dpi = MATPLOTLIB_SETTINGS["figure.dpi"]
         drawn = np.frombuffer(FigureCanvasAgg(figure).print_to_buffer()[0], np.uint8)  # type: ignore[no-untyped-call]
     drawn = drawn.reshape(*reversed(shown.size), 4)[..., :3].astype(int)
     off = np.abs(np.asarray(shown.convert("RGB")) - drawn)

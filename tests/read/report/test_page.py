@@ -13,7 +13,7 @@ from bench.read.render.table import Table
 from bench.read.report.html import render
 from bench.read.report.page import Page, Section
 from bench.read.report.summary import Summary, SummaryFinding
-from bench.read.report.table_part import OPEN, SECTIONS
+from bench.read.report.table_part import OPEN_TABLES, SECTIONS
 
 VERDICTS = ("Claim", "Verdict", "What is said", "Ours", "Reason")
 
@@ -32,7 +32,7 @@ def test_each_table_with_rows_stands_once_on_a_page_and_no_empty_one_does(kinds:
     opened = Counter(table.name for section in made.opened for table in section.tables)
     further = Counter(table.name for section in made.further for table in section.tables)
     assert opened + further == Counter(table.name for table in tables if table.rows)
-    assert all(len(section.tables) <= OPEN[section.name] for section in made.opened)
+    assert all(len(section.tables) <= OPEN_TABLES[section.name] for section in made.opened)
 
 
 def test_the_tally_of_the_papers_claims_is_told_once() -> None:

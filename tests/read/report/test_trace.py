@@ -29,7 +29,9 @@ from bench.read.report.page import page_of
 from bench.read.report.page_html import as_html
 from bench.read.report.results import Results
 from bench.read.report.trace import PieceStore, Trace, load_traced, trace_of
-from bench.record.events import Called, Judged, Waited
+from bench.record.events import Called, Judged, Waited, of_kind
+from bench.record.world_events import ToolCalled
+from bench.rerun.world_views import WorldViews
 
 RESULTS = Path(__file__).parents[3] / "results"
 EVIL = "<script>alert(1)</script></script><!--\u2028\ud800</pre>"
@@ -135,15 +137,15 @@ def test_of_a_trial_that_was_run_again_the_last_record_is_shown(tmp_path: Path) 
 def test_many_pieces_hold_what_one_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = write_with_texts(tmp_path / "run", experiment(), {f"d{number}": f"text {number}" for number in range(9)})
     whole = traced(run)
-    monkeypatch.setattr(traces, "PIECE", 20)
+    monkeypatch.setattr(traces, "PIECE_BYTES", 20)
     cut = traced(run)
     assert len(cut.texts.packed) > len(whole.texts.packed) == 1
     assert items(cut.texts) == items(whole.texts) and items(cut.trials) == items(whole.trials)
 
 
 def test_a_text_that_is_not_in_the_page_stands_as_its_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(traces, "PIECE", 1)
-    monkeypatch.setattr(traces, "MOST", 1)
+    monkeypatch.setattr(traces, "PIECE_BYTES", 1)
+    monkeypatch.setattr(traces, "MAX_PACKED_CHARACTERS", 1)
     run = write_with_texts(tmp_path / "run", [trial()], {"d1": "kept", "d2": "one too many"})
     trace = traced(run)
     [shown] = items(trace.trials)
@@ -152,14 +154,14 @@ def test_a_text_that_is_not_in_the_page_stands_as_its_digest(tmp_path: Path, mon
 
 
 def test_a_page_that_is_full_lists_further_trials_without_their_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(traces, "PIECE", 1)
-    monkeypatch.setattr(traces, "MOST", 1)
+    monkeypatch.setattr(traces, "PIECE_BYTES", 1)
+    monkeypatch.setattr(traces, "MAX_PACKED_CHARACTERS", 1)
     failed = trial(repetition=2, outcome="error", reason="the first time")
     run = run_of(tmp_path / "run", [failed, trial(), trial(repetition=2), trial(repetition=3)])
     trace = traced(run)
     assert unpacked(trace.index)["trials"]["number"] == [None, None, None], "of what was run again the last record is left out"
     assert trace.trials_left_out == 3 and "Of 3 trials only the list is here" in page(run)
-    monkeypatch.setattr(traces, "MOST", trace.trials.characters + 1)
+    monkeypatch.setattr(traces, "MAX_PACKED_CHARACTERS", trace.trials.characters + 1)
     assert unpacked(traced(run).index)["trials"]["number"] == [1, None, None]
 
 
@@ -177,8 +179,8 @@ def test_a_trace_that_is_made_while_the_frames_are_read_is_that_of_a_second_read
 
 
 def test_a_page_that_is_full_is_the_same_in_one_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(traces, "PIECE", 2000)
-    monkeypatch.setattr(traces, "MOST", 4000)
+    monkeypatch.setattr(traces, "PIECE_BYTES", 2000)
+    monkeypatch.setattr(traces, "MAX_PACKED_CHARACTERS", 4000)
     run, trace = load_traced(RESULTS / "untold-qwen2.5-coder-1.5b-instruct")
     assert trace is not None and trace == trace_of(run) and trace.trials_left_out > 0
 
@@ -188,6 +190,15 @@ def test_a_trial_in_a_world_and_one_that_was_run_again_need_a_second_reading(tmp
     once = replace(lived(), events=(), tokens=0, outcome="error", grade=None)
     again = replace(once, outcome="gave_up")
     assert load_traced(write_run(tmp_path / "again", [once, again]))[1] is None
+
+
+def test_a_trial_whose_world_did_not_end_is_shown_as_a_second_reading_shows_it(tmp_path: Path) -> None:
+    cut_off = replace(
+        lived(), events=(*of_kind(lived().events, ToolCalled),), tokens=0, outcome="error", reason="a bug", grade=None
+    )
+    run, trace = load_traced(write_run(tmp_path / "alone", [cut_off]))
+    assert trace is not None and trace == trace_of(run, WorldViews()) and unpacked(trace.index)["trials"]["number"] == [0]
+    assert load_traced(write_run(tmp_path / "beside", [cut_off, lived("tools")]))[1] is None
 
 
 def test_a_damaged_text_is_named_by_the_check(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from records import recovered, run_of, smooth, trial
 
 from bench.read.analysis.arms import arms_of
 from bench.read.analysis.frames import Run
-from bench.read.render.drawing import WIDEST, style
+from bench.read.render.drawing import MAX_WIDTH_INCHES, style
 from bench.read.render.table import Table, markdown
 from bench.read.report.results import Results
 from bench.read.report.summary import summary_of
@@ -87,4 +87,4 @@ def test_a_figure_of_many_architectures_is_no_wider_than_a_page(tmp_path: Path) 
     run = run_of(tmp_path / "run", records({f"architecture_{number}": ("solved", "wrong") for number in range(30)}))
     with style():
         [picture] = recovery_figures(run, arms_of(run))
-    assert picture.width <= WIDEST
+    assert picture.width <= MAX_WIDTH_INCHES

@@ -13,7 +13,7 @@ from bench.record.extra_fields import extra_text
 from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
 from bench.run.endpoint import anthropic_answers
-from bench.run.endpoint.anthropic_messages import RESTRICTED, UNREADABLE, chat_of
+from bench.run.endpoint.anthropic_messages import INVALID_JSON_KEY, RESTRICTED, chat_of
 from bench.run.endpoint.wire import Chat
 from bench.run.models.base import Reply, Usage
 from bench.wire.problem import Problem
@@ -193,6 +193,6 @@ def test_a_reply_that_breaks_off_is_the_beginning_of_its_answer_and_its_last_blo
 def test_arguments_come_back_as_the_model_wrote_them_though_they_are_no_object(arguments: str) -> None:
     reply = Reply("", tool_calls=(ToolCall("a", "look", arguments),))
     [block] = json.loads(anthropic_answers.body([reply], 1, ASKED))["content"]
-    assert block["input"] == ({"path": "x"} if arguments.startswith("{") else {UNREADABLE: arguments})
+    assert block["input"] == ({"path": "x"} if arguments.startswith("{") else {INVALID_JSON_KEY: arguments})
     conversation = [HELLO, {"role": "assistant", "content": [block]}, {"role": "user", "content": [RESULT]}]
     assert read(messages=conversation).messages[1].tool_calls == (ToolCall("a", "look", arguments),)

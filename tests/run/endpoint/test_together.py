@@ -195,7 +195,7 @@ def test_an_undeclared_call_waits_a_moment_for_another_one_to_refuse(monkeypatch
     async def work() -> None:
         await asyncio.gather(call(0), call(0.02))
 
-    monkeypatch.setattr(declared_calls, "GLANCE", 30)
+    monkeypatch.setattr(declared_calls, "UNDECLARED_WAIT_S", 30)
     with pytest.raises(UndeclaredCalls):
         run(clock.run(work()))
 
@@ -221,7 +221,7 @@ def test_a_declared_call_that_never_comes_ends_the_trial_and_hangs_nobody(monkey
         endpoint.expect(3)
         await side_by_side(endpoint)
 
-    monkeypatch.setattr(declared_calls, "PATIENCE", 0.5)
+    monkeypatch.setattr(declared_calls, "DECLARED_WAIT_S", 0.5)
     record = trial(client).record
     assert record.reason.startswith("UndeclaredCalls: 1 of the calls that were declared did not come within 0.5 s")
 

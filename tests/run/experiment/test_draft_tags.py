@@ -17,7 +17,7 @@ from bench.record.reading import read_manifest, read_texts
 from bench.record.record import TrialRecord
 from bench.run.experiment.new_manifest import manifest_of
 from bench.run.experiment.recording import recorded_entries
-from bench.run.trial.drafts import KNOWN
+from bench.run.trial.drafts import KNOWN_TAGS
 
 TAGS = [["<musing>", "</musing>"], ["<|draft|>", "<|answer|>"]]
 FIRST = json.dumps({"total": 5, "unit": "pears"})
@@ -44,7 +44,7 @@ def trials(model: dict[str, Any], folder: Path) -> list[TrialRecord]:
     return run(config(model, architectures=architectures, plans=["none"], plan={}, repetitions=1), folder)
 
 
-@pytest.mark.parametrize(("opening", "closing"), [*TAGS, *KNOWN[:2]])
+@pytest.mark.parametrize(("opening", "closing"), [*TAGS, *KNOWN_TAGS[:2]])
 def test_every_architecture_reads_the_answer_behind_a_draft_in_the_tags_of_the_config(
     opening: str, closing: str, tmp_path: Path
 ) -> None:
@@ -78,8 +78,8 @@ def test_a_routed_model_reads_the_drafts_of_whoever_answers() -> None:
         "route": {"kind": "routed", "default": "one", "subtasks": {"total": "other"}},
     }
     settings = config({}, models=["route"], model=models)
-    assert settings.tags_of("route") == (*KNOWN, *map(tuple, TAGS))
-    assert settings.tags_of("one") == (*KNOWN, tuple(TAGS[0]))
+    assert settings.tags_of("route") == (*KNOWN_TAGS, *map(tuple, TAGS))
+    assert settings.tags_of("one") == (*KNOWN_TAGS, tuple(TAGS[0]))
 
 
 def test_the_tags_are_part_of_a_trials_identity_and_a_manifest_without_them_says_nothing() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from records import called, rejected, trial
 
 from bench.record.record import TrialRecord
-from bench.run.experiment.endings import ENOUGH, Endings
+from bench.run.experiment.endings import MIN_TRIALS, Endings
 
 
 def gave_up(number: int, detail: str = "quote: Field required") -> TrialRecord:
@@ -24,8 +24,8 @@ def lines_after(records: Sequence[TrialRecord]) -> list[str]:
 
 
 def test_twenty_trials_of_an_arm_that_gave_up_are_told_of_with_the_field_that_was_missing() -> None:
-    assert lines_after([gave_up(number) for number in range(1, ENOUGH)]) == []
-    [line] = lines_after([gave_up(number) for number in range(1, ENOUGH + 1)])
+    assert lines_after([gave_up(number) for number in range(1, MIN_TRIALS)]) == []
+    [line] = lines_after([gave_up(number) for number in range(1, MIN_TRIALS + 1)])
     assert line == (
         "static on demo, plan none: all 20 trials so far gave up; "
         "most often: evidence: schema, quote: Field required (20 of 20)"
@@ -35,7 +35,7 @@ def test_twenty_trials_of_an_arm_that_gave_up_are_told_of_with_the_field_that_wa
 def test_an_arm_is_told_of_once_and_again_at_the_end() -> None:
     endings = Endings()
     lines = []
-    for number in range(1, ENOUGH + 6):
+    for number in range(1, MIN_TRIALS + 6):
         endings.add(gave_up(number))
         lines += list(endings.news())
     assert len(lines) == 1 and "all 20 trials" in lines[0]
@@ -51,5 +51,5 @@ def test_an_arm_with_a_solved_trial_or_without_grades_is_no_news() -> None:
 
 def test_the_most_frequent_reason_is_told_with_how_often_it_came() -> None:
     rare = [gave_up(number, "cause: Field required") for number in range(1, 4)]
-    [line] = lines_after([*rare, *(gave_up(number) for number in range(4, ENOUGH + 1))])
+    [line] = lines_after([*rare, *(gave_up(number) for number in range(4, MIN_TRIALS + 1))])
     assert line.endswith("most often: evidence: schema, quote: Field required (17 of 20)")

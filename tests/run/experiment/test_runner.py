@@ -32,7 +32,7 @@ from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import Matrix, build_matrix
 from bench.run.experiment.model_entries import RoutedEntry, SimulatedEntry
 from bench.run.experiment.new_manifest import manifest_of
-from bench.run.experiment.runner import ENDPOINT_LOST_AFTER, missing_trials, run_matrix
+from bench.run.experiment.runner import MAX_FAILED_TRIALS, missing_trials, run_matrix
 from bench.run.experiment.trial import TrialResult
 from bench.run.models.base import Model, Reply, Request, Sleep
 from bench.run.models.routed import RoutedModel
@@ -192,7 +192,7 @@ def test_an_endpoint_that_gives_no_answer_stops_the_run_after_a_few_trials(
     model.failing = lambda _: kind("404 no such model")
     with pytest.raises(EndpointError, match="failed 3 trials in a row: 404 no such model; see to it; the same command goes on"):
         run(failing, tmp_path / "run")
-    assert len(list(read_trials(tmp_path / "run"))) == ENDPOINT_LOST_AFTER
+    assert len(list(read_trials(tmp_path / "run"))) == MAX_FAILED_TRIALS
     assert model.closed
     assert [session.detail for session in sessions_of(tmp_path / "run")][-1] == "stopped: the endpoint fails"
 

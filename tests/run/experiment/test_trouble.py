@@ -23,7 +23,7 @@ from bench.run.experiment.new_manifest import manifest_of
 from bench.run.experiment.runner import run_matrix
 from bench.run.experiment.session import Session
 from bench.run.trial import loop
-from bench.run.trial.gate import IN_A_ROW
+from bench.run.trial.gate import FAILURES_BEFORE_PAUSE
 
 BUSY = status(429, headers={"Retry-After": "0.01"})
 UNPAID = [status(500), status(503), hang_up(), html(), raw(""), raw('{"error": {"message": "full", "code": 529}}'), BUSY]
@@ -102,18 +102,20 @@ def test_a_run_pauses_in_a_storm_says_so_and_goes_on_once_one_call_is_answered(
     tmp_path: Path, fair: list[TrialRecord], storm: Step
 ) -> None:
     first = 8
-    last = first + IN_A_ROW + 4
+    last = first + FAILURES_BEFORE_PAUSE + 4
     trials, lines = run_under(
         tmp_path, lambda number: storm if first <= number < last else None, concurrency=4, timeout_seconds=2.0
     )
     begun, gone_on = lines
-    assert f": {IN_A_ROW} calls in a row failed (" in begun and begun.endswith("; the run pauses")
+    assert f": {FAILURES_BEFORE_PAUSE} calls in a row failed (" in begun and begun.endswith("; the run pauses")
     assert gone_on.endswith("answers again; the run goes on")
     [seen] = trouble_in(tmp_path)
     assert (seen.fell, seen.pauses) == (0, 1) and seen.paused > 0
     assert {trial.outcome for trial in trials} == {"solved"}
     failed = [call for call in calls_of(trials) if call.failure]
-    assert IN_A_ROW <= len(failed) < IN_A_ROW + 4, "those in flight when it paused; the probes are no trial's"
+    assert FAILURES_BEFORE_PAUSE <= len(failed) < FAILURES_BEFORE_PAUSE + 4, (
+        "those in flight when it paused; the probes are no trial's"
+    )
     if storm in (hang_up(), status(502)):  # the others were paid, for all that is known
         assert read_alone(trials) == read_alone(fair)
 
@@ -127,7 +129,7 @@ def test_an_endpoint_that_stays_in_trouble_ends_the_run_with_one_line_and_the_sa
         assert line.startswith(f"model 'small' at {server.base_url}: HTTP 503: scripted 503; ") and "\n" not in line
         assert line.endswith("; no reply after 3 pauses: the same command goes on once it answers again")
         assert len(lines) == 1 and sessions_of(tmp_path)[-1].detail == "stopped: the endpoint is in trouble"
-        assert counting.requests < 6 + IN_A_ROW + 4 + 3 + 1, "not a request more than it takes to know"
+        assert counting.requests < 6 + FAILURES_BEFORE_PAUSE + 4 + 3 + 1, "not a request more than it takes to know"
         counting.before = lambda _: None
         assert {trial.outcome for trial in latest(run_matrix_in(matrix, tmp_path))} == {"solved"}
     assert counting.answered.total() == len(calls_of(latest(list(read_trials(tmp_path))))), "none was asked again"

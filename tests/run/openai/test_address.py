@@ -16,7 +16,7 @@ from scripted_server import ScriptedServer, Step, completion, status
 from bench.common.errors import CallFailed
 from bench.record.messages import Message
 from bench.run.models.base import Reply, Request, RequestContext
-from bench.run.openai.address import PLAIN, EndpointAddress
+from bench.run.openai.address import PUBLIC_PARAMETERS, EndpointAddress
 from bench.run.openai.model import OpenAIModel
 from bench.run.openai.settings import OpenAISettings, account_of
 
@@ -87,7 +87,7 @@ def test_any_query_is_kept_and_hidden(query: dict[str, str]) -> None:
     address = EndpointAddress(f"http://127.0.0.1:1/v1?{urlencode(query)}")
     assert address.query == query
     told = dict(parse_qsl(address.partition("?")[2]))
-    assert told.keys() == query.keys() and {value for name, value in told.items() if name not in PLAIN} <= {"***"}
+    assert told.keys() == query.keys() and {value for name, value in told.items() if name not in PUBLIC_PARAMETERS} <= {"***"}
     assert EndpointAddress(address) is address and pickle.loads(pickle.dumps(address)).query == query
 
 

@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bench.common.errors import CallFailed
-from bench.run.openai.bodies import LARGEST, text_in
-from bench.run.openai.documents import MANY, MOST_VALUES, UnreadableDocument, document_of
+from bench.run.openai.bodies import MAX_REPLY_BYTES, text_in
+from bench.run.openai.documents import MOST_VALUES, MOST_VALUES_WITH_LOCK, UnreadableDocument, document_of
 from bench.run.openai.replies import reply_of
 
 Record = Callable[[str, object], None]
@@ -26,7 +26,7 @@ ANY_JSON = st.recursive(
 
 def filled(unit: str, opening: str = '{"choices":[', end: str = "0]}") -> str:
     """As many of these as a reply may have bytes."""
-    return opening + unit * ((LARGEST - len(opening) - len(end)) // len(unit.encode())) + end
+    return opening + unit * ((MAX_REPLY_BYTES - len(opening) - len(end)) // len(unit.encode())) + end
 
 
 BOMBS = {
@@ -92,8 +92,8 @@ def test_a_document_has_so_many_values_and_not_one_more() -> None:
 
 
 @given(st.dictionaries(st.text(max_size=5), ANY_JSON, max_size=4), st.sampled_from(["", "\ufeff", "\n "]), st.text())
-@example({"many": [[], {"a": [1.5, None, True, "ü\n"]}] * MANY, "b": -1}, "", ",]}")
-@example({"many": [int("9" * 4000), *range(MANY)]}, "", "")
+@example({"many": [[], {"a": [1.5, None, True, "ü\n"]}] * MOST_VALUES_WITH_LOCK, "b": -1}, "", ",]}")
+@example({"many": [int("9" * 4000), *range(MOST_VALUES_WITH_LOCK)]}, "", "")
 def test_an_object_is_read_as_it_is_whatever_follows_it(document: dict[str, object], before: str, after: str) -> None:
     assert document_of(before + json.dumps(document) + " " + after) == document
 

@@ -58,10 +58,10 @@ from bench.common.errors import (
 from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
 from bench.run.models.base import Model, Reply, Request, RequestContext, Usage
-from bench.run.openai.bodies import LARGEST, LARGEST_ERROR
+from bench.run.openai.bodies import MAX_ERROR_BYTES, MAX_REPLY_BYTES
 from bench.run.openai.failures import failure_of, retry_after_seconds
 from bench.run.openai.model import OpenAIModel
-from bench.run.openai.replies import EXCERPT_CHARACTERS, LONGEST_TEXT, MOST_CALLS, reply_of
+from bench.run.openai.replies import EXCERPT_CHARACTERS, MAX_TEXT_CHARS, MOST_CALLS, reply_of
 from bench.run.openai.settings import OpenAISettings, is_loopback
 
 T = TypeVar("T")
@@ -776,7 +776,7 @@ def packed(step: Step, packing: str = "gzip") -> Step:
 
 
 def test_of_a_reply_without_end_no_more_is_held_than_a_reply_can_have() -> None:
-    bomb = packed(completion("x" * 8 * LARGEST))
+    bomb = packed(completion("x" * 8 * MAX_REPLY_BYTES))
     for endless in (bomb, replace(bomb, piece=1000)):
         tracemalloc.start()
         try:
@@ -786,28 +786,28 @@ def test_of_a_reply_without_end_no_more_is_held_than_a_reply_can_have() -> None:
             tracemalloc.stop()
         assert (failure.kind, failure.paid, failure.passing) == ("too_long", True, True)
         assert failure.detail == "the reply is larger than 8 MiB; set max_tokens, or see what the server sends"
-        assert peak < 3 * LARGEST
+        assert peak < 3 * MAX_REPLY_BYTES
 
 
 @pytest.mark.parametrize("pack", [lambda step: step, packed])
 def test_a_reply_may_have_as_many_bytes_as_the_bound_says_and_not_one_more(pack: Callable[[Step], Step]) -> None:
     empty = len(completion("").body)
-    assert answered(pack(completion("x" * (LARGEST - empty)))).text
-    assert failed(pack(completion("x" * (LARGEST - empty + 1)))).kind == "too_long"
+    assert answered(pack(completion("x" * (MAX_REPLY_BYTES - empty)))).text
+    assert failed(pack(completion("x" * (MAX_REPLY_BYTES - empty + 1)))).kind == "too_long"
 
 
 def test_of_a_text_too_long_for_any_model_the_beginning_is_kept() -> None:
-    longest = answered(completion("x" * LONGEST_TEXT))
-    assert (longest.text, longest.finish) == ("x" * LONGEST_TEXT, "stop")
-    longer = answered(completion("x" * (LONGEST_TEXT + 1)))
-    assert (longer.text, longer.finish) == ("x" * LONGEST_TEXT, "length")
+    longest = answered(completion("x" * MAX_TEXT_CHARS))
+    assert (longest.text, longest.finish) == ("x" * MAX_TEXT_CHARS, "stop")
+    longer = answered(completion("x" * (MAX_TEXT_CHARS + 1)))
+    assert (longer.text, longer.finish) == ("x" * MAX_TEXT_CHARS, "length")
 
 
 def test_what_is_kept_of_a_reply_is_shared_by_its_texts_and_its_calls() -> None:
-    calls = [{"id": "1", "function": {"name": "f", "arguments": "y" * (LONGEST_TEXT // 2)}, "signature": "z"}] * 3
+    calls = [{"id": "1", "function": {"name": "f", "arguments": "y" * (MAX_TEXT_CHARS // 2)}, "signature": "z"}] * 3
     reply = reply_of(json.dumps({"choices": [{"message": {"content": "x" * 100, "tool_calls": calls}}]}))
     assert reply.text == "x" * 100
-    assert [len(call.arguments) for call in reply.tool_calls] == [LONGEST_TEXT // 2, LONGEST_TEXT // 2 - 100 - 4]
+    assert [len(call.arguments) for call in reply.tool_calls] == [MAX_TEXT_CHARS // 2, MAX_TEXT_CHARS // 2 - 100 - 4]
     assert reply.finish == "length" and {call.extra for call in reply.tool_calls} == {'{"signature": "z"}'}
 
 
@@ -819,13 +819,13 @@ def test_of_more_tool_calls_than_any_model_makes_the_first_are_kept(many: int, f
 
 
 def test_what_only_goes_back_is_left_out_where_it_is_too_long() -> None:
-    reply = reply_of(json.dumps({"choices": [{"message": {"content": "fine", "thought": "x" * LONGEST_TEXT}}]}))
+    reply = reply_of(json.dumps({"choices": [{"message": {"content": "fine", "thought": "x" * MAX_TEXT_CHARS}}]}))
     assert (reply.text, reply.extra, reply.finish) == ("fine", "", "length")
 
 
 @pytest.mark.parametrize("before", [0, 10, 2**12 - 10, 2**12])
 def test_where_a_long_text_is_cut_no_half_of_the_key_is_left(before: int) -> None:
-    for cut in (LONGEST_TEXT, LONGEST_TEXT + 2**12):
+    for cut in (MAX_TEXT_CHARS, MAX_TEXT_CHARS + 2**12):
         text = "x" * (cut - before - len(KEY) // 2) + KEY + "x" * 10_000
         assert KEY[:8] not in reply_of(completion(text).body.decode(), KEY).text
 
@@ -854,8 +854,11 @@ def test_a_body_that_does_not_unpack_is_one_line(step: Step, words: str) -> None
 
 
 def test_of_an_errors_body_no_more_is_read_than_its_words_and_it_stays_that_error() -> None:
-    long = status(500, body="word " * LARGEST)
-    for step in (packed(long), trickle(replace(long, body=long.body[: 4 * LARGEST_ERROR]), piece=2 * LARGEST_ERROR, pause=30)):
+    long = status(500, body="word " * MAX_REPLY_BYTES)
+    for step in (
+        packed(long),
+        trickle(replace(long, body=long.body[: 4 * MAX_ERROR_BYTES]), piece=2 * MAX_ERROR_BYTES, pause=30),
+    ):
         assert isinstance(failure := failed(step, timeout_seconds=20), ServerFailed)
         assert failure.detail.startswith("HTTP 500: word word")
 

@@ -24,7 +24,7 @@ from bench.common.errors import BadAnswer, CallFailed, EndpointError, RateLimite
 from bench.record.messages import Message
 from bench.run.models.base import Reply, Request, RequestContext
 from bench.run.openai.model import OpenAIModel
-from bench.run.openai.proxies import IN_FORM, Proxy, proxy_to
+from bench.run.openai.proxies import ADDRESS_FORM, Proxy, proxy_to
 from bench.run.openai.settings import OpenAISettings
 from bench.run.openai.timed_sockets import TimedSocket
 
@@ -157,12 +157,12 @@ def test_a_proxys_name_and_password_are_told_it_alone_and_shown_nowhere(monkeypa
         ("socks5://clerk:{}@corner:1080", SPOKEN),
         ("ftp://clerk:{}@corner", SPOKEN),
         ("clerk://{}@corner", SPOKEN),
-        ("http://clerk:{}@corner:port", IN_FORM),
-        ("http://clerk:{}@corner:99999", IN_FORM),
-        ("http://clerk:{}@", IN_FORM),
-        ("http://clerk:12/{}@corner", IN_FORM),
-        ("http://clerk:{}@[corner", IN_FORM),
-        ("http://clerk:{}@corner\u2100", IN_FORM),
+        ("http://clerk:{}@corner:port", ADDRESS_FORM),
+        ("http://clerk:{}@corner:99999", ADDRESS_FORM),
+        ("http://clerk:{}@", ADDRESS_FORM),
+        ("http://clerk:12/{}@corner", ADDRESS_FORM),
+        ("http://clerk:{}@[corner", ADDRESS_FORM),
+        ("http://clerk:{}@corner\u2100", ADDRESS_FORM),
     ],
 )
 @pytest.mark.parametrize("password", [QUOTED, "secret-in-a-proxy"])

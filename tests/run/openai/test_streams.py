@@ -17,7 +17,7 @@ from bench.record.tool_calls import ToolCall
 from bench.run.endpoint import answers
 from bench.run.endpoint.wire import Chat
 from bench.run.models.base import Reply, Usage
-from bench.run.openai.bodies import LARGEST
+from bench.run.openai.bodies import MAX_REPLY_BYTES
 from bench.run.openai.replies import reply_of
 
 ASKED = Chat((Message("user", "hello"),), include_usage=True)
@@ -180,6 +180,6 @@ def test_any_stream_within_the_bound_is_told_in_a_second_of_processor(
     unit: str, record_property: Callable[[str, object], None]
 ) -> None:
     with processor_time(at_most=1.0) as took:
-        failure("data: {}\n" + unit * (LARGEST // len(unit) - 2))
+        failure("data: {}\n" + unit * (MAX_REPLY_BYTES // len(unit) - 2))
     record_property("place", "an endpoint's stream")
     record_property("processor", took.seconds)

@@ -15,10 +15,10 @@ from bench.record.messages import Message
 from bench.run.models.base import Request, RequestContext
 from bench.run.openai.model import OpenAIModel
 from bench.run.openai.settings import OpenAISettings
-from bench.run.openai.timed_sockets import STAMP, STAMPED, TIMESPEC, TimedSocket, timed_socket
+from bench.run.openai.timed_sockets import HAS_TIMESTAMPS, SO_TIMESTAMPNS, TIMESPEC, TimedSocket, timed_socket
 
 LATER = 50_000_000
-stamped = pytest.mark.skipif(not STAMPED, reason="the kernel stamps nothing here")
+stamped = pytest.mark.skipif(not HAS_TIMESTAMPS, reason="the kernel stamps nothing here")
 
 
 def busy_until(moment: int) -> None:
@@ -53,7 +53,7 @@ def test_bytes_that_lay_unread_had_come_when_they_came(into: bool) -> None:
 def test_a_wall_clock_that_was_set_meanwhile_moves_no_arrival_out_of_what_is_possible(shift: int) -> None:
     with TimedSocket(socket.AF_INET, socket.SOCK_STREAM, 0) as timed:
         stamp = TIMESPEC.pack(*divmod(time_ns() + shift, 10**9))
-        timed._stamp([(socket.SOL_SOCKET, STAMP, stamp)])
+        timed._stamp([(socket.SOL_SOCKET, SO_TIMESTAMPNS, stamp)])
         assert timed.sent <= timed.arrived <= perf_counter_ns()
 
 

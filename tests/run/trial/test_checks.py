@@ -16,7 +16,7 @@ from trials import OURS, TINY, Fault, events, matrix_of, run_all, verdicts, with
 from bench.record.events import Called, Judged
 from bench.run.experiment.trial import TrialResult
 from bench.run.sandbox import SandboxBroken
-from bench.run.trial.checks import LARGE
+from bench.run.trial.checks import MIN_CHARS_FOR_THREAD
 from bench.run.trial.endpoint_session import EndpointSession
 from bench.run.trial.workbench import Workbench
 from bench.scenario import LONGEST_NOTE, Check, Context, Output, Scenario, Task
@@ -138,7 +138,7 @@ def test_an_output_that_makes_a_check_raise_is_rejected_and_its_trial_goes_on(ap
 
 def test_checks_of_a_large_reply_are_asked_in_a_thread() -> None:
     asked: Asked = []
-    large = {**TINY.reference["gather"], "more": "x" * LARGE}
+    large = {**TINY.reference["gather"], "more": "x" * MIN_CHARS_FOR_THREAD}
     [result] = trials_of(replace(watched(asked), checks_use_sandbox=False), ["static"], script={"gather": [large]})
     assert result.record.outcome == "solved"
     assert asked == [("days_are_in_the_notes", True), ("total_covers_each_delivery", False)]

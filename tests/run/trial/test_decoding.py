@@ -52,7 +52,7 @@ def test_a_hostile_text_is_read_in_time_that_grows_as_it_does(text: str, monkeyp
     monkeypatch.setattr(decoding, "_brace", patterns[0])
     monkeypatch.setattr(decoding, "_brace_or_string", patterns[1])
     assert isinstance(extract(text), Unreadable)
-    assert sum(shown) <= 4 * decoding.WINDOW * (text.count("{") + 1)
+    assert sum(shown) <= 4 * decoding.FIRST_WINDOW_CHARS * (text.count("{") + 1)
     assert sum(pattern.passed for pattern in patterns) <= 2 * len(text)
 
 
@@ -84,5 +84,5 @@ pieces = st.sampled_from(
 def test_how_much_the_decoder_is_shown_at_a_time_changes_nothing(text: str, window: int) -> None:
     whole = extract(text)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(decoding, "WINDOW", window)
+        patched.setattr(decoding, "FIRST_WINDOW_CHARS", window)
         assert extract(text) == whole

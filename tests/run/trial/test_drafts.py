@@ -14,7 +14,7 @@ from trials import TINY
 
 from bench.run.answers.fenced import write_answer
 from bench.run.trial.decoding import Extracted
-from bench.run.trial.drafts import KNOWN, Draft, Tags, draft_of
+from bench.run.trial.drafts import KNOWN_TAGS, Draft, Tags, draft_of
 from bench.run.trial.reading import read
 from bench.run.trial.reply import reread
 from bench.run.trial.schema import answer_schema
@@ -22,7 +22,7 @@ from bench.run.trial.verification import Unreadable, extract
 from bench.scenario import Json, Subtask
 
 TOTAL = TINY.task.subtask("total")
-OWN: Tags = (*KNOWN, ("<musing>", "</musing>"), ("((", "))"))
+OWN: Tags = (*KNOWN_TAGS, ("<musing>", "</musing>"), ("((", "))"))
 CLOSING = [closing for _, closing in OWN]
 WORDS = ["{", "}", '{"a": ', '{"a": {"b": 1}}', "'", ",", "[", "\n```python\n", "\n```\n", "\\", "1e", "NaN", "I'm sorry", "{}"]
 NOTES = st.lists(st.sampled_from([*WORDS, *CLOSING, *(opening for opening, _ in OWN)]) | st.text(max_size=5), max_size=12).map(
@@ -33,7 +33,7 @@ ANSWERS = st.fixed_dictionaries({"total": st.integers(), "unit": TEXTS})
 CODED = st.fixed_dictionaries({"plan": TEXTS, "code": TEXTS})
 
 
-def value_of(text: str, tags: Tags = KNOWN) -> Json:
+def value_of(text: str, tags: Tags = KNOWN_TAGS) -> Json:
     reading = read(text, "stop", [TOTAL], tags=tags)
     assert isinstance(reading, Extracted), reading
     return reading.value
@@ -65,7 +65,7 @@ def test_the_first_object_behind_the_last_draft_is_the_answer(text: str) -> None
     assert extract(text) == read(text, "stop", [TOTAL])
 
 
-@pytest.mark.parametrize(("opening", "closing"), OWN[len(KNOWN) :])
+@pytest.mark.parametrize(("opening", "closing"), OWN[len(KNOWN_TAGS) :])
 def test_a_draft_stands_in_the_tags_that_are_named(opening: str, closing: str) -> None:
     assert value_of(f'{opening}{{"a": 1}}{closing}{{"a": 2}}', OWN) == {"a": 2}
     assert value_of(f'{{"a": [1, {closing}{{"a": 2}}', OWN) == {"a": 2}
@@ -100,7 +100,7 @@ def test_nothing_in_a_draft_is_taken_where_no_answer_follows(text: str, reason: 
     assert why(text) == (reason, detail)
 
 
-@pytest.mark.parametrize(("opening", "closing"), KNOWN)
+@pytest.mark.parametrize(("opening", "closing"), KNOWN_TAGS)
 def test_the_tags_of_models_that_are_in_use_are_known(opening: str, closing: str) -> None:
     answer, opened = {"a": 2}, "" if opening == closing else opening
     for before in (opened, ""):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bench.common.errors import CallFailed, CutOff, NoCompletion, NoText, RateLimited, ServerFailed, TimedOut, Unreachable
 from bench.run.models.base import Reply
-from bench.run.trial.gate import IN_A_ROW, Gate
+from bench.run.trial.gate import FAILURES_BEFORE_PAUSE, Gate
 
 BUSY = RateLimited("429")
 FINE = Reply("fine")
@@ -132,7 +132,7 @@ def test_where_a_429_says_when_to_come_back_nobody_asks_before_and_somebody_does
 @pytest.mark.parametrize("trouble", [TimedOut, CutOff, ServerFailed, Unreachable, NoCompletion])
 def test_some_calls_in_a_row_that_hang_fail_or_are_cut_pause_the_gate_until_it_resumes(trouble: type[CallFailed]) -> None:
     async def work() -> None:
-        gate = after(watching(4), [trouble("no")] * (IN_A_ROW - 1))
+        gate = after(watching(4), [trouble("no")] * (FAILURES_BEFORE_PAUSE - 1))
         assert gate.is_open
         after(gate, [trouble("not again")] * 3)
         assert (gate.is_open, gate.pausing.is_set(), gate.detail, gate.trouble.pauses) == (False, True, "not again", 1)
@@ -145,7 +145,7 @@ def test_some_calls_in_a_row_that_hang_fail_or_are_cut_pause_the_gate_until_it_r
 
 
 def test_a_reply_in_between_a_429_or_what_the_model_said_are_no_trouble_of_the_endpoint() -> None:
-    almost = [ServerFailed("500")] * (IN_A_ROW - 1)
+    almost = [ServerFailed("500")] * (FAILURES_BEFORE_PAUSE - 1)
     gate = after(watching(4), [*almost, FINE, *almost])
     assert after(gate, [BUSY, NoText("null")]).trouble.pauses == 0
 

@@ -57,7 +57,7 @@ def weight(value: Json) -> int:
 def test_a_value_is_too_large_just_where_its_characters_and_items_are_too_many(value: Json, most: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(largeness, "LARGEST_OUTPUT", most)
-        patched.setattr(largeness, "MOST_READ", 2 * most + 1)
+        patched.setattr(largeness, "MAX_PARTS", 2 * most + 1)
         assert bool(too_large(value)) == (weight(value) > most)
 
 

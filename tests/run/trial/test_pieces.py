@@ -12,7 +12,7 @@ from trials import TEXTS, TINY
 
 from bench.run.answers.fenced import write_answer
 from bench.run.trial.decoding import Extracted
-from bench.run.trial.drafts import KNOWN
+from bench.run.trial.drafts import KNOWN_TAGS
 from bench.run.trial.effects import Target
 from bench.run.trial.pieces import Pieces, pieces_of
 from bench.run.trial.reading import read
@@ -178,7 +178,7 @@ def test_a_fault_strikes_the_answer_and_leaves_the_draft_before_it(
 ) -> None:
     for answer in (WHOLE if subtasks[0] in SUBTASKS else in_blocks(*subtasks), "It cannot be done.", '{"a": '):
         bare, behind = (
-            pieces_of(text, "stop", subtasks, "fenced", (*KNOWN, ("<r>", "</r>"))) for text in (answer, draft + answer)
+            pieces_of(text, "stop", subtasks, "fenced", (*KNOWN_TAGS, ("<r>", "</r>"))) for text in (answer, draft + answer)
         )
         for name in (subtask.name for subtask in reversed(subtasks)):
             part = bare.part(name)

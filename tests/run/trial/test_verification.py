@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from trials import TINY
 
 from bench.run.trial.decoding import Extracted
-from bench.run.trial.drafts import LONG, draft_of
+from bench.run.trial.drafts import LONG_REPLY_CHARS, draft_of
 from bench.run.trial.verification import (
-    MOST_BEGUN,
+    MAX_OBJECTS_TRIED,
     Rejected,
     Unreadable,
     _extract,
@@ -209,12 +209,12 @@ def test_an_object_longer_than_the_largest_output_could_be_is_not_read() -> None
 
 
 def test_of_many_beginnings_so_many_are_tried() -> None:
-    reading = extract('{"' * MOST_BEGUN + '"} {"a": 1}')
+    reading = extract('{"' * MAX_OBJECTS_TRIED + '"} {"a": 1}')
     assert isinstance(reading, Unreadable) and reading.detail == "the reply begins 1,000 objects that are no JSON"
-    assert value_in('{"' * (MOST_BEGUN - 1) + '"} {"a": 1}') == {"a": 1}
+    assert value_in('{"' * (MAX_OBJECTS_TRIED - 1) + '"} {"a": 1}') == {"a": 1}
 
 
 @given(st.text(alphabet='{}[]":,\\ntu0-.eE`a ', max_size=40), st.sampled_from([None, ((0, 9),)]))
 def test_a_long_reply_reads_as_it_does_at_first(text: str, code: tuple[tuple[int, int], ...] | None) -> None:
-    long = " " * LONG + text
+    long = " " * LONG_REPLY_CHARS + text
     assert extract(long, code=code) == extract(long, code=code) == _extract(long, code, draft_of(long))

@@ -21,7 +21,7 @@ from calibration.scorecard import write as write_scorecard
 from calibration.worlds import RECORDED
 from calibration.worst import to_csv, worst
 
-from bench.read.analysis.statistics.limits import CALIBRATED
+from bench.read.analysis.statistics.limits import CALIBRATION_FILE
 
 ROOT = Path(__file__).parents[3]
 
@@ -39,7 +39,7 @@ def main(folder: Path | None, simulations: Simulations) -> None:
     write(into, results, verdicts, RECORDED, simulations)
     write_scorecard(into, list(of_scorecards(simulations)), simulations)
     if folder is None:
-        CALIBRATED.write_text(to_csv(worst(read_back(comma_separated(results)))), encoding="utf-8")
+        CALIBRATION_FILE.write_text(to_csv(worst(read_back(comma_separated(results)))), encoding="utf-8")
     print(f"{len(results)} results, {len(verdicts)} claims")
 
 

@@ -19,7 +19,7 @@ from calibration.worst import worst
 from matplotlib.axes import Axes
 
 from bench.read.analysis.statistics import share_of
-from bench.read.analysis.statistics.limits import BEARABLE, NAMES
+from bench.read.analysis.statistics.limits import MEASURE_NAMES, MIN_COVERAGE
 from bench.read.render.cells import Rate
 from bench.read.render.drawing import (
     BLACK,
@@ -120,7 +120,7 @@ def _preface(results: Sequence[Result], verdicts: Sequence[Verdicts], recorded: 
         found=recorded,
         simulations=simulations,
         mark=MARK.strip(),
-        bearable=BEARABLE,
+        bearable=MIN_COVERAGE,
         false=FALSE,
         held=_Held(results),
         upper=max((verdict.upper for verdict in verdicts), default=0.0),
@@ -167,7 +167,7 @@ def result_table(title: str, kind: str, about: str, measure: str, results: Itera
     cells = {(_world(result), result.method, result.n): _share(result) for result in shown}
     lines = dict.fromkeys((_world(result), result.method) for result in shown)
     rows = tuple((*line, *(cells.get((*line, n), "–") for n in sizes)) for line in lines)
-    named = title.format(measure=NAMES.get(measure, measure))
+    named = title.format(measure=MEASURE_NAMES.get(measure, measure))
     return Table(f"{about} {measure}", named, ("World", "Method", *(f"N={n}" for n in sizes)), rows)
 
 
@@ -180,7 +180,9 @@ def _world(result: Result) -> str:
 def _share(result: Result) -> str:
     if math.isnan(result.share):
         return "no interval"
-    bad = (result.kind == "coverage" and result.share < BEARABLE) or (result.kind == "false positives" and result.share > FALSE)
+    bad = (result.kind == "coverage" and result.share < MIN_COVERAGE) or (
+        result.kind == "false positives" and result.share > FALSE
+    )
     error = f" ± {100 * result.error:.1f}" if result.simulations else ""
     where = f" at {result.world.split(': ')[1]}" if result.about == "rate" and ": " in result.world else ""
     parts = [
@@ -214,9 +216,9 @@ def _panel(ax: Axes, measure: str, name: str, results: Sequence[Result]) -> None
             sizes, shares, [200 * result.error for result in line], color=colour, marker=marker, ms=3.5, lw=1, label=method
         )
     ax.axhline(95, color=BLACK, lw=0.7, ls="--")
-    ax.axhline(100 * BEARABLE, color=BLACK, lw=0.7, ls=":")
+    ax.axhline(100 * MIN_COVERAGE, color=BLACK, lw=0.7, ls=":")
     ax.set(xscale="log", ylim=(30, 101), ylabel="coverage %", xlabel="N")
-    panel_title(ax, name, NAMES.get(measure, measure))
+    panel_title(ax, name, MEASURE_NAMES.get(measure, measure))
     sizes = sorted({result.n for result in results})
     ax.set_xticks(sizes, [str(n) for n in sizes])
     ax.minorticks_off()

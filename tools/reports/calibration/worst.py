@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from calibration.experiments import Result
 
-from bench.read.analysis.statistics.limits import NAMES
+from bench.read.analysis.statistics.limits import MEASURE_NAMES
 from bench.read.render.table import Table
 
 TEST = "sign-flip test"
@@ -83,7 +83,7 @@ def table(worst: Sequence[Worst]) -> Table:
 
 def _named(about: str) -> str:
     kind, _, measure = about.partition(" of ")
-    return f"{kind} of {NAMES[measure]}" if measure in NAMES else about
+    return f"{kind} of {MEASURE_NAMES[measure]}" if measure in MEASURE_NAMES else about
 
 
 def _cell(worst: Worst) -> str:

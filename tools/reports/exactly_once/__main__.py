@@ -1,5 +1,5 @@
-"""What a crash does to the effects of each pattern, at full size, and real SIGKILLs beside it, into `reports/exactly_once`: 40
-minutes on one core.
+"""What a crash does to the effects of each pattern, at full size, and real SIGKILLs beside it, into `reports/exactly_once`: 12
+to 40 minutes on one core.
 
 PYTHONPATH=tools/reports python -m exactly_once [--repetitions N] [--kills N] [--work FOLDER] [FOLDER]
 """

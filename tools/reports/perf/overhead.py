@@ -33,7 +33,7 @@ from bench.run.experiment.matrix import Matrix, build_matrix
 from bench.run.experiment.model_entries import SimulatedEntry
 from bench.run.experiment.new_manifest import manifest_of
 from bench.run.experiment.plan_entries import WrittenPlan
-from bench.run.experiment.responses import ResponseKeeper
+from bench.run.experiment.responses import ResponseWriter
 from bench.run.experiment.trial import run_trial
 from bench.run.models.base import Reply, Request, Sleep
 from bench.run.models.simulated import SimulatedModel
@@ -76,7 +76,7 @@ async def our_trials(trials: int, folder: Path, *, cold: bool) -> float:
     """Seconds that so many trials take. `cold` forgets all token counts and digests before each trial."""
     matrix, model = our_matrix(trials)
     writer, graders = RunWriter(folder, manifest_of(matrix, "perf")), Graders()
-    keeper = ResponseKeeper(model, writer)
+    keeper = ResponseWriter(model, writer)
     began = process_time()
     for spec in matrix.specs:
         if cold:

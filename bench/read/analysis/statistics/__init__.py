@@ -1,8 +1,8 @@
-"""Statistics as pure functions on numbers. Each result carries its uncertainty, or None if there is none.
+"""Statistics as pure functions on numbers. Each result has its interval or p-value, or None if there is none.
 
-Nothing here returns NaN. What does not exist (the mean of nothing, the spread of one value) is None. Random draws come from the
-caller's generator, or from one with a declared seed that starts anew in each call, so that a report made again has the same
-bytes. `reports/calibration` says how well the intervals and tests hold at our sizes.
+Nothing here returns NaN. A number that does not exist (the mean of nothing, the spread of one value) is None. Random draws come
+from the caller's generator, or from a generator with a declared seed that starts anew in each call, so that a report made again
+has the same bytes. `reports/calibration` says how well the intervals and tests hold at our sizes.
 """
 
 from bench.read.analysis.measure import Measure

@@ -1,4 +1,4 @@
-"""A mean and its interval."""
+"""Means with their 95% intervals: of differences, of amounts, and of scores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONFIDENCE = 0.95
 
 @cache
 def t_quantile(degrees: int) -> float:
-    """Return the quantile of Student's distribution for a two-sided 95% interval."""
+    """Return the quantile of Student's t for a two-sided 95% interval, with this many degrees of freedom."""
     return float(special.stdtrit(degrees, (1 + CONFIDENCE) / 2))
 
 
@@ -26,10 +26,10 @@ def t_quantile(degrees: int) -> float:
 class Mean:
     """A mean of n values with its 95% interval.
 
-    sd          of the sample (n - 1); None below two values
-    low, high   None below two values; both the mean if all values are equal, because a sample without spread shows none
+    sd          the standard deviation of the sample (n - 1); None below two values
+    low, high   the interval; None below two values, and both the mean if all values are equal
     measure     what the values measure
-    signed      whether they can be negative, as differences can
+    signed      whether the values can be negative, as differences can
     """
 
     n: int
@@ -47,21 +47,21 @@ def mean_of(values: Iterable[float], measure: Measure = "spent") -> Mean:
     `reports/calibration` says why this interval; `limits_of` says when it holds the truth too seldom.
 
     Source: Student, Biometrika 6 (1908): mean ± t(n - 1) sd / sqrt(n).
-    Raises ValueError for a value that is not finite: the caller has to leave it out knowingly.
+    Raises ValueError for a value that is not finite: the caller must leave such a value out.
     """
-    return _interval(_finite(values), measure, signed=True)
+    return _mean_with_interval(_finite(values), measure, signed=True)
 
 
 def amount_of(values: Iterable[float], measure: Measure = "spent") -> Mean:
-    """Return the mean of values that cannot be negative, nor above 1 for a score. The interval is Student's t of the logarithm,
-    or of the logit for a score, and keeps the same bounds.
+    """Return the mean of values that cannot be negative, and, if they are scores, not above 1. The interval is Student's t of
+    the logarithm, or of the logit for scores, so that its ends have the same bounds as the values.
 
     Raises ValueError for a value that is not finite, is negative, or is a score above 1.
     """
     numbers = _finite(values)
     if any(number < 0 or (measure == "score" and number > 1) for number in numbers):
         raise ValueError(f"a value of {measure} is out of its bounds")
-    return _interval(numbers, measure, signed=False)
+    return _mean_with_interval(numbers, measure, signed=False)
 
 
 def median(values: Sequence[float]) -> float | None:
@@ -70,13 +70,15 @@ def median(values: Sequence[float]) -> float | None:
 
 
 def _finite(values: Iterable[float]) -> list[float]:
+    """Return the values as floats. Raises ValueError if one is not finite."""
     numbers = [float(value) for value in values]
     if not all(math.isfinite(number) for number in numbers):
         raise ValueError("a value is no finite number")
     return numbers
 
 
-def _interval(numbers: Sequence[float], measure: Measure, *, signed: bool) -> Mean:
+def _mean_with_interval(numbers: Sequence[float], measure: Measure, *, signed: bool) -> Mean:
+    """Return the mean of the numbers with its interval."""
     n = len(numbers)
     if n == 0:
         return Mean(0, None, None, None, None, measure, signed)
@@ -92,11 +94,11 @@ def _interval(numbers: Sequence[float], measure: Measure, *, signed: bool) -> Me
 
 
 def ends(mean: float, error: float, kind: Literal["difference", "amount", "score"]) -> tuple[float, float]:
-    """Return the ends of a mean's interval. `error` is the standard error times the quantile of t. The interval is symmetric on
-    the scale of the kind.
+    """Return the ends of a mean's interval. `error` is the standard error times the quantile of t.
 
-    The error is moved to that scale by the delta method: by the scale's slope at the mean. An amount's mean is above 0 and a
-    score's between 0 and 1: otherwise all values are equal, and there is no interval.
+    The interval of a difference is symmetric about the mean, that of an amount on the logarithmic scale, and that of a score on
+    the logit scale. The delta method converts the error to this scale, by the scale's slope at the mean. The mean of an amount
+    must be above 0, and that of a score between 0 and 1: otherwise all values are equal, and there is no interval.
 
     Source: Oehlert, A note on the delta method, The American Statistician 46 (1992).
     """

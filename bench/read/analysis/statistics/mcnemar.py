@@ -1,4 +1,4 @@
-"""Which of two arms solves which pairs, and how many instances would show that the arms differ."""
+"""The comparison of two arms by which pairs each solves: McNemar's test, and how many instances would show a difference."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEN_POINTS = 0.10
 
 @dataclass(frozen=True)
 class TwoByTwo:
-    """The number of pairs in which a condition held for both arms, only for the first, only for the second, or for neither."""
+    """The number of pairs in which a condition is true of both arms, only of the first, only of the second, or of neither."""
 
     both: int
     first: int
@@ -34,33 +34,33 @@ class TwoByTwo:
 
 
 def two_by_two(first: Mapping[Pair, bool], second: Mapping[Pair, bool]) -> TwoByTwo:
-    """Count the pairs that both arms have by the result of each arm."""
-    of_first, other = in_common(first, second)
-    outcomes = [(bool(of_first[pair]), bool(other[pair])) for pair in of_first]
-    return TwoByTwo(*(outcomes.count(held) for held in ((True, True), (True, False), (False, True), (False, False))))
+    """Return the counts of the pairs that both arms have, by the result of each arm."""
+    ours, theirs = in_common(first, second)
+    results = [(bool(ours[pair]), bool(theirs[pair])) for pair in ours]
+    return TwoByTwo(*map(results.count, ((True, True), (True, False), (False, True), (False, False))))
 
 
 def mcnemar_test(first: Mapping[Pair, bool], second: Mapping[Pair, bool]) -> PairedTest:
-    """Test whether the difference of two rates could be chance.
+    """Return the test whether the difference of two rates could be chance.
 
     If each instance has one pair this is McNemar's exact test: by chance each discordant pair is as likely to be the one arm's
-    as the other's. Several pairs of an instance are alike, so the signs of the instances' mean differences are flipped
-    (`paired_test`). With one pair each, this is the same test.
+    as the other's. Several pairs of an instance are not independent, so the signs of the instances' mean differences are
+    flipped (`paired_test`), which for one pair each is the same test.
 
     Sources: McNemar, Psychometrika 12 (1947), exact by the binomial distribution; Fisher, The Design of Experiments (1935),
-    section 21, for flips by cluster, whatever is alike within one.
+    section 21, for flips by cluster, which need no independence within a cluster.
     """
-    of_first, other = in_common(first, second)
-    if len(by_unit(of_first)) < len(of_first):
-        return paired_test(of_first, other)
-    table = two_by_two(of_first, other)
+    ours, theirs = in_common(first, second)
+    if len(by_unit(ours)) < len(ours):
+        return paired_test(ours, theirs)
+    table = two_by_two(ours, theirs)
     discordant = table.first + table.second
     if not table.pairs:
         return PairedTest(0, None, None)
     if not discordant:
         return PairedTest(table.pairs, 1.0, 1.0)
-    as_one_sided = sum(math.comb(discordant, fewer) for fewer in range(min(table.first, table.second) + 1))
-    return PairedTest(table.pairs, min(1.0, 2 * as_one_sided / 2**discordant), min(1.0, 2 / 2**discordant))
+    extreme_assignments = sum(math.comb(discordant, fewer) for fewer in range(min(table.first, table.second) + 1))
+    return PairedTest(table.pairs, min(1.0, 2 * extreme_assignments / 2**discordant), min(1.0, 2 / 2**discordant))
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ class RequiredInstances:
 def required_instances(
     first: Mapping[Pair, bool], second: Mapping[Pair, bool], difference: float = TEN_POINTS, power: float = POWER
 ) -> RequiredInstances | None:
-    """Return the number of instances at which McNemar's test at 5% finds a true `difference` of two rates with this power. This
-    assumes as large a share of discordant instances, and as many pairs of each, as were observed.
+    """Return the number of instances with which McNemar's test at 5% finds a true `difference` of two rates with this power.
+    None if the arms have no pair in common. The share of discordant instances, and the pairs of each, are assumed as observed.
 
     An instance's discordance is the square of its mean difference, which is 0 or 1 for one pair. The mean of these has Wilson's
-    interval for a rate, which for values between 0 and 1 is the wider one. No share below the difference is used, because at
-    least as many pairs are discordant as differ; for several pairs this is cautious. None without a pair.
+    interval for a rate, which is wide enough for values between 0 and 1. No share below the difference is used, because at
+    least that share of pairs is discordant; for several pairs this is cautious.
 
     Source: Connor, Biometrics 43 (1987): (z(a/2) sqrt(s) + z(b) sqrt(s - d^2))^2 / d^2 for a discordant share s.
     """
@@ -88,12 +88,12 @@ def required_instances(
     if not squares:
         return None
     share = math.fsum(squares) / len(squares)
-    return RequiredInstances(
-        *(_connor(max(discordant, difference), difference, power) for discordant in (share, *wilson(share, len(squares))))
-    )
+    shares = (share, *wilson(share, len(squares)))
+    return RequiredInstances(*(_connor(max(discordant, difference), difference, power) for discordant in shares))
 
 
 def _connor(discordant: float, difference: float, power: float) -> int:
-    level, reached = (float(special.ndtri(probability)) for probability in ((1 + CONFIDENCE) / 2, power))
-    spread = level * math.sqrt(discordant) + reached * math.sqrt(discordant - difference**2)
+    """Return the number of instances by Connor's formula for this share of discordant instances."""
+    z_level, z_power = float(special.ndtri((1 + CONFIDENCE) / 2)), float(special.ndtri(power))
+    spread = z_level * math.sqrt(discordant) + z_power * math.sqrt(discordant - difference**2)
     return math.ceil((spread / difference) ** 2)

@@ -1,4 +1,4 @@
-"""Tests whether a difference could be chance: in pairs, and in several tests at once."""
+"""Tests whether a difference could be chance: the sign-flip test of pairs, and Holm's correction of several tests."""
 
 from __future__ import annotations
 
@@ -19,31 +19,32 @@ SEED = 260515425
 
 
 def generator() -> np.random.Generator:
-    """Return a new generator with the declared seed. Every call without a generator draws the same numbers."""
+    """Return a new random generator with the declared seed, which draws the same numbers each time."""
     return np.random.default_rng(SEED)
 
 
 # Pairs
 
-GRID = 1 << 20
-"""Steps of the sum of all distances from 0, where values have no common denominator: p is rounded up by less than a step a
-pair."""
+GRID_STEPS = 1 << 20
+"""The number of steps into which the sum of all sizes of differences is divided, if the differences have no common denominator.
+Then p is rounded up by less than a step for each pair."""
 DENOMINATORS = range(1, 61)
-"""Of means of so many whole numbers, p is exact."""
-HALVED_AT_ONCE = 512
-"""The differences after which counts of assignments become shares, before they grow beyond what a float holds."""
-NEAR = 1e-6
-"""Two values that differ by less than this share of the sum of all distances are equal."""
+"""The common denominators that are tried. For differences with such a denominator, as means of few whole numbers have, p is
+exact."""
+PAIRS_PER_HALVING = 512
+"""The number of differences after which counts of assignments are divided, before they grow beyond what a float can hold."""
+RELATIVE_ROUNDING = 1e-6
+"""Two sums that differ by less than this share of the sum of all sizes are taken as equal."""
 
 
 @dataclass(frozen=True)
 class PairedTest:
-    """A test whether a difference could be chance.
+    """The result of a test whether a difference could be chance.
 
-    pairs    with several instances, instances
-    p        two-sided; None without a pair
+    pairs    the number of pairs, or of instances if there are several
+    p        the two-sided p; None without a pair
     least    the least p that the pairs that differ can give: above 0.05 the test cannot find anything at that level
-    differ   the pairs that differ: only these count for the test
+    differ   the number of pairs that differ: only these count for the test
     """
 
     pairs: int
@@ -56,8 +57,8 @@ def paired_test(values: Mapping[Pair, float], others: Mapping[Pair, float]) -> P
     """Return the sign-flip test of the mean difference.
 
     If the arms do not differ, each difference is as likely with the other sign. p is the share of all assignments of signs
-    whose mean is at least as far from zero as the observed one. The test assumes symmetry, but no distribution. With several
-    instances each one's mean difference counts once.
+    whose mean is at least as far from zero as the observed mean. The test assumes symmetry, but no distribution. If there are
+    several instances, the mean difference of each counts once.
 
     Source: Fisher, The Design of Experiments (1935), section 21.
     """
@@ -74,35 +75,39 @@ def sign_flip_test(differences: Sequence[float]) -> PairedTest:
 
 @lru_cache(256)  # the claims of a report compare the same values many times
 def _one_sided(differences: tuple[float, ...]) -> float:
-    """Return the share of all assignments of signs whose sum is at least as far on the side of the observed sum.
+    """Return the share of all assignments of signs whose sum is at least as far from 0, on the side of the observed sum.
 
-    A sum is that far if what the smaller side's sign holds is no more than observed. The distribution of that part is the
-    convolution of one step for each difference: of whole numbers, or of their means, exactly; else on a grid (`GRID`).
+    A sum is that far if the sizes with the opposite sign add up to no more than in the observed assignment (`minority`). The
+    number of assignments by this part is the convolution of one step for each difference. It is exact if the differences have
+    a common denominator; else it is on a grid (GRID_STEPS).
     """
     signed = np.asarray(differences, dtype=float)
     sizes = np.abs(signed[signed != 0])
-    smaller = max(0.0, float(sizes.sum() - abs(signed.sum()))) / 2
-    scale = _denominator(sizes, smaller)
-    steps = np.rint(sizes * scale).astype(np.int64) if scale else np.floor(sizes / sizes.sum() * GRID).astype(np.int64)
-    reach = round(smaller * scale) if scale else math.floor(smaller / sizes.sum() * GRID * (1 + NEAR)) + 1
-    ways = np.zeros(reach + 1)
-    ways[0], reached = 1.0, 0
+    minority = max(0.0, float(sizes.sum() - abs(signed.sum()))) / 2
+    if denominator := _denominator(sizes, minority):
+        steps, most = np.rint(sizes * denominator).astype(np.int64), round(minority * denominator)
+    else:
+        steps = np.floor(sizes / sizes.sum() * GRID_STEPS).astype(np.int64)
+        most = math.floor(minority / sizes.sum() * GRID_STEPS * (1 + RELATIVE_ROUNDING)) + 1
+    assignments = np.zeros(most + 1)  # by the steps of the minority
+    assignments[0], reached = 1.0, 0
     for number, step in enumerate(steps, 1):
-        if step <= reach:
-            reached = min(reached + int(step), reach)
-            ways[step : reached + 1] += ways[: reached + 1 - step]
-        if number % HALVED_AT_ONCE == 0:
-            ways[: reached + 1] *= 0.5**HALVED_AT_ONCE
-    return float(ways.sum()) * 0.5 ** (len(steps) % HALVED_AT_ONCE)
+        if step <= most:
+            reached = min(reached + int(step), most)
+            assignments[step : reached + 1] += assignments[: reached + 1 - step]
+        if number % PAIRS_PER_HALVING == 0:
+            assignments[: reached + 1] *= 0.5**PAIRS_PER_HALVING
+    return float(assignments.sum()) * 0.5 ** (len(steps) % PAIRS_PER_HALVING)
 
 
-def _denominator(sizes: np.ndarray, smaller: float) -> int | None:
-    """Return the least number that makes all these sizes whole, if their convolution is short enough."""
+def _denominator(sizes: np.ndarray, minority: float) -> int | None:
+    """Return the least number that makes all these sizes whole; None if there is none for which the convolution is short
+    enough."""
     for number in DENOMINATORS:
-        if smaller * number > 2 * GRID:
+        if minority * number > 2 * GRID_STEPS:
             return None
         whole = np.rint(sizes * number)  # a size that is nearly 0 is no 0
-        if whole.all() and np.allclose(sizes * number, whole, rtol=0.0, atol=NEAR):
+        if whole.all() and np.allclose(sizes * number, whole, rtol=0.0, atol=RELATIVE_ROUNDING):
             return number
     return None
 
@@ -113,18 +118,18 @@ def _denominator(sizes: np.ndarray, smaller: float) -> int | None:
 def holm(p_values: Mapping[Key, float | None]) -> dict[Key, float | None]:
     """Return p-values adjusted so that the chance of any false finding in the family stays below the level.
 
-    The family is what was declared: a test that could not be made (None) stays None and counts.
-    In rising order the i-th of m becomes the greatest of (m - j + 1) p(j) over j <= i, at most 1.
+    The family is all tests that were declared: a test that could not be made (None) counts, and stays None. In rising order the
+    i-th p of m becomes the greatest of (m - j + 1) p(j) over j <= i, at most 1.
 
     Source: Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6 (1979).
     Raises ValueError for a p that is not within 0 and 1.
     """
-    tested = {key: p for key, p in p_values.items() if p is not None}
-    if not all(0 <= p <= 1 for p in tested.values()):
+    p_by_test = {key: p for key, p in p_values.items() if p is not None}
+    if not all(0 <= p <= 1 for p in p_by_test.values()):
         raise ValueError("a p-value is not within 0 and 1")
     adjusted: dict[Key, float | None] = dict.fromkeys(p_values)
     highest = 0.0
-    for rank, key in enumerate(sorted(tested, key=tested.__getitem__)):
-        highest = min(1.0, max(highest, (len(p_values) - rank) * tested[key]))
+    for rank, key in enumerate(sorted(p_by_test, key=p_by_test.__getitem__)):
+        highest = min(1.0, max(highest, (len(p_values) - rank) * p_by_test[key]))
         adjusted[key] = highest
     return adjusted

@@ -95,12 +95,12 @@ class AgentSession(EndpointSession):
         is_sole = answered.life == self.life and answered.purpose.context.sample == 1
         return is_sole or _comparable(answered.received.text, answered.received.tool_calls) in carried
 
-    def _ask(self, question: RequestKey, subtasks: tuple[Subtask, ...]) -> CallPurpose:
+    def _new_purpose(self, question: RequestKey, subtasks: tuple[Subtask, ...]) -> CallPurpose:
         del subtasks
         return self._agent_causes.next_purpose(AGENT.name, question)
 
-    def _keep(self, question: RequestKey, subtasks: tuple[Subtask, ...], purpose: CallPurpose, received: Received) -> None:
-        super()._keep(question, subtasks, purpose, received)
+    def _add_turn(self, question: RequestKey, subtasks: tuple[Subtask, ...], purpose: CallPurpose, received: Received) -> None:
+        super()._add_turn(question, subtasks, purpose, received)
         self._answered_calls.append(_AnsweredCall(self.life, question[1], purpose, received))
 
     def _note_lost(self, purpose: CallPurpose, event: int) -> None:
@@ -114,7 +114,7 @@ class AgentSession(EndpointSession):
 def session_of(trial: Trial) -> AgentSession:
     """Return the session of a trial's agent in a separate process."""
     trial.add(AGENT, UNASKED)
-    trial.injection.wordy.add(AGENT.name)
+    trial.injection.any_text_subtasks.add(AGENT.name)
     return AgentSession(trial)
 
 
