@@ -6,7 +6,7 @@ A package declares its folders as entry points in the group `recovery_bench.pack
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +40,12 @@ def find_packs(roots: Iterable[Path]) -> dict[str, Path]:
 def package_of(folder: Path) -> str:
     """Return the installed package of the pack in `folder`, with its version; "" if no package has it."""
     return next((part.package for part in PACKAGED if folder.is_relative_to(part.folder)), "")
+
+
+def no_packs_in(roots: Sequence[Path]) -> str:
+    """Return the line for folders that contain no pack."""
+    todo = "begin one with `bench new scenario NAME`, or name a folder of packs with --scenarios"
+    return f"none in {', '.join(f'{root}/' for root in roots)}; {todo}"
 
 
 def _packs_in(roots: Iterable[Path]) -> dict[str, Path]:

@@ -10,11 +10,11 @@ import typer
 from bench.cli.authoring.check import check_pack
 from bench.cli.authoring.new import new_plugin, new_scenario
 from bench.cli.command import PacksOption, group_of
-from bench.cli.commands.list import no_packs_in
 from bench.cli.junit import JunitCase, write_junit
 from bench.cli.scaffold import check_command
 from bench.cli.terminal import Terminal
 from bench.common.errors import PackError
+from bench.common.packs import no_packs_in
 from bench.common.paths import PACKS
 from bench.run.packs import find_packs
 

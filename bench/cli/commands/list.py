@@ -16,7 +16,7 @@ from bench.cli.command import PacksOption
 from bench.cli.command_part import COMMANDS
 from bench.cli.terminal import Terminal, print_left_out
 from bench.common.errors import ConfigError, nearest
-from bench.common.packs import find_packs, package_of
+from bench.common.packs import find_packs, no_packs_in, package_of
 from bench.common.paths import CONFIGS, PACKS, STUDIES_FOLDER
 from bench.common.registry import Registry, attribute_at, written_names
 from bench.common.toml import read_toml
@@ -92,12 +92,6 @@ def _names_in(kind: str, roots: Sequence[Path], with_package: bool = False) -> l
     else:
         parts = [(part.name, part.package) for part in _registry(kind)]
     return list(dict.fromkeys(f"{name} (from {package})" if package and with_package else name for name, package in parts))
-
-
-def no_packs_in(roots: Sequence[Path]) -> str:
-    """Return the line for folders that contain no pack."""
-    todo = "begin one with `bench new scenario NAME`, or name a folder of packs with --scenarios"
-    return f"none in {', '.join(f'{root}/' for root in roots)}; {todo}"
 
 
 def _print_models(_: Sequence[Path]) -> None:
