@@ -76,6 +76,7 @@ class AsCtrlC:
             signal.signal(number, handler)
 
     def _ask_to_stop(self, number: int, frame: FrameType | None) -> None:
+        """Handle SIGTERM or SIGHUP by calling the handler of SIGINT. The next such signal has its default effect."""
         self.by = signal.Signals(number)
         for other in self._former_handlers:
             signal.signal(other, signal.SIG_DFL)

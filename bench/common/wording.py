@@ -65,8 +65,8 @@ def plural(count: int, noun: str) -> str:
 
 
 def first_violations(error: ValidationError, most: int = 1) -> list[ErrorDetails]:
-    """Return the first violations, in pydantic's order. Pydantic always lists all violations; the list is bounded because
-    input from outside is bounded before validation (`bench.common.bounds`)."""
+    """Return the first `most` violations, in pydantic's order. Pydantic makes the list of all violations first; that list is
+    short enough because input from outside is bounded before it is validated (`bench.common.bounds`)."""
     return error.errors(include_url=False)[:most]
 
 
