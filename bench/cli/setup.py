@@ -16,7 +16,7 @@ from bench.record.manifest import LONGEST_NOTE, MOST_TAGS, TAG
 from bench.record.reading import read_trials
 from bench.record.record import latest
 from bench.record.store import RunWriter, set_aside
-from bench.rerun.prepared import prepared
+from bench.rerun.prepared import study_values
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import Matrix
 from bench.run.experiment.model_part import BaseModelEntry
@@ -121,7 +121,7 @@ def open_run(
     """
     labels = _labels(tags, note)
     raise_file_limit(matrix)
-    manifest = manifest_of(matrix, folder.name, prepared(matrix), permitted).model_copy(update=labels)
+    manifest = manifest_of(matrix, folder.name, study_values(matrix), permitted).model_copy(update=labels)
     if permitted.notice:
         console.print(permitted.notice)
     try:

@@ -12,18 +12,18 @@ from bench.common.bounds import excess_in
 from bench.common.errors import ResultsError
 from bench.common.files import content_of
 
-LARGEST = 2**26
-"""Bytes of the largest file, and of all that an archive holds."""
-SPARSE = 4
-"""The fewest bytes for each value of a file. Lists of token ids have about 6."""
-BEGIN = re.compile(r"[^ \t\r\n\x1e,]")
-"""Where a value begins: what can stand between two values is left out."""
+MAX_BYTES = 2**26
+"""The most bytes of a file, and of the unpacked content of an archive."""
+MIN_BYTES_PER_VALUE = 4
+"""The least number of bytes for each value of a file; a file with fewer is not read. Lists of token ids have about 6."""
+VALUE_START = re.compile(r"[^ \t\r\n\x1e,]")
+"""The first character of a value: any character except those that can separate two values."""
 
 
 def bytes_of(path: Path) -> bytes:
-    """Return the bytes of a file. Raises ResultsError if it cannot be read, or has more than `LARGEST` bytes."""
+    """Return the bytes of a file. Raises ResultsError if it cannot be read, or has more than `MAX_BYTES` bytes."""
     try:
-        return content_of(path, LARGEST)
+        return content_of(path, MAX_BYTES)
     except OSError as error:
         raise ResultsError(f"{path}: cannot be read: {error.strerror}") from error
 
@@ -38,7 +38,7 @@ def json_of(file_name: str, content: bytes) -> Any:
     Raises:
         ResultsError: It is no JSON, is cut, or holds too many values. The line says where.
     """
-    if excess := excess_in(content, SPARSE):
+    if excess := excess_in(content, MIN_BYTES_PER_VALUE):
         raise ResultsError(f"{file_name}: is not read: {excess}")
     try:
         text = content.decode(json.detect_encoding(content)).removeprefix("\ufeff")
@@ -46,17 +46,17 @@ def json_of(file_name: str, content: bytes) -> Any:
         raise ResultsError(
             f"{file_name}: is no text in UTF-8 (byte {error.start}); of OTLP its JSON is read, and not its protobuf"
         ) from error
-    decoder, values, begin = json.JSONDecoder(), list[Any](), BEGIN.search(text)
+    decoder, values, begin = json.JSONDecoder(), list[Any](), VALUE_START.search(text)
     try:
         while begin:
             value, end = decoder.raw_decode(text, begin.start())
             values.append(value)
-            begin = BEGIN.search(text, end)
+            begin = VALUE_START.search(text, end)
     except RecursionError as error:
         raise ResultsError(f"{file_name}: is not read: it is nested too deeply") from error
     except json.JSONDecodeError as error:
-        cut = error.pos >= len(text.rstrip()) - 1 or "Unterminated" in error.msg
-        problem = "is cut: its JSON ends in the middle; fetch it again" if cut else "is no JSON"
+        is_cut = error.pos >= len(text.rstrip()) - 1 or "Unterminated" in error.msg
+        problem = "is cut: its JSON ends in the middle; fetch it again" if is_cut else "is no JSON"
         raise ResultsError(f"{file_name}: {problem} (line {error.lineno}, column {error.colno})") from error
     except ValueError as error:
         raise ResultsError(

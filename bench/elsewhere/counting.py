@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from bench.elsewhere.trials import RecordedCall, RecordedTrial
 
-KINDS = (
+ERROR_KINDS = (
     ("unavailable", re.compile(r"\b50[0-9]\b|unavailable|time[d ]?-?out|connection|rate limit", re.IGNORECASE)),
     (
         "bad call",
@@ -23,7 +23,7 @@ KINDS = (
 def kind_of(call: RecordedCall) -> str:
     """Return the kind of a failed call's error."""
     head = call.answer[:300]
-    return next((kind for kind, words in KINDS if words.search(head)), "refused")
+    return next((kind for kind, words in ERROR_KINDS if words.search(head)), "refused")
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class ErrorRepair:
     calls    the number of calls from the error to the next success of the same tool; None if the tool never succeeded again
     same     the number of calls from the error to the next success of the same call; None if the call never succeeded again
     tokens   the tokens that the error added: its own message and the messages up to the success, without the answer of the
-    success
-    whole    the tokens of the messages after the error, with the answer of the success
+             success; None if the tool never succeeded again
+    whole    the tokens of the messages after the error, with the answer of the success; None if there is no success
     again    whether the next call is the same call
     """
 
@@ -49,24 +49,22 @@ class ErrorRepair:
 
 def repairs(trial: RecordedTrial) -> Iterator[ErrorRepair]:
     """Yield what followed each tool error of a trial, in order."""
-    tools, calls, all_repairs = dict[str, int](), dict[tuple[str, str], int](), list[ErrorRepair]()
-    tokens = (0, *accumulate(turn.tokens for turn in trial.turns))
+    next_success_of_tool, next_success_of_call = dict[str, int](), dict[tuple[str, str], int]()
+    all_repairs = list[ErrorRepair]()
+    tokens_before = (0, *accumulate(turn.tokens for turn in trial.turns))
     for place in reversed(range(len(trial.calls))):
         call = trial.calls[place]
         if call.failed and call.answered is not None:
-            success, same_success = tools.get(call.tool), calls.get(call.key)
+            success, same_success = next_success_of_tool.get(call.tool), next_success_of_call.get(call.key)
             success_turn = None if success is None else trial.calls[success].answered
-            all_repairs.append(
-                ErrorRepair(
-                    call,
-                    kind_of(call),
-                    None if success is None else success - place,
-                    None if same_success is None else same_success - place,
-                    None if success_turn is None else tokens[max(success_turn, call.answered)] - tokens[call.answered],
-                    None if success_turn is None else tokens[max(success_turn, call.answered) + 1] - tokens[call.answered + 1],
-                    place + 1 < len(trial.calls) and trial.calls[place + 1].key == call.key,
-                )
-            )
+            tokens = whole = None
+            if success_turn is not None:
+                last_turn = max(success_turn, call.answered)
+                tokens = tokens_before[last_turn] - tokens_before[call.answered]
+                whole = tokens_before[last_turn + 1] - tokens_before[call.answered + 1]
+            calls, same = (None if place_after is None else place_after - place for place_after in (success, same_success))
+            again = place + 1 < len(trial.calls) and trial.calls[place + 1].key == call.key
+            all_repairs.append(ErrorRepair(call, kind_of(call), calls, same, tokens, whole, again))
         elif call.failed is False:
-            tools[call.tool] = calls[call.key] = place
+            next_success_of_tool[call.tool] = next_success_of_call[call.key] = place
     yield from reversed(all_repairs)

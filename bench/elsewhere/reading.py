@@ -18,18 +18,18 @@ from pydantic import ValidationError
 from bench.common.bounds import is_too_deep
 from bench.common.errors import ResultsError, one_line
 from bench.common.wording import first_violation
-from bench.elsewhere.content import LARGEST, bytes_of, json_of
+from bench.elsewhere.content import MAX_BYTES, bytes_of, json_of
 from bench.elsewhere.formats import inspect_logs
 from bench.elsewhere.formats.part import FORMATS
 from bench.elsewhere.trials import RecordedRun
 from bench.record.archive import BLOCK, unpack
 
-MOST_MEMBERS = 10_000
+MAX_MEMBERS = 10_000
 """The most files in an archive."""
 
 
-SIMULATIONS = frozenset({"messages", "termination_reason"})
-"""The members of a simulation of tau2-bench, where a file is a bare list of these."""
+SIMULATION_MEMBERS = frozenset({"messages", "termination_reason"})
+"""The JSON members by which a simulation of tau2-bench is recognized, in a file that is a list of simulations."""
 
 
 def read_recorded(path: Path) -> RecordedRun | None:
@@ -68,7 +68,7 @@ def _read_json(file_name: str, content: bytes) -> RecordedRun | None:
     first_value = (value[0] if value else None) if isinstance(value, list) else value
     if not isinstance(first_value, dict):
         return None
-    if isinstance(value, list) and first_value.keys() >= SIMULATIONS:
+    if isinstance(value, list) and first_value.keys() >= SIMULATION_MEMBERS:
         value, first_value = {"simulations": value}, {"simulations": value}
     for form in FORMATS:
         if first_value.keys() >= form.members and form.each == isinstance(value, list):
@@ -79,14 +79,14 @@ def _read_json(file_name: str, content: bytes) -> RecordedRun | None:
 
 
 def _read_archive(file_name: str, content: bytes) -> RecordedRun | None:
-    """Return the trials of an Inspect log; None if the archive is something else. The files in the archive are counted
-    before any file is unpacked."""
+    """Return the trials of an Inspect log; None if the archive is something else. The number and the unpacked size of the files
+    in the archive are checked before any file is unpacked."""
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             members = [info for info in archive.infolist() if not info.is_dir()]
-            if len(members) > MOST_MEMBERS or sum(info.file_size for info in members) > LARGEST:
+            if len(members) > MAX_MEMBERS or sum(info.file_size for info in members) > MAX_BYTES:
                 raise ResultsError(
-                    f"{file_name}: is not read: it unpacks to more than {LARGEST:,} bytes or {MOST_MEMBERS:,} files"
+                    f"{file_name}: is not read: it unpacks to more than {MAX_BYTES:,} bytes or {MAX_MEMBERS:,} files"
                 )
             names = [info.filename for info in members]
             if "header.json" not in names:

@@ -25,13 +25,18 @@ from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.stores import Stores
 from bench.wire.json_rpc import Object
 
-STORE = "{store}"
-"""It stands for the path of the store's copy in the server's command and variables."""
-RESETS = frozenset({"reset_state"})
-"""Tools that undo what was done. They are never replayed."""
-Delivered = Literal["twice", "lost", "anew", "keyed"]
-"""What became of an effect: delivered twice; lost; all calls up to it done anew after a restart; delivered twice, but a journal
-answers the second delivery by its key."""
+STORE_PATH = "{store}"
+"""The placeholder for the path of the store's copy, in the server's command and environment variables."""
+RESET_TOOLS = frozenset({"reset_state"})
+"""Tools that undo all calls before them. Their calls are never sent again."""
+Delivery = Literal["twice", "lost", "anew", "keyed"]
+"""How an effect is delivered in a re-execution.
+
+twice   the effect's call is sent twice
+lost    the effect's call is not sent
+anew    all calls up to the effect are sent again after a restart
+keyed   the effect's call is sent twice, but a journal answers the second time by the call's key
+"""
 ReplayedCall = tuple[str, Mapping[str, Any]]
 
 
@@ -41,12 +46,12 @@ class ServerSettings:
 
     words      the server's command; `{store}` is replaced by the path of the store's copy
     variables  the server's environment variables; `{store}` is replaced as well
-    store      a file, an SQLite database or a folder with the first state of the store; without it an empty folder, which
-    the first recorded read fills
+    store      a file, an SQLite database or a folder with the first state of the store; None: an empty folder, which the
+               first recorded read fills
     ignore     the parts of the store that no witness reads
-    reads      patterns of tools that change nothing. This is checked at the end of a trial: a change before another call
-    counts as a change by that call
-    apart      members of JSON answers that are not compared, because another version of the server has other values
+    reads      patterns of names of tools that change nothing. This is checked at the end of a trial: a change by such a tool
+               counts as a change by the next call of another tool
+    ignored_members   members of JSON answers that are not compared, because another version of the server has other values
     answer_at  the path of the member of a JSON answer that contains the recorded text, joined by dots
     withheld   the beginning of recorded answers that came from no server, for example injected errors
     """
@@ -56,14 +61,14 @@ class ServerSettings:
     store: Path | None = None
     ignore: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
-    apart: frozenset[str] = frozenset()
+    ignored_members: frozenset[str] = frozenset()
     answer_at: str = ""
     withheld: str | None = None
 
     @property
     def has_store(self) -> bool:
         """Whether the server works on a store that the probe's witnesses can read."""
-        return any(STORE in text for text in (*self.words, *self.variables.values()))
+        return any(STORE_PATH in text for text in (*self.words, *self.variables.values()))
 
     def is_read(self, tool: str) -> bool:
         """Return whether a tool changes nothing, according to the user."""
@@ -72,7 +77,7 @@ class ServerSettings:
     def is_replayed(self, call: RecordedCall) -> bool:
         """Return whether a recorded call reached a server, so that it is sent again."""
         came_from_server = self.withheld is None or not call.answer.startswith(self.withheld)
-        return call.answered is not None and call.tool not in RESETS and came_from_server
+        return call.answered is not None and call.tool not in RESET_TOOLS and came_from_server
 
     def text_of(self, answer: ToolAnswer) -> str:
         """Return the part of an answer that is compared with the recorded text."""
@@ -87,11 +92,13 @@ class ServerSettings:
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def likeness(recorded: str, answered: str, apart: frozenset[str] = frozenset()) -> Literal["equal", "alike", "differs"]:
-    """Return how similar two answers are: equal as text or as JSON, alike, or different.
+def compare_answers(
+    recorded: str, answered: str, ignored: frozenset[str] = frozenset()
+) -> Literal["equal", "alike", "differs"]:
+    """Return whether two answers are equal (as text or as JSON), alike, or different.
 
     Answers of two versions of a server are alike if they differ only in JSON members that one of them lacks and that are
-    null or in `apart`, or in upper and lower case of a text that is no JSON.
+    null or in `ignored`, or in upper and lower case of a text that is no JSON.
     """
     if recorded == answered:
         return "equal"
@@ -99,22 +106,22 @@ def likeness(recorded: str, answered: str, apart: frozenset[str] = frozenset()) 
         recorded_value, answered_value = json.loads(recorded), json.loads(answered)
         if recorded_value == answered_value:
             return "equal"
-        return "alike" if _are_alike(recorded_value, answered_value, apart) else "differs"
+        return "alike" if _are_alike(recorded_value, answered_value, ignored) else "differs"
     except (ValueError, RecursionError):
         return "alike" if recorded.casefold() == answered.casefold() else "differs"
 
 
-def _are_alike(recorded: Any, answered: Any, apart: frozenset[str]) -> bool:
+def _are_alike(recorded: Any, answered: Any, ignored: frozenset[str]) -> bool:
     """Return whether two JSON values differ only in members that do not count."""
     if isinstance(recorded, dict) and isinstance(answered, dict):
-        return all(
-            _are_alike(recorded[name], answered[name], apart)
-            if name in recorded and name in answered
-            else name in apart or recorded.get(name, answered.get(name)) is None
-            for name in {*recorded, *answered}
-        )
+        if not all(_are_alike(recorded[name], answered[name], ignored) for name in recorded.keys() & answered.keys()):
+            return False
+        in_one = recorded.keys() ^ answered.keys()
+        return all(name in ignored or recorded.get(name, answered.get(name)) is None for name in in_one)
     if isinstance(recorded, list) and isinstance(answered, list):
-        return len(recorded) == len(answered) and all(_are_alike(*pair, apart) for pair in zip(recorded, answered, strict=True))
+        return len(recorded) == len(answered) and all(
+            _are_alike(*pair, ignored) for pair in zip(recorded, answered, strict=True)
+        )
     return bool(recorded == answered)
 
 
@@ -146,7 +153,7 @@ class Consequence:
     """
 
     tool: str
-    delivered: Delivered
+    delivered: Delivery
     refused: bool
     changed: bool
     wrong: bool | None
@@ -182,7 +189,7 @@ class Reexecution:
     def __init__(self, settings: ServerSettings, folder: Path):
         self._settings, self._folder = settings, folder
         self._stores: Stores | None = None
-        self._first, self._ends = "", dict[str, StoreEnd]()
+        self._first_digest, self._ends_by_calls = "", dict[str, StoreEnd]()
         self.tools: Mapping[str, Object] = {}
 
     async def trials(self, run: RecordedRun, trials: Sequence[RecordedTrial], danger: bool) -> AsyncIterator[Reexecuted]:
@@ -194,7 +201,7 @@ class Reexecution:
         """
         if danger and not self._settings.has_store:
             raise ConfigError(
-                f"--danger: the server's store is not known; write {STORE} where its path stands in --mcp or --variable"
+                f"--danger: the server's store is not known; write {STORE_PATH} where its path stands in --mcp or --variable"
             )
         try:
             if self._settings.has_store:
@@ -216,17 +223,17 @@ class Reexecution:
                 for call in reads:
                     if await server.call(call.tool, call.arguments):
                         break
-        variables = {"STORE": STORE}
+        variables = {"STORE": STORE_PATH}
         stores = [StoreSettings("store", _kind(store_path), str(store_path), variables, ignore=self._settings.ignore)]
         self._stores = Stores.of(stores, self._folder / "copies", settle=0.0, secret=os.urandom(16))
         await self._stores.make()
-        self._first = (await self._stores.read()).digest
+        self._first_digest = (await self._stores.read()).digest
 
     @asynccontextmanager
     async def _server(self, store: str) -> AsyncIterator[McpServerProcess]:
         """Start a server on this copy of the store."""
-        words = [word.replace(STORE, store) for word in self._settings.words]
-        variables = {name: text.replace(STORE, store) for name, text in self._settings.variables.items()}
+        words = [word.replace(STORE_PATH, store) for word in self._settings.words]
+        variables = {name: text.replace(STORE_PATH, store) for name, text in self._settings.variables.items()}
         async with McpServerProcess(words, {**os.environ, **variables}) as server:
             self.tools = server.tools
             yield server
@@ -254,26 +261,27 @@ class Reexecution:
                     digests.append((await self._stores.read()).digest)
             if self._stores and any(not self._settings.is_read(tool) for tool, _ in calls):
                 digests.append((await self._stores.read()).digest)
-        return answers, digests or [self._first]
+        return answers, digests or [self._first_digest]
 
     async def _trial(self, trial: RecordedTrial, danger: bool) -> Reexecuted:
         """Send the calls of a trial again, and compare the answers and the end of the store."""
         sent_calls = [call for call in trial.calls if self._settings.is_replayed(call)]
         calls = [(call.tool, call.arguments) for call in sent_calls]
-        witnessed = [place for place, call in enumerate(sent_calls) if not (call.failed or self._settings.is_read(call.tool))]
-        answers, digests = await self._replay(calls, witnessed.__contains__)
+        writes = [place for place, call in enumerate(sent_calls) if not (call.failed or self._settings.is_read(call.tool))]
+        answers, digests = await self._replay(calls, writes.__contains__)
         lacking = tuple(call.tool for call, answer in zip(sent_calls, answers, strict=True) if answer is None)
         differing, alike = list[DifferingAnswer](), 0
         for place, (call, answer) in enumerate(zip(sent_calls, answers, strict=True)):
             if answer is not None:
-                delivery = likeness(call.answer, text := self._settings.text_of(answer), self._settings.apart)
-                alike += delivery == "alike"
-                differing += [DifferingAnswer(place, call.tool, call.answer, text)] * (delivery == "differs")
+                text = self._settings.text_of(answer)
+                similarity = compare_answers(call.answer, text, self._settings.ignored_members)
+                alike += similarity == "alike"
+                differing += [DifferingAnswer(place, call.tool, call.answer, text)] if similarity == "differs" else []
         result = Reexecuted(trial, len(sent_calls) - len(lacking), alike, tuple(differing), lacking)
         if not self._stores:
             return result
-        end, digest_before, effects = digests[-1], self._first, list[int]()
-        for place, digest in zip(witnessed, digests, strict=False):
+        end, digest_before, effects = digests[-1], self._first_digest, list[int]()
+        for place, digest in zip(writes, digests, strict=False):
             if digest != digest_before:
                 effects.append(place)
             digest_before = digest
@@ -286,45 +294,43 @@ class Reexecution:
         consequences = []
         if danger and not differing:
             solved = trial.solved is True and state is not False
-            for place in effects:
-                consequences += [
-                    await self._consequence(calls, place, delivery, end, solved) for delivery in ("twice", "lost", "anew")
-                ]
-            if effects:
-                consequences.append(await self._consequence(calls, effects[-1], "keyed", end, solved))
+            deliveries: list[tuple[int, Delivery]] = [(place, way) for place in effects for way in ("twice", "lost", "anew")]
+            deliveries += [(place, "keyed") for place in effects[-1:]]
+            consequences = [await self._consequence(calls, place, way, end, solved) for place, way in deliveries]
         return replace(result, state=state, effects=tuple(effects), consequences=tuple(consequences))
 
     async def _right_end(self, trial: RecordedTrial) -> str | None:
         """Return the digest of the store after the calls that the task's authors name; None if the server lacks their tools."""
         writes = self._writes(trial.expected or ())
         has_tools = trial.expected is not None and all(tool in self.tools for tool, _ in writes)
-        return (await self._end(writes)).digest if has_tools else None
+        return (await self._end_after(writes)).digest if has_tools else None
 
-    async def _end(self, writes: Sequence[ReplayedCall]) -> StoreEnd:
+    async def _end_after(self, writes: Sequence[ReplayedCall]) -> StoreEnd:
         """Return the end of the store after these calls. Only calls that can change the store are sent, and equal sequences
         of calls are sent only once."""
         key = json.dumps(writes, sort_keys=True)
-        if key not in self._ends:
-            answers, digests = await self._replay(writes) if writes else ([], [self._first])
-            self._ends[key] = StoreEnd(digests[-1], tuple(map(self._is_refusal, answers)))
-        return self._ends[key]
+        if key not in self._ends_by_calls:
+            answers, digests = await self._replay(writes) if writes else ([], [self._first_digest])
+            self._ends_by_calls[key] = StoreEnd(digests[-1], tuple(map(self._is_refusal, answers)))
+        return self._ends_by_calls[key]
 
     async def _consequence(
-        self, calls: Sequence[ReplayedCall], place: int, delivery: Delivered, end: str, solved: bool
+        self, calls: Sequence[ReplayedCall], place: int, delivery: Delivery, end: str, solved: bool
     ) -> Consequence:
-        """Deliver an effect in another way, send the rest of the calls, and return the result."""
-        calls_before, suffix = self._writes(calls[: place + 1]), self._writes(calls[place + 1 :])
-        second_delivery: Sequence[ReplayedCall] = {"twice": calls_before[-1:], "anew": calls_before, "lost": [], "keyed": []}[
-            delivery
-        ]
-        end_reached = await self._end([*(calls_before[:-1] if delivery == "lost" else calls_before), *second_delivery, *suffix])
-        refused = bool(second_delivery) and end_reached.refused[len(calls_before) + len(second_delivery) - 1]
+        """Return the end of a trial in which the effect at `place` is delivered as `delivery` says. The other calls are sent as
+        recorded. `end` is the digest of the store at the clean end."""
+        calls_to_effect, later_calls = self._writes(calls[: place + 1]), self._writes(calls[place + 1 :])
+        repeated_calls = {"twice": calls_to_effect[-1:], "anew": calls_to_effect}.get(delivery, [])
+        first_calls = calls_to_effect[:-1] if delivery == "lost" else calls_to_effect
+        end_reached = await self._end_after([*first_calls, *repeated_calls, *later_calls])
+        refused = bool(repeated_calls) and end_reached.refused[len(first_calls) + len(repeated_calls) - 1]
         changed = end_reached.digest != end
-        return Consequence(calls[place][0], delivery, refused, changed, changed if solved else None)
+        tool, _ = calls[place]
+        return Consequence(tool, delivery, refused, changed, changed if solved else None)
 
     def _writes(self, calls: Sequence[ReplayedCall]) -> list[ReplayedCall]:
         """Return the calls that can change the store. Other calls need not be sent again."""
-        return [call for call in calls if not self._settings.is_read(call[0])]
+        return [(tool, arguments) for tool, arguments in calls if not self._settings.is_read(tool)]
 
     def _is_refusal(self, answer: ToolAnswer | None) -> bool:
         """Return whether an answer is an error."""
@@ -344,7 +350,14 @@ def _kind(path: Path) -> str:
 
 @dataclass(frozen=True)
 class ToolDanger:
-    """The results of delivering the effects of one tool in another way."""
+    """The results of delivering the effects of one tool in one other way, as numbers of effects.
+
+    refused    the second delivery was refused, and changed nothing
+    absorbed   the second delivery was not refused, and changed nothing
+    changed    the store at the end differs from the clean end
+    solved     the effects of solved trials
+    wrong      the effects whose delivery made a solved trial wrong
+    """
 
     effects: int
     refused: int
@@ -354,7 +367,7 @@ class ToolDanger:
     wrong: int
 
 
-def danger_of(trials: Sequence[Reexecuted]) -> Mapping[tuple[str, Delivered], ToolDanger]:
+def danger_of(trials: Sequence[Reexecuted]) -> Mapping[tuple[str, Delivery], ToolDanger]:
     """Return the counts for each tool and kind of delivery, the most dangerous tool first."""
     consequences = [consequence for trial in trials for consequence in trial.consequences]
     counted = Counter((consequence.tool, consequence.delivered) for consequence in consequences)
@@ -362,10 +375,10 @@ def danger_of(trials: Sequence[Reexecuted]) -> Mapping[tuple[str, Delivered], To
         consequence.tool for consequence in consequences if consequence.delivered == "twice" and consequence.changed
     )
 
-    def order(item: tuple[tuple[str, Delivered], int]) -> tuple[int, str, int]:
+    def order(item: tuple[tuple[str, Delivery], int]) -> tuple[int, str, int]:
         """Return the sort key of a tool and a kind of delivery."""
         (tool, delivery), _ = item
-        return -doubled[tool], tool, get_args(Delivered).index(delivery)
+        return -doubled[tool], tool, get_args(Delivery).index(delivery)
 
     return {
         key: ToolDanger(

@@ -21,20 +21,20 @@ def recorded_lines(path: Path, run: RecordedRun) -> Iterator[str]:
     outcome = f"{sum(graded)} of {len(graded)} solved" if graded else "no outcome"
     yield f"{len(trials)} trials of {len({trial.task for trial in trials})} tasks, {outcome}"
     provider = [tokens for trial in trials if (tokens := trial.provider_tokens) is not None]
-    counted = f"; {sum(provider):,} with every prompt, as the provider counted them" if provider else ""
-    yield f"{sum(trial.tokens for trial in trials):,} tokens, each message counted once{counted}"
+    by_provider = f"; {sum(provider):,} with every prompt, as the provider counted them" if provider else ""
+    yield f"{sum(trial.tokens for trial in trials):,} tokens, each message counted once{by_provider}"
     checked = [call for call in calls if call.failed is not None]
     failed = sum(bool(call.failed) for call in checked)
     yield f"{len(calls)} calls of tools" + (f", {failed} answered by an error ({failed / len(checked):.1%})" if checked else "")
     by_kind = defaultdict[str, list[ErrorRepair]](list)
-    for repair in (repair for trial in trials for repair in repairs(trial)):
-        by_kind[repair.kind].append(repair)
-    for kind, of_kind in sorted(by_kind.items()):
-        successes = [repair for repair in of_kind if repair.calls is not None]
+    for trial in trials:
+        for repair in repairs(trial):
+            by_kind[repair.kind].append(repair)
+    for kind, repairs_of_kind in sorted(by_kind.items()):
+        successes = [repair for repair in repairs_of_kind if repair.calls is not None]
         cost = ""
         if successes:
-            calls_median, tokens_median = (
-                median(values) for values in zip(*((r.calls or 0, r.tokens or 0) for r in successes), strict=True)
-            )
+            calls_median = median(repair.calls or 0 for repair in successes)
+            tokens_median = median(repair.tokens or 0 for repair in successes)
             cost = f", in {calls_median:g} calls and {tokens_median:g} tokens (medians)"
-        yield f"  {kind}: {len(of_kind)} errors, then the tool succeeded in {len(successes)}{cost}"
+        yield f"  {kind}: {len(repairs_of_kind)} errors, then the tool succeeded in {len(successes)}{cost}"

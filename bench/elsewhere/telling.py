@@ -24,39 +24,44 @@ from bench.elsewhere.runs.steps import ImportedStep, OpenCall, StepCost
 from bench.elsewhere.trials import RecordedTrial
 
 LogEntry = OpenCall | StepCost
-MOST_TOLD = 6
-"""The most repeated calls, and errors, that are told in full."""
-READING = re.compile(
+MAX_SHOWN = 6
+"""The most repeated calls, and the most errors, that a report describes in full."""
+READING_TOOL = re.compile(
     r"^(get|list|search|find|read|fetch|query|look|lookup|show|describe|count|check|view|grep|glob|ls|think|calculate|"
     r"web_?search|web_?fetch|todo_?\w*)(_|$|(?-i:[A-Z]))",
     re.IGNORECASE,
 )
-"""The beginnings of names of tools that only read."""
-COMMANDS = frozenset(("bash", "shell", "exec_command", "execute_bash", "local_shell", "run_command", "terminal", "exec"))
-"""Tools that run any command: whether it writes is not known."""
-VARIES = re.compile(r"idempot|request_?id|nonce|timestamp|trace_?id|correlation", re.IGNORECASE)
-"""Names of arguments that can differ in two tries of one call."""
-KEYED = re.compile(r"idempot", re.IGNORECASE)
-REFUSED = re.compile(
+"""The beginning of the name of a tool that only reads."""
+COMMAND_TOOLS = frozenset(("bash", "shell", "exec_command", "execute_bash", "local_shell", "run_command", "terminal", "exec"))
+"""Tools that run any command. Whether such a call writes is not known."""
+RETRY_FIELD = re.compile(r"idempot|request_?id|nonce|timestamp|trace_?id|correlation", re.IGNORECASE)
+"""The name of an argument that can differ in two tries of one call."""
+KEY_ARGUMENT = re.compile(r"idempot", re.IGNORECASE)
+REFUSAL_WORDS = re.compile(
     r"not found|no such|does not exist|invalid|denied|forbidden|unauthori[sz]ed|validation|missing|required|unknown|unexpected|"
     r"not (allowed|permitted|available|enough)|insufficient|already|\b4(00|01|03|04|09|22)\b",
     re.IGNORECASE,
 )
 """Words of errors by which a tool refuses a call before it does anything."""
-OPEN = re.compile(
+AMBIGUOUS_ERROR_WORDS = re.compile(
     r"timed?[- ]?out|\b50[0-9]\b|unavailable|connection|reset by peer|broken pipe|cancel+ed|interrupted|aborted|rate limit|"
     r"no response|internal (server )?error|deadline|try again|redacted",
     re.IGNORECASE,
 )
-"""Words of errors that come after the work was done as well as before."""
+"""Words of an error that can occur before the work is done as well as after."""
 AnswerShows = Literal["done", "refused", "unclear", "open"]
-"""What the answer of a call shows: that it was done; that it was refused; an error of which nothing is known; or an error, or
-none at all, that comes whether it was done or not."""
-ERROR = re.compile(r"\berror\b|exception|traceback|fail(ed|ure)|refused|timed?[- ]?out|\b50[0-9]\b|unavailable", re.IGNORECASE)
-ORDER: tuple[AnswerShows, ...] = ("open", "done", "unclear", "refused")
-"""The most severe first."""
-HEAD = 300
-"""Characters of an answer in which an error is looked for."""
+"""What the answer of a call shows.
+
+done      the call was done
+refused   the call was refused
+unclear   an error whose words do not say whether the call was done
+open      no answer, or an error that can occur before the work is done as well as after
+"""
+ERRORS = re.compile(r"\berror\b|exception|traceback|fail(ed|ure)|refused|timed?[- ]?out|\b50[0-9]\b|unavailable", re.IGNORECASE)
+"""The words by which an answer counts as an error, if the file does not say whether the call failed."""
+MOST_SEVERE_FIRST: tuple[AnswerShows, ...] = ("open", "done", "unclear", "refused")
+ERROR_SEARCH_LENGTH = 300
+"""The number of first characters of an answer that are searched for words of an error."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +69,8 @@ class LoggedCall:
     """A tool call in a log.
 
     call    the call
-    step    the number of the model's call that asked for it
-    place   the index of the call in the log
+    step    the number of the model's call that asked for the tool call
+    place   the index of the tool call in the log
     """
 
     call: OpenCall
@@ -81,7 +86,7 @@ class LoggedCall:
     @property
     def is_keyed(self) -> bool:
         """Whether the arguments contain a key by which a tool can do the call only once."""
-        return isinstance(self.arguments, dict) and any(KEYED.search(name) for name in self.arguments)
+        return isinstance(self.arguments, dict) and any(KEY_ARGUMENT.search(name) for name in self.arguments)
 
     @cached_property
     def arguments(self) -> Any:
@@ -89,11 +94,11 @@ class LoggedCall:
 
     @property
     def reads(self) -> bool:
-        return self.call.reads or bool(READING.match(self.call.tool.rpartition("__")[2]))
+        return self.call.reads or bool(READING_TOOL.match(self.call.tool.rpartition("__")[2]))
 
     @property
     def is_command(self) -> bool:
-        return self.call.tool.lower() in COMMANDS
+        return self.call.tool.lower() in COMMAND_TOOLS
 
     @property
     def failed(self) -> bool:
@@ -101,18 +106,18 @@ class LoggedCall:
         words of an error."""
         if not self.call.answered or self.call.failed is not None:
             return self.call.failed is not False
-        head = self.call.result[:HEAD]
-        return bool(ERROR.search(head))
+        head = self.call.result[:ERROR_SEARCH_LENGTH]
+        return bool(ERRORS.search(head))
 
     @property
     def answer_shows(self) -> AnswerShows:
         """What the answer shows about whether the call was done."""
-        head = self.call.result[:HEAD]
+        head = self.call.result[:ERROR_SEARCH_LENGTH]
         if not self.failed:
             return "done"
-        if not self.call.answered or OPEN.search(head):
+        if not self.call.answered or AMBIGUOUS_ERROR_WORDS.search(head):
             return "open"
-        return "refused" if REFUSED.search(head) else "unclear"
+        return "refused" if REFUSAL_WORDS.search(head) else "unclear"
 
     @property
     def line(self) -> str:
@@ -144,7 +149,7 @@ def _parse_arguments(arguments: str) -> Any:
 
 def _without_retry_fields(value: Any) -> Any:
     """Return arguments without fields that differ between two attempts."""
-    return {name: inner for name, inner in value.items() if not VARIES.search(name)} if isinstance(value, dict) else value
+    return {name: inner for name, inner in value.items() if not RETRY_FIELD.search(name)} if isinstance(value, dict) else value
 
 
 def calls_of(log: Sequence[LogEntry]) -> list[LoggedCall]:
@@ -158,7 +163,7 @@ def calls_of(log: Sequence[LogEntry]) -> list[LoggedCall]:
     return calls
 
 
-def repeated(calls: Sequence[LoggedCall]) -> list[tuple[LoggedCall, LoggedCall]]:
+def repeated_pairs(calls: Sequence[LoggedCall]) -> list[tuple[LoggedCall, LoggedCall]]:
     """Return the pairs of equal calls that may write, each with its next repetition. A command counts only if it is unclear
     whether the earlier call was done."""
     groups = defaultdict[tuple[str, str], list[LoggedCall]](list)
@@ -175,19 +180,19 @@ def repeated(calls: Sequence[LoggedCall]) -> list[tuple[LoggedCall, LoggedCall]]
 def run_report_lines(log: Sequence[LogEntry]) -> Iterator[str]:
     """Yield the report on one run, a line for each fact."""
     calls = calls_of(log)
-    pairs, failed = repeated(calls), [call for call in calls if call.failed]
+    pairs, failed = repeated_pairs(calls), [call for call in calls if call.failed]
     models = sum(isinstance(entry, StepCost) for entry in log)
     call_counts = f"{plural(len(calls), 'call')} of tools, asked for by {plural(models, 'call')} of a model"
     yield f"{call_counts}; failed or without an answer: {len(failed)}."
     if not pairs:
         yield "No call that may write was made again with equal arguments."
-    for first_call, repeated_call in pairs[:MOST_TOLD]:
+    for first_call, repeated_call in pairs[:MAX_SHOWN]:
         yield from _repetition_lines(calls, first_call, repeated_call)
-    if further := len(pairs) - MOST_TOLD:
-        yield from [f"and {plural(further, 'further repeated call')}"] if further > 0 else []
-    for call in failed[:MOST_TOLD]:
+    if (further := len(pairs) - MAX_SHOWN) > 0:
+        yield f"and {plural(further, 'further repeated call')}"
+    for call in failed[:MAX_SHOWN]:
         yield _cost_of_failure(log, calls, call)
-    if (further := len(failed) - MOST_TOLD) > 0:
+    if (further := len(failed) - MAX_SHOWN) > 0:
         yield f"and {plural(further, 'further error')}"
     yield from _missing_facts(log, calls)
 
@@ -212,12 +217,8 @@ def _repetition_meaning(first_call: LoggedCall, repeated_call: LoggedCall) -> st
     """Say what the two answers show about the effect."""
     if first_call.is_keyed and first_call.arguments == repeated_call.arguments:
         return "Both carry one key: a tool that does each key once did it once. Whether this tool does, the file does not say."
-    if (
-        first_call.failed
-        and repeated_call.failed
-        and first_call.call.answered
-        and first_call.call.result == repeated_call.call.result
-    ):
+    both_failed = first_call.failed and repeated_call.failed
+    if both_failed and first_call.call.answered and first_call.call.result == repeated_call.call.result:
         return "Both failed in the same words, which speaks for an effect that was done by neither, and is no proof."
     match first_call.answer_shows:
         case "done":
@@ -264,7 +265,8 @@ def _cost_of_failure(log: Sequence[LogEntry], calls: Sequence[LoggedCall], faile
 
 
 def _missing_facts(log: Sequence[LogEntry], calls: Sequence[LoggedCall]) -> Iterator[str]:
-    """Yield what the file cannot say, and which tools count as reading because of their names."""
+    """Yield a line on the facts that the file does not contain, and a line on the tools that count as reading because of their
+    names."""
     costs = [entry for entry in log if isinstance(entry, StepCost)]
     lacks = ["what stands in the database", "whether a call that failed was done"]
     lacks += ["dollars"] if all(cost.dollars is None for cost in costs) else []
@@ -280,24 +282,26 @@ def _missing_facts(log: Sequence[LogEntry], calls: Sequence[LoggedCall]) -> Iter
 def trials_report_lines(trials: Sequence[RecordedTrial]) -> Iterator[str]:
     """Yield the report on many recorded trials: how many repeat a call, what preceded the repetitions, and the first
     repetitions."""
-    logs = [(trial, calls_of(log_of(trial))) for trial in trials]
-    pairs = [(trial, calls, pair) for trial, calls in logs for pair in repeated(calls)]
+    logs = [(trial, calls_of(log_of_trial(trial))) for trial in trials]
+    pairs = [(trial, calls, pair) for trial, calls in logs for pair in repeated_pairs(calls)]
     if not pairs:
         yield "no call that may write was made again with equal arguments in any trial"
         return
-    counted = Counter(first_call.answer_shows for _, _, (first_call, _) in pairs)
+    shown_counts = Counter(first_call.answer_shows for _, _, (first_call, _) in pairs)
     trials_with = len({(trial.task, trial.number) for trial, _, _ in pairs})
     yield (
         f"calls that may write, made again with equal arguments: {len(pairs)}, in {trials_with} of {len(trials)} trials; "
-        f"{counted['done']} after an answer, {counted['refused']} after a refusal, {counted['unclear']} after another error, "
-        f"{counted['open']} after a time-out or the like, which does not show whether the first was done"
+        f"{shown_counts['done']} after an answer, {shown_counts['refused']} after a refusal, "
+        f"{shown_counts['unclear']} after another error, {shown_counts['open']} after a time-out or the like, which does not "
+        "show whether the first was done"
     )
-    for trial, calls, (first_call, repeated_call) in sorted(pairs, key=lambda entry: ORDER.index(entry[2][0].answer_shows))[:3]:
+    by_severity = sorted(pairs, key=lambda entry: MOST_SEVERE_FIRST.index(entry[2][0].answer_shows))
+    for trial, calls, (first_call, repeated_call) in by_severity[:3]:
         yield f"in task {one_line(trial.task, 60)}, trial {one_line(trial.number, 20)}:"
         yield from (f"  {line}" for line in _repetition_lines(calls, first_call, repeated_call))
 
 
-def log_of(trial: RecordedTrial) -> list[LogEntry]:
+def log_of_trial(trial: RecordedTrial) -> list[LogEntry]:
     """Return the tool calls and the agents' messages of a recorded trial, in order."""
     calls_by_turn = defaultdict[int, list[OpenCall]](list)
     for call in trial.calls:

@@ -17,11 +17,11 @@ from bench.wire.agent_process import AgentProcess
 from bench.wire.json_rpc import Object, Pipe, PipeClosed, messages_of, text_of
 
 PROTOCOL = "2025-06-18"
-PATIENCE = 60.0
-"""Seconds for an answer."""
-MOST_PAGES = 100
+ANSWER_TIMEOUT_S = 60.0
+"""Seconds to wait for an answer."""
+MAX_PAGES = 100
 """The most pages of a server's list of tools."""
-MOST_LINES = 10_000
+MAX_LINES = 10_000
 """The most lines that a server writes before an answer."""
 
 
@@ -90,19 +90,19 @@ class McpServerProcess:
         if (error := _error_of(body)) is not None:
             return ToolAnswer(error, failed=True)
         result = _result_of(body)
-        parts = [part["text"] for part in _tables_in(result.get("content")) if isinstance(part.get("text"), str)]
+        parts = [part["text"] for part in _objects_in(result.get("content")) if isinstance(part.get("text"), str)]
         return ToolAnswer("\n".join(parts), result.get("isError") is True)
 
     async def _list(self) -> None:
         """Read the list of the server's tools, page by page."""
         cursor: Any = None
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             result = await self._request_result("tools/list", {"cursor": cursor} if cursor else {})
-            self.tools |= {tool["name"]: tool for tool in _tables_in(result.get("tools")) if isinstance(tool.get("name"), str)}
+            self.tools |= {tool["name"]: tool for tool in _objects_in(result.get("tools")) if isinstance(tool.get("name"), str)}
             cursor = result.get("nextCursor")
             if not cursor:
                 return
-        raise ConfigError(f"{self._words[0]}: lists more than {MOST_PAGES} pages of tools")
+        raise ConfigError(f"{self._words[0]}: lists more than {MAX_PAGES} pages of tools")
 
     async def _request_result(self, method: str, params: Object) -> Object:
         """Send a request and return its result. Raises ConfigError if the server responds with an error."""
@@ -120,15 +120,15 @@ class McpServerProcess:
         """Send a request and return the response. Raises ConfigError if no response arrives in time."""
         self._number += 1
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
                 await self._write({"id": self._number, "method": method, "params": params})
                 return await self._read_response()
         except TimeoutError as error:
-            raise ConfigError(f"{self._words[0]}: did not answer {method} within {PATIENCE:.0f} s") from error
+            raise ConfigError(f"{self._words[0]}: did not answer {method} within {ANSWER_TIMEOUT_S:.0f} s") from error
 
     async def _read_response(self) -> Object:
         """Read lines until the response to the last request arrives. Raises ConfigError if the server exits before."""
-        for _ in range(MOST_LINES):
+        for _ in range(MAX_LINES):
             try:
                 line, is_whole = await anext(self._lines)
             except StopAsyncIteration:
@@ -140,7 +140,7 @@ class McpServerProcess:
                 if message.kind == "answer" and message.key == str(self._number):
                     body: Object = message.body
                     return body
-        raise ConfigError(f"{self._words[0]}: wrote {MOST_LINES:,} lines without an answer")
+        raise ConfigError(f"{self._words[0]}: wrote {MAX_LINES:,} lines without an answer")
 
 
 def _error_of(body: Object) -> str | None:
@@ -155,6 +155,6 @@ def _result_of(body: Object) -> Object:
     return result if isinstance(result, dict) else {}
 
 
-def _tables_in(value: Any) -> list[Object]:
+def _objects_in(value: Any) -> list[Object]:
     """Return the objects in a JSON list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

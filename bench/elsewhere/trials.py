@@ -16,9 +16,9 @@ from bench.common.errors import ResultsError, one_line
 from bench.common.tokens import count_tokens
 
 MARK = "recorded elsewhere"
-"""It stands beside every number of these trials."""
+"""The words that stand beside every number of these trials."""
 AGENT = "assistant"
-"""Who made a call, where the file does not say otherwise."""
+"""The maker of a call, if the file does not name another."""
 
 
 @dataclass(frozen=True)

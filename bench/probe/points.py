@@ -16,8 +16,8 @@ from bench.common.registry import Part, Registry
 from bench.record.probe_events import CallClass
 
 DoorAbility = Literal["hold", "twice", "mcp_error"]
-"""What a door may be able to do: keep a call, or its answer, under silence; deliver a call twice; answer with an error in both
-forms of MCP."""
+"""What a door, through which calls pass the gateway, may be able to do: hold back a call or its response; deliver a call twice;
+answer with an error in both forms of MCP."""
 CallAction = Literal["pass", "twice", "again", "hold", "error", "malformed", "rate_limit", "answer", "drop"]
 """What the gateway does with a call that has arrived.
 
@@ -29,7 +29,7 @@ hold       it keeps the call from the server, and answers nothing. If the client
            `CallGate.note_passed_on` and forwards the call unchanged
 error      it does not forward the call, and answers with the door's error (`isError`, a JSON-RPC error, HTTP 503: see `form`)
 malformed, rate_limit   the same for a request to a model: a malformed reply; HTTP 429
-answer     it does not forward the call, and answers with `LiveCall.instead`
+answer     it does not forward the call, and answers with `LiveCall.replacement`
 drop       it does not forward the call, and answers nothing: the agent was killed
 """
 AnswerAction = Literal[
@@ -43,7 +43,7 @@ silence    it sends nothing until the client disconnects, cancels, or repeats th
            client then still waits, the door notes "waits_longer" and forwards the response
 error      it sends an error instead, as a proxy or a failing server does after a request was done (HTTP 504, `isError`)
 late       as `silence`; then it forwards the response if the connection is still open
-stale      it sends the response that the same read had before the last effect (`LiveCall.instead`)
+stale      it sends the response that the same read had before the last effect (`LiveCall.replacement`)
 empty, garbled, too_large   it sends a damaged response of a read
 cut_off    a model's reply ends in the middle; `half`: a stream ends after half of its events, `break` before the first
 drop       it sends nothing: the agent was killed
@@ -98,7 +98,7 @@ _WRITE: tuple[CallClass, ...] = ("effect", "unseen")
 _READ: tuple[CallClass, ...] = ("read", "unseen")
 _MODEL: tuple[CallClass, ...] = ("model",)
 IS_ERROR, JSON_RPC = "is_error", "json_rpc"
-"""The forms of an error of MCP."""
+"""The two wire forms of an MCP error: a result with `isError`, and a JSON-RPC error."""
 OURS = (
     StrikePoint(
         "in_flight",
@@ -154,13 +154,14 @@ OURS = (
     StrikePoint("stream_before", "the stream of {} breaks before its first event", _MODEL, after="break", streams=True),
     StrikePoint("stream_half", "the stream of {} breaks after half of it", _MODEL, after="half", streams=True),
 )
-"""In the order in which cells are run: the gravest first."""
+"""The built-in points in the order in which cells are run: the most severe first."""
 POINTS = Registry("point", StrikePoint)
 
 
-def point_of(name: str) -> StrikePoint:
+def point_of(name: str | None) -> StrikePoint:
     """Return the point with this name. If its package is not installed, as when a recording is read, the point has only a
-    name."""
+    name; without a name it does nothing."""
+    name = name or ""
     return POINTS[name] if name in POINTS else StrikePoint(name, f"{{}} is struck at {name}", ())
 
 

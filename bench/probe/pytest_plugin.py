@@ -49,15 +49,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if _is_ours(metafunc) and (marker := metafunc.definition.get_closest_marker("probe")):
+    if _uses_probed_fixture(metafunc) and (marker := metafunc.definition.get_closest_marker("probe")):
         if len(marker.args) < 2 or not all(isinstance(word, str) for word in marker.args):
             raise pytest.UsageError(f"{metafunc.definition.nodeid}: the marker names no cell; write probe(FILE, CELL, ...)")
         metafunc.parametrize("probed", marker.args[1:], indirect=True)
 
 
-def _is_ours(metafunc: pytest.Metafunc) -> bool:
-    """Return whether a test uses the fixture of this module, and not another of the same name. Pytest has no public function
-    for that."""
+def _uses_probed_fixture(metafunc: pytest.Metafunc) -> bool:
+    """Return whether a test uses this module's fixture `probed`, and not another fixture of that name. Pytest has no public
+    function for this check."""
     definitions = metafunc._arg2fixturedefs.get("probed")
     return definitions is not None and definitions[-1].func.__module__ == __name__
 
@@ -70,10 +70,12 @@ def probed(request: pytest.FixtureRequest) -> ProbedCell:
     marker = request.node.get_closest_marker("probe")
     if marker is None:
         pytest.fail("the fixture `probed` needs the marker `probe`: @pytest.mark.probe(FILE, CELL)", pytrace=False)
-    tape = marker.kwargs.get("tape")
+    file, tape = marker.args[0], marker.kwargs.get("tape")
+    tape_path = request.path.parent / tape if tape else None
     try:
-        with chdir(_folder_with(marker.args[0], request.path)):
-            cell = _probed_cell(*_run(Path(marker.args[0]), request.param, request.path.parent / tape if tape else None))
+        with chdir(_folder_with(file, request.path)):
+            run, tape_note = _run(Path(file), request.param, tape_path)
+            cell = _probed_cell(run, tape_note)
     except ConfigError as error:
         pytest.fail(f"{request.param}: {error}", pytrace=False)
     if cell.verdict in ("no_verdict", "not_applicable"):
@@ -87,7 +89,7 @@ def _folder_with(file: str, test: Path) -> Path:
 
 
 def _run(file: Path, plan: str, tape: Path | None) -> tuple[CellRun, str]:
-    """Return the run of a cell, in a box if there is one, and a note about its tape."""
+    """Return the run of a cell, in a box if this machine can make a box, and a note about its tape; "" without a tape."""
     from bench.probe.run.box.box import NoBox  # noqa: PLC0415
 
     try:
@@ -97,7 +99,7 @@ def _run(file: Path, plan: str, tape: Path | None) -> tuple[CellRun, str]:
 
 
 def _run_once(file: Path, plan: str, tape: Path | None, *, boxed: bool) -> tuple[CellRun, str]:
-    """Return the run of a cell, and a note about its tape."""
+    """Return the run of a cell, played from its tape if there is one, and a note about the tape; "" without a tape."""
     import asyncio  # noqa: PLC0415
 
     from bench.common.errors import ConfigError  # noqa: PLC0415
@@ -122,7 +124,7 @@ def _run_once(file: Path, plan: str, tape: Path | None, *, boxed: bool) -> tuple
 
 
 def _probed_cell(run: CellRun, note: str) -> ProbedCell:
-    """Return the result of a run."""
+    """Return the result of a cell's run as the fixture gives it to a test; `note` ends its timeline."""
     from bench.common.escaping import escape_line  # noqa: PLC0415
     from bench.probe.read.steps import lines_of  # noqa: PLC0415
     from bench.record.events import of_kind  # noqa: PLC0415

@@ -3,8 +3,8 @@ predicates, artifact.
 
 The predicates say which patterns supply what the work demands. Of their arms the steps lead to the arm that did the least
 damage under the failures of the work, and of several such arms to the cheapest. If several cost the same, it is the arm that
-supplies the least beyond the demand. This arm is advised, unless an arm that can be built did less damage, told apart. The arms
-whose damage cannot be told from the advised arm's are named: between these the advice does not know.
+supplies the least beyond the demand. This arm is advised, unless an arm that can be built did significantly less damage. The
+advice also names the arms whose damage does not differ significantly from the advised arm's: it cannot choose among them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from bench.common.errors import ResultsError
 from bench.read.analysis.statistics import Pair, Share, holm, paired_test
 from bench.read.claims.break_even import BreakEven
 from bench.record.config import FAULT_FREE
@@ -19,7 +20,7 @@ from bench.rerun.evidence import Evidence
 from bench.rerun.workload import HOUR, Runtime, WorkloadEntry
 
 BARE = "bare_agent"
-SUPPLIES: Mapping[str, tuple[str, ...]] = {
+MECHANISMS_OF_PATTERN: Mapping[str, tuple[str, ...]] = {
     BARE: (),
     "hierarchical_delegation": ("delegation",),
     "scatter_gather_saga": ("scatter",),
@@ -30,8 +31,8 @@ SUPPLIES: Mapping[str, tuple[str, ...]] = {
     "plan_execute_evaluate": ("row", "delegation"),
     "composition": ("row", "scatter", "gate", "people"),
 }
-"""Pattern -> the demands that it supplies."""
-STANDS_FOR: Mapping[str, str] = {
+"""Pattern -> the mechanisms that it supplies."""
+PATTERN_WITH_ONLY: Mapping[str, str] = {
     "row": "state_machine",
     "log": "event_driven",
     "scatter": "scatter_gather_saga",
@@ -39,27 +40,27 @@ STANDS_FOR: Mapping[str, str] = {
     "gate": "supervisor_gate",
     "people": "human_in_the_loop",
 }
-"""Demand -> the pattern that supplies only this demand and shows its worth."""
-STATES = ("row", "log")
-LEVEL = 0.05
-ALIKE = 0.001
-"""Prices that differ by a smaller share count as equal."""
+"""Mechanism -> the pattern that supplies only this mechanism, and so shows its worth."""
+STATE_MECHANISMS = ("row", "log")
+SIGNIFICANCE_LEVEL = 0.05
+EQUAL_PRICE_SHARE = 0.001
+"""Two prices count as equal if the higher one exceeds the lower one by at most this share."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """The demand of the work in one dimension, and the reason. `what` is "" if there is no demand."""
+    """The mechanism that the work demands in one dimension, and the reason. `mechanism` is "" if the work demands none."""
 
     dimension: str
-    what: str
-    why: str
+    mechanism: str
+    reason: str
 
 
 @dataclass(frozen=True)
 class ArmEvidence:
     """The evidence for a recommendation: one arm compared with another, under the measured failures of the work.
 
-    ours, theirs   the arms
+    ours, theirs   the recommended arm, and the arm that it is compared with
     damaged        the share of trials with any damage, of each arm
     effects        the number of damaged effects, of each arm
     break_even     failure -> the rate from which `ours` takes fewer tokens; None if that was not measured
@@ -76,8 +77,9 @@ class ArmEvidence:
 class HeldOutResult:
     """The result of the advised arm in a run that the advice did not use.
 
-    harmless   number of arms that damaged nothing there; `close`: those within 10% of the cheapest
-    ratio      its tokens divided by those of the cheapest harmless arm; None if no arm was harmless
+    harmless   the number of arms that damaged nothing in that run
+    close      the number of harmless arms that cost at most 10% more than the cheapest harmless arm
+    ratio      the advised arm's tokens divided by the tokens of the cheapest harmless arm; None if no arm was harmless
     harm       each arm that can be built -> its damaged effects for each delivered fault
     solved     each arm that can be built -> its share of solved trials
     """
@@ -105,7 +107,7 @@ class HeldOutResult:
         return max(self.harm, key=lambda arm: self.harm[arm])
 
     @property
-    def coin(self) -> float:
+    def mean_harm(self) -> float:
         """The mean damage per fault of an arm that is drawn at random."""
         return sum(self.harm.values()) / len(self.harm)
 
@@ -119,32 +121,34 @@ class HeldOutResult:
 class Advice:
     """The advice and the measurements behind it.
 
-    arm            the advised arm; `pattern`: the arm without its remedies
-    kept           the patterns that supply all demands, or, if none does, the state's demand and most others
-    unmeasured     failures of the work that the run did not measure
-    harmless       kept arms that damaged nothing -> tokens of a run of the work
-    alike          the other arms that cost the same
-    by_steps       the arm to which the steps lead; another one is advised if it did less damage, told apart
-    harm           arm that can be built -> mean damaged effects of a run of the work
-    unknown        the other arms whose damage cannot be told from the advised arm's, those with the same damage among them
-    backing        the comparisons that show the worth of the advised arm and of each demanded pattern
+    arm                 the advised arm; `pattern` is its pattern, and `price` the tokens of a run of the work
+    matching            the patterns that supply all demanded mechanisms; if no pattern does, the patterns that supply the
+                        mechanism for state and most of the others
+    damaged             the share of the advised arm's trials with any damage
+    measured            the failures of the work that the run measured; `unmeasured`: its other failures
+    harmless            arm of a matching pattern that damaged nothing -> tokens of a run of the work
+    equally_cheap       the other arms that cost the same
+    arm_by_steps        the arm to which the steps lead; another arm is advised if it did significantly less damage
+    harm                arm that can be built -> mean damaged effects of a run of the work
+    indistinguishable   the other arms whose damage equals the advised arm's, or does not differ significantly from it
+    comparisons         the comparisons that show the worth of the advised arm and of each demanded mechanism
     """
 
     runtime: Runtime
     demands: tuple[Demand, ...]
-    kept: tuple[str, ...]
+    matching: tuple[str, ...]
     pattern: str
     arm: str
     price: float
     damaged: Share
     harmless: Mapping[str, float]
-    alike: tuple[str, ...]
-    by_steps: str
+    equally_cheap: tuple[str, ...]
+    arm_by_steps: str
     harm: Mapping[str, float]
-    unknown: tuple[str, ...]
+    indistinguishable: tuple[str, ...]
     measured: tuple[str, ...]
     unmeasured: tuple[str, ...]
-    backing: tuple[ArmEvidence, ...]
+    comparisons: tuple[ArmEvidence, ...]
 
 
 def advise(workload: WorkloadEntry, evidence: Evidence) -> Advice:
@@ -156,49 +160,52 @@ def advise(workload: WorkloadEntry, evidence: Evidence) -> Advice:
 
     Returns:
         The advice.
+
+    Raises:
+        ResultsError: The run has no pattern whose mechanisms are known.
     """
     demands = tuple(_demands(workload))
-    demanded = [demand.what for demand in demands if demand.what]
+    demanded = [demand.mechanism for demand in demands if demand.mechanism]
     buildable = evidence.arms(workload.work.keys)
-    matching = _matching_patterns(demanded, [pattern for pattern in SUPPLIES if pattern in buildable.values()])
+    patterns = [pattern for pattern in MECHANISMS_OF_PATTERN if pattern in buildable.values()]
+    if not patterns:
+        raise ResultsError(f"{evidence.run}: advice needs one of the patterns {', '.join(MECHANISMS_OF_PATTERN)}; run one")
+    matching = _matching_patterns(demanded, patterns)
     measured = tuple(name for name in workload.failures if name in evidence.plans)
     failures = {name: workload.failures[name] for name in measured}
     plans = (FAULT_FREE, *measured)
-    arms = [arm for pattern in matching for arm, its_pattern in buildable.items() if its_pattern == pattern]
+    arms = [arm for pattern in matching for arm in buildable if buildable[arm] == pattern]
     prices = {arm: evidence.price(arm, failures) for arm in buildable}
-    harm = {arm: evidence.harm(arm, failures) for arm in buildable}
+    harm = {arm: evidence.expected_harm(arm, failures) for arm in buildable}
     means = {arm: sum(values.values()) / len(values) for arm, values in harm.items()}
     least_harmful = [arm for arm in arms if means[arm] == min(means[candidate] for candidate in arms)]
     best = min(prices[arm] for arm in least_harmful)
-    alike = [arm for arm in least_harmful if prices[arm] <= best * (1 + ALIKE)]
+    cheapest_arms = [arm for arm in least_harmful if prices[arm] <= best * (1 + EQUAL_PRICE_SHARE)]
     # If a failure is not measured, an arm without remedies has no margin.
-    by_steps = min(alike, key=lambda name: (len(SUPPLIES[buildable[name]]), name in evidence.patterns))
-    better = [arm for arm in _distinguishable(harm, by_steps) if means[arm] < means[by_steps]]
-    arm = min(better, key=lambda name: (means[name], prices[name]), default=by_steps)
-    pattern, apart = buildable[arm], _distinguishable(harm, arm)
-    compared_arm = (
-        by_steps if better else next((name for name in buildable if buildable[name] == pattern and name != arm), BARE)
-    )
-    pairs = [
-        (arm, compared_arm),
-        *((STANDS_FOR[supply], BARE) for supply in demanded if STANDS_FOR[supply] in evidence.patterns),
-    ]
+    arm_by_steps = min(cheapest_arms, key=lambda name: (len(MECHANISMS_OF_PATTERN[buildable[name]]), name in evidence.patterns))
+    better = [arm for arm in _distinguishable(harm, arm_by_steps) if means[arm] < means[arm_by_steps]]
+    arm = min(better, key=lambda name: (means[name], prices[name]), default=arm_by_steps)
+    pattern, distinguishable = buildable[arm], _distinguishable(harm, arm)
+    other_form = next((name for name in buildable if buildable[name] == pattern and name != arm), BARE)
+    pairs = [(arm, arm_by_steps if better else other_form)]
+    shown_patterns = [PATTERN_WITH_ONLY[mechanism] for mechanism in demanded]
+    pairs += [(name, BARE) for name in shown_patterns if name in evidence.patterns]
     return Advice(
         runtime=workload.derived_runtime,
         demands=demands,
-        kept=tuple(matching),
+        matching=tuple(matching),
         pattern=pattern,
         arm=arm,
         price=prices[arm],
-        damaged=evidence.damaged(arm, plans),
-        harmless={arm: prices[arm] for arm in arms if not evidence.damaged(arm, plans).k},
-        alike=() if better else tuple(name for name in alike if name != arm),
-        by_steps=by_steps,
+        damaged=evidence.damaged_share(arm, plans),
+        harmless={arm: prices[arm] for arm in arms if not evidence.damaged_share(arm, plans).k},
+        equally_cheap=() if better else tuple(name for name in cheapest_arms if name != arm),
+        arm_by_steps=arm_by_steps,
         harm=means,
-        unknown=tuple(name for name in buildable if name not in (arm, *apart)),
+        indistinguishable=tuple(name for name in buildable if name not in (arm, *distinguishable)),
         measured=measured,
         unmeasured=tuple(name for name in workload.failures if name not in evidence.plans),
-        backing=tuple(_compare_arms(evidence, first, second, measured) for first, second in pairs if BARE in buildable),
+        comparisons=tuple(_compare_arms(evidence, first, second, measured) for first, second in pairs if BARE in buildable),
     )
 
 
@@ -214,8 +221,8 @@ def _demands(workload: WorkloadEntry) -> Iterator[Demand]:
     else:
         yield Demand("state", "", "it ends within the hour and no crash is expected")
     if work.parts > 1:
-        supply = "scatter" if work.outside_effects else "delegation"
-        yield Demand("coordination", supply, f"{work.parts} parts go on side by side")
+        mechanism = "scatter" if work.outside_effects else "delegation"
+        yield Demand("coordination", mechanism, f"{work.parts} parts go on side by side")
     else:
         yield Demand("coordination", "", "it has one part")
     if work.approvals:
@@ -227,14 +234,14 @@ def _demands(workload: WorkloadEntry) -> Iterator[Demand]:
 
 
 def _matching_patterns(demanded: list[str], patterns: list[str]) -> list[str]:
-    """Return the patterns that meet all demands. If no pattern does, return the patterns that meet the demand on state and most
-    of the others."""
-    if complete := [pattern for pattern in patterns if set(demanded) <= set(SUPPLIES[pattern])]:
+    """Return the patterns that supply all demanded mechanisms. If no pattern does, return the patterns that supply the demanded
+    mechanism for state and the largest number of the others."""
+    if complete := [pattern for pattern in patterns if set(demanded) <= set(MECHANISMS_OF_PATTERN[pattern])]:
         return complete
-    states = [demand for demand in demanded if demand in STATES]
-    with_state = [pattern for pattern in patterns if set(states) <= set(SUPPLIES[pattern])] or patterns
-    most = max(len(set(demanded) & set(SUPPLIES[pattern])) for pattern in with_state)
-    return [pattern for pattern in with_state if len(set(demanded) & set(SUPPLIES[pattern])) == most]
+    states = {mechanism for mechanism in demanded if mechanism in STATE_MECHANISMS}
+    with_state = [pattern for pattern in patterns if states <= set(MECHANISMS_OF_PATTERN[pattern])] or patterns
+    supplied_counts = {pattern: len(set(demanded) & set(MECHANISMS_OF_PATTERN[pattern])) for pattern in with_state}
+    return [pattern for pattern, count in supplied_counts.items() if count == max(supplied_counts.values())]
 
 
 def _distinguishable(harm: Mapping[str, Mapping[str, float]], arm: str) -> list[str]:
@@ -245,8 +252,8 @@ def _distinguishable(harm: Mapping[str, Mapping[str, float]], arm: str) -> list[
         """Return the damage of an arm by pairs of trials."""
         return {(instance, 1): value for instance, value in harm[name].items()}
 
-    tested = {name: paired_test(by_pair(name), by_pair(arm)).p for name in harm if harm[name] != harm[arm]}
-    return [name for name, p in holm(tested).items() if p is not None and p < LEVEL]
+    p_values = {name: paired_test(by_pair(name), by_pair(arm)).p for name in harm if harm[name] != harm[arm]}
+    return [name for name, p in holm(p_values).items() if p is not None and p < SIGNIFICANCE_LEVEL]
 
 
 def _compare_arms(evidence: Evidence, arm: str, other_arm: str, failures: tuple[str, ...]) -> ArmEvidence:
@@ -255,14 +262,14 @@ def _compare_arms(evidence: Evidence, arm: str, other_arm: str, failures: tuple[
     return ArmEvidence(
         ours=arm,
         theirs=other_arm,
-        damaged=(evidence.damaged(arm, plans), evidence.damaged(other_arm, plans)),
-        effects=(evidence.effects(arm, plans), evidence.effects(other_arm, plans)),
+        damaged=(evidence.damaged_share(arm, plans), evidence.damaged_share(other_arm, plans)),
+        effects=(evidence.damaged_effects(arm, plans), evidence.damaged_effects(other_arm, plans)),
         break_even={failure: evidence.break_even(arm, other_arm, failure) for failure in failures},
     )
 
 
 def held_out(advice: Advice, evidence: Evidence, plan: str) -> HeldOutResult:
-    """Judge advice by a run that the advice did not use.
+    """Return the result of advice in a run that the advice did not use.
 
     Args:
         advice: The advice.
@@ -271,9 +278,14 @@ def held_out(advice: Advice, evidence: Evidence, plan: str) -> HeldOutResult:
 
     Returns:
         The damage and cost of the advised arm there, compared with all arms of the run that can be built.
+
+    Raises:
+        ResultsError: The run lacks the advised arm.
     """
     arms = [arm for arm in advice.harm if arm in evidence.config.architectures]
-    damaged = {arm: evidence.damaged(arm, (plan,)) for arm in arms}
+    if advice.arm not in arms:
+        raise ResultsError(f"{evidence.run}: has no arm '{advice.arm}', which is advised; run the held-out config with it")
+    damaged = {arm: evidence.damaged_share(arm, (plan,)) for arm in arms}
     prices = {arm: evidence.tokens(arm, plan) for arm in arms if damaged[arm].k == 0}
     tokens, best = evidence.tokens(advice.arm, plan), min(prices.values(), default=None)
     return HeldOutResult(
@@ -287,5 +299,5 @@ def held_out(advice: Advice, evidence: Evidence, plan: str) -> HeldOutResult:
         arms=len(arms),
         ratio=tokens / best if best is not None else None,
         harm={arm: evidence.harm_by_fault(arm, plan) for arm in arms},
-        solved={arm: evidence.solved(arm, plan) for arm in arms},
+        solved={arm: evidence.solved_share(arm, plan) for arm in arms},
     )

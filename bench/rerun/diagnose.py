@@ -19,9 +19,9 @@ from bench.common.errors import ConfigError
 from bench.common.minimal_sets import minimal_sets
 from bench.record.events import Called, of_kind
 from bench.record.record import TrialRecord
-from bench.rerun.mended_parts import NO_WORLD, OUTSIDE, PARTS, MendedPart
+from bench.rerun.mended_parts import CODE_OUTSIDE, NO_WORLD, PARTS, MendedPart
 from bench.rerun.mends import MendedAgent, MendingStart, ReplySource, RerunAgent, WatchedModel
-from bench.rerun.rerun import RerunArm, RerunnableTrial, TrialFailure, difference_between, timeless
+from bench.rerun.rerun import RerunArm, RerunnableTrial, TrialFailure, difference_between, without_times
 from bench.rerun.shrink import restrict
 from bench.run.experiment.matrix import Matrix
 from bench.run.experiment.trial import TrialResult
@@ -115,7 +115,7 @@ class Diagnosis:
     undiagnosable   why the trial cannot be diagnosed, or ""
     entries         the diagnosis of each failure
     asked           the parts that could be mended
-    not_asked       part -> why the part could not be mended
+    not_asked       part that could not be mended -> the reason
     sources         the sources of the replies in all reruns, including the rerun with nothing mended
     reruns          the number of reruns
     unjudged        the number of reruns that could not be judged
@@ -141,9 +141,9 @@ class Diagnosis:
 
     @property
     def is_proved(self) -> bool:
-        """Whether all replies were recorded in the state in which they were asked for. The replies of a mended proposer are
-        excepted. Outside of a world nothing is proved, since a right proposer always solves the task, and two parts are never
-        tried."""
+        """Whether the diagnosis explains the trial, and each reply was recorded in the state in which it was asked for, or came
+        from the mended proposer. Outside of a world nothing is proved, since a right proposer always solves the task, and two
+        parts are never tried."""
         return self.in_world and self.is_explained and not self.sources["transplanted"] and not self.sources["simulated"]
 
     @property
@@ -153,7 +153,7 @@ class Diagnosis:
     @property
     def is_outside(self) -> bool:
         """Whether the agent works without a boundary of ours, as a command does."""
-        return self.not_asked.get("verifier") == OUTSIDE
+        return self.not_asked.get("verifier") == CODE_OUTSIDE
 
 
 def is_failed(record: TrialRecord) -> bool:
@@ -166,7 +166,7 @@ async def diagnose(original: RerunnableTrial, agent: RerunAgent | None = None) -
 
     Args:
         original: The trial.
-        agent: What is run again; None: what the trial's config names.
+        agent: The agent that is run again; None: the agent that the trial's config names.
 
     Returns:
         The diagnosis, which can say that the trial is not diagnosable.
@@ -180,11 +180,11 @@ async def diagnose(original: RerunnableTrial, agent: RerunAgent | None = None) -
             ending = f"it ended in no grade ({original.record.reason})"
         raise ConfigError(f"trial {original.record.id}: {ending}; name a trial that failed")
     reruns = Reruns(original, agent or RerunAgent.of(original.arm.matrix.arm(original.arm.spec)))
-    unmended = await reruns.of(frozenset(), MendingStart(), original.plan)
+    unmended = await reruns.run(frozenset(), MendingStart(), original.plan)
     if difference := difference_between(original.record, unmended.result.record):
         detail = f" ({unmended.result.record.reason})" if unmended.outcome == "error" else ""
         return Diagnosis(original.record, f"a rerun with nothing mended is another trial: {difference}{detail}")
-    control = await reruns.of(frozenset(), MendingStart(), restrict(original.plan, ())) if original.plan.faults else unmended
+    control = await reruns.run(frozenset(), MendingStart(), restrict(original.plan, ())) if original.plan.faults else unmended
     met_faults = restrict(original.plan, unmended.result.strikes)
     not_asked = _unmendable(original, reruns.agent, unmended)
     mendable = tuple(part for part in PARTS if part not in not_asked)
@@ -196,13 +196,13 @@ async def diagnose(original: RerunnableTrial, agent: RerunAgent | None = None) -
             if in_control
             else _first_difference(unmended.result.record, control.result.record)
         )
-        has_keys_alone = entry.kind == "stale" and not_asked.get("verifier") == OUTSIDE
+        has_keys_alone = entry.kind == "stale" and not_asked.get("verifier") == CODE_OUTSIDE
         parts = tuple(part for part in mendable if not (part == "commit" and has_keys_alone))
         minimal, unjudged = await _minimal(reruns, entry, unmended, start, parts, met_faults)
-        later = [not _suffices(entry, unmended, await reruns.of(mended, start, original.plan)) for mended in minimal]
+        later = [not _suffices(entry, unmended, await reruns.run(mended, start, original.plan)) for mended in minimal]
         entries.append(EntryDiagnosis(entry, start, parts, minimal, unjudged, in_control, any(later)))
     return Diagnosis(
-        original.record, "", tuple(entries), mendable, not_asked, reruns.sources, len(reruns.known), reruns.unjudged
+        original.record, "", tuple(entries), mendable, not_asked, reruns.sources, len(reruns.results), reruns.unjudged
     )
 
 
@@ -216,7 +216,7 @@ async def _minimal(
     async def suffices(mended: MendedSet) -> bool:
         """Return whether mending this set removes the failure."""
         nonlocal unjudged
-        mended_rerun = await reruns.of(mended, start, met_faults)
+        mended_rerun = await reruns.run(mended, start, met_faults)
         if mended_rerun.outcome in UNJUDGED:
             unjudged |= mended
         return _suffices(entry, unmended, mended_rerun)
@@ -237,18 +237,18 @@ class Reruns:
 
     def __init__(self, original: RerunnableTrial, agent: RerunAgent):
         self._original, self.agent = original, agent
-        self.known: dict[tuple[MendedSet, MendingStart, FaultPlan], Rerun] = {}
+        self.results: dict[tuple[MendedSet, MendingStart, FaultPlan], Rerun] = {}
         self.sources: Counter[ReplySource] = Counter()
         self.unjudged = 0
 
-    async def of(self, parts: MendedSet, start: MendingStart, plan: FaultPlan) -> Rerun:
-        """Run the trial under this plan, with these parts mended."""
+    async def run(self, parts: MendedSet, start: MendingStart, plan: FaultPlan) -> Rerun:
+        """Return the rerun of the trial under this plan, with these parts mended from `start` on."""
         key = parts, start, plan
-        if key not in self.known:
-            new_rerun = self.known[key] = await rerun(self._original.arm, self.agent, parts, start, plan)
+        if key not in self.results:
+            new_rerun = self.results[key] = await rerun(self._original.arm, self.agent, parts, start, plan)
             self.sources.update(new_rerun.sources)
             self.unjudged += new_rerun.outcome in UNJUDGED
-        return self.known[key]
+        return self.results[key]
 
 
 async def rerun(arm: RerunArm, agent: RerunAgent, parts: MendedSet, start: MendingStart, plan: FaultPlan) -> Rerun:
@@ -271,16 +271,11 @@ async def rerun(arm: RerunArm, agent: RerunAgent, parts: MendedSet, start: Mendi
 
 def _with_reasons(matrix: Matrix) -> Matrix:
     """Return the same trials with a change: a repair that is told of its rejection is also told the reason."""
-    settings = {name: entry.settings for name, entry in matrix.architectures.items()}
-    changed_settings = {
-        name: replace(entry_settings, repair="reason")
-        for name, entry_settings in settings.items()
-        if entry_settings.repair == "none"
-    }
-    entries = {
-        name: replace(matrix.architectures[name], settings=entry_settings) for name, entry_settings in changed_settings.items()
-    }
-    return replace(matrix, architectures={**matrix.architectures, **entries})
+    architectures = dict(matrix.architectures)
+    for name, entry in matrix.architectures.items():
+        if entry.settings.repair == "none":
+            architectures[name] = replace(entry, settings=replace(entry.settings, repair="reason"))
+    return replace(matrix, architectures=architectures)
 
 
 def _failures_of(result: TrialResult, environment: Any) -> EntryCounts:
@@ -299,30 +294,30 @@ def _failures_of(result: TrialResult, environment: Any) -> EntryCounts:
 
 def _unmendable(original: RerunnableTrial, agent: RerunAgent, unmended: Rerun) -> dict[MendedPart, str]:
     """Return the parts that cannot be mended, each with the reason."""
-    not_asked: dict[MendedPart, str]
+    reasons = dict(unmended.not_mended)
     if original.arm.matrix.arm(original.arm.spec).scenario.environment is None:
-        not_asked = {**unmended.not_mended, "commit": NO_WORLD, "pattern": NO_WORLD}
-    else:
-        not_asked = {**unmended.not_mended, **({} if agent.remedied else {"pattern": agent.no_remedied})}
-    return {part: not_asked[part] for part in PARTS if part in not_asked}
+        reasons |= {"commit": NO_WORLD, "pattern": NO_WORLD}
+    elif not agent.remedied:
+        reasons["pattern"] = agent.why_no_remedied
+    return {part: reasons[part] for part in PARTS if part in reasons}
 
 
 def _first_difference(record: TrialRecord, control: TrialRecord) -> MendingStart:
     """Return the place at which a trial first differs from its control."""
-    trial_events, control_events = timeless(record.events), timeless(control.events)
+    trial_events, control_events = without_times(record.events), without_times(control.events)
     shorter = len(record.events) if len(trial_events) <= len(control_events) else trial_events[len(control_events)][0]
     pairs = zip(trial_events, control_events, strict=False)
     events = next((number for (number, event), (_, control_event) in pairs if event != control_event), shorter)
     return MendingStart(events, sum(call.asked for call in of_kind(record.events[:events], Called)))
 
 
-def counts(diagnoses: Collection[Diagnosis]) -> dict[MendedPart, dict[str, int]]:
+def counts_by_verdict(diagnoses: Collection[Diagnosis]) -> dict[MendedPart, dict[str, int]]:
     """Return for each part the number of failures by verdict: necessary, contributing, cleared, not judged, not explained,
     or not asked (it could not be mended)."""
     entries = [entry for diagnosis in diagnoses for entry in diagnosis.entries]
 
     def verdict(part: MendedPart, entry: EntryDiagnosis) -> str:
-        """Return what the diagnosis of a failure says of this part."""
+        """Return the verdict of one failure's diagnosis on this part."""
         if part not in entry.asked:
             return "not asked"
         if not entry.minimal:

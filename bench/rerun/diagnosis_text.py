@@ -11,13 +11,13 @@ from bench.record.events import Called, Event, Faulted
 from bench.record.record import TrialRecord
 from bench.record.world_events import ToolCalled
 from bench.rerun.began_anew import restart_lines
-from bench.rerun.diagnose import Diagnosis, EntryDiagnosis, MendedSet, counts
+from bench.rerun.diagnose import Diagnosis, EntryDiagnosis, MendedSet, counts_by_verdict
 from bench.rerun.mended_parts import PARTS, MendedPart
 from bench.rerun.mends import ReplySource
 from bench.rerun.rerun import TrialFailure
 
-SHOWN = 3
-"""Trials that a first screen shows."""
+MAX_SHOWN_TRIALS = 3
+"""The most trials that the summary of a run shows."""
 ADVICE: Mapping[MendedPart, str] = {
     "proposer": "ask another model, or tell this model more; bench explain diverge says what another model would change",
     "verifier": 'check each proposal against the policy and the rules before it takes effect (strength = "business_rule")',
@@ -30,10 +30,10 @@ ADVICE_OUTSIDE: Mapping[MendedPart, str] = {
     "knew which outputs a fault had struck",
     "signal": 'tell the model why its answer was rejected (repair = "reason")',
 }
-"""What to do outside of a world."""
-WITH_KEYS = "send an Idempotency-Key with each call of a tool that writes, and the same key when it is repeated after a crash"
-"""What to do about the commit of an agent that is a command."""
-KEYS_ALONE = "the commit was not asked, since a key does not hold an effect to the versions that it was decided on"
+"""The advice on a part if the task has no world."""
+KEYS_ADVICE = "send an Idempotency-Key with each call of a tool that writes, and the same key when it is repeated after a crash"
+"""The advice on the commit of an agent that is a command."""
+KEYS_WITHOUT_VERSIONS = "the commit was not asked, since a key does not hold an effect to the versions that it was decided on"
 
 
 def advice_line(part: MendedPart, diagnoses: Sequence[Diagnosis]) -> str:
@@ -41,7 +41,7 @@ def advice_line(part: MendedPart, diagnoses: Sequence[Diagnosis]) -> str:
     blaming = [diagnosis for diagnosis in diagnoses if part in diagnosis.blamed]
     advice = ADVICE[part] if any(diagnosis.in_world for diagnosis in blaming) else ADVICE_OUTSIDE.get(part, ADVICE[part])
     is_command = all(diagnosis.is_outside for diagnosis in blaming)
-    return f"What to do about the {part}: {WITH_KEYS if part == 'commit' and is_command else advice}."
+    return f"What to do about the {part}: {KEYS_ADVICE if part == 'commit' and is_command else advice}."
 
 
 def command_restart_lines(diagnoses: Sequence[Diagnosis]) -> list[str]:
@@ -49,7 +49,7 @@ def command_restart_lines(diagnoses: Sequence[Diagnosis]) -> list[str]:
     return restart_lines([diagnosis.record for diagnosis in diagnoses if diagnosis.in_world and diagnosis.is_outside])
 
 
-def lines_of(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> list[str]:
+def diagnosis_lines(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> list[str]:
     """Return the diagnosis of a run in at most 12 lines.
 
     Args:
@@ -62,8 +62,8 @@ def lines_of(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> list[str]
     which = f"{failed} failed trials" if failed == len(diagnoses) else f"{len(diagnoses)} of the {failed} failed trials"
     entries = [entry for diagnosis in diagnoses for entry in diagnosis.entries]
     lines = [finding(which, run, diagnoses)]
-    verdicts = {part: verdict for part, verdict in counts(diagnoses).items() if _share(verdict)}
-    for part, verdict in sorted(verdicts.items(), key=lambda row: -_share(row[1])):
+    verdicts = {part: verdict for part, verdict in counts_by_verdict(diagnoses).items() if _blaming_count(verdict)}
+    for part, verdict in sorted(verdicts.items(), key=lambda row: -_blaming_count(row[1])):
         lines.append(
             f"  {part}: has to be mended for {verdict.get('necessary', 0)} of {len(entries)} entries, "
             f"and is one of several ways for {verdict.get('contributing', 0)}"
@@ -71,13 +71,13 @@ def lines_of(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> list[str]
     explained = sum(bool(entry.minimal) for entry in entries)
     if cleared := [
         f"{part} (where it was asked)" if {"not asked", "not judged"} & {*verdict} else part
-        for part, verdict in counts(diagnoses).items()
+        for part, verdict in counts_by_verdict(diagnoses).items()
         if part not in verdicts and "cleared" in verdict
     ]:
         scope = "" if explained == len(entries) else f" for the {explained} entries that are explained"
         lines.append(f"  not to blame{scope}: {', '.join(cleared)}")
     lines += not_asked_lines(diagnoses)
-    lines += [f"  {_trial_line(selected)}" for selected in _select(diagnoses)]
+    lines += [f"  {_trial_line(selected)}" for selected in _trials_to_show(diagnoses)]
     if anew := command_restart_lines(diagnoses):
         lines += anew
     elif worst := most_blamed(diagnoses):
@@ -113,21 +113,15 @@ def most_blamed(diagnoses: Sequence[Diagnosis]) -> MendedPart | None:
 
 def not_asked_lines(diagnoses: Sequence[Diagnosis]) -> list[str]:
     """Return lines on the parts that could not be mended, with the number of trials."""
-    counts_by_parts: dict[tuple[str, ...], int] = Counter(
-        tuple(diagnosis.not_asked) for diagnosis in diagnoses if diagnosis.not_asked
-    )
-    return [
-        f"  not asked in {times} of {len(diagnoses)} trials: {', '.join(parts)}" for parts, times in counts_by_parts.items()
-    ]
+    counts = Counter(tuple(diagnosis.not_asked) for diagnosis in diagnoses if diagnosis.not_asked)
+    return [f"  not asked in {times} of {len(diagnoses)} trials: {', '.join(parts)}" for parts, times in counts.items()]
 
 
 def replies_line(diagnoses: Sequence[Diagnosis]) -> str:
     """Return a line on the origin of the replies, and in worlds on how many diagnoses are proved."""
     in_worlds = [diagnosis for diagnosis in diagnoses if diagnosis.in_world]
-    proved, explained = (
-        sum(diagnosis.is_proved for diagnosis in in_worlds),
-        sum(diagnosis.is_explained for diagnosis in in_worlds),
-    )
+    proved = sum(diagnosis.is_proved for diagnosis in in_worlds)
+    explained = sum(diagnosis.is_explained for diagnosis in in_worlds)
     proofs = f"{proved} of {explained} explanations are proved; " if in_worlds else ""
     sources: Counter[ReplySource] = sum((diagnosis.sources for diagnosis in diagnoses), Counter())
     source_counts = ", ".join(
@@ -135,7 +129,7 @@ def replies_line(diagnoses: Sequence[Diagnosis]) -> str:
     )
     mark = " (SIMULATED)" if sources["simulated"] else ""
     unjudged = sum(diagnosis.unjudged for diagnosis in diagnoses)
-    uncleared = " and ".join(part for part, verdict in counts(diagnoses).items() if "not judged" in verdict)
+    uncleared = " and ".join(part for part, verdict in counts_by_verdict(diagnoses).items() if "not judged" in verdict)
     missing = f"; {unjudged} reruns could not be judged, for want of a recorded reply" if unjudged else ""
     missing += f", so that {uncleared} may be to blame as well" if uncleared else ""
     reruns = sum(diagnosis.reruns for diagnosis in diagnoses)
@@ -150,10 +144,11 @@ def trial_lines(diagnosis: Diagnosis) -> list[str]:
         return [*lines, f"It cannot be diagnosed: {diagnosis.undiagnosable}."]
     for group in _group_by_diagnosis(diagnosis.entries):
         entry = group[0]
-        place = "the first wrong proposal" if entry.in_control else "where the trial left its control"
-        since = f"event {entry.start.events} on, {place}: {_event(record, entry.start.events)}"
-        since = since if entry.start.events else "the beginning on"
-        lines += [*(same_entry.entry.words for same_entry in group), f"  {verdict_of(entry)} from {since}"]
+        start = "the beginning on"
+        if entry.start.events:
+            place = "the first wrong proposal" if entry.in_control else "where the trial left its control"
+            start = f"event {entry.start.events} on, {place}: {_event(record, entry.start.events)}"
+        lines += [*(same_entry.entry.words for same_entry in group), f"  {verdict_of(entry)} from {start}"]
     lines += [f"The {part} could not be mended: {reason}." for part, reason in diagnosis.not_asked.items()]
     lines += [advice_line(part, [diagnosis]) for part in PARTS if part in diagnosis.blamed]
     return [*lines, *command_restart_lines([diagnosis]), replies_line([diagnosis])]
@@ -168,14 +163,14 @@ def _group_by_diagnosis(entries: Sequence[EntryDiagnosis]) -> list[list[EntryDia
 
 
 def verdict_of(entry: EntryDiagnosis) -> str:
-    """Return in words which sets of parts explain a failure."""
+    """Return a clause that says which sets of parts remove a failure, with remarks."""
     later = "; mended, the trial goes on to a fault that it had not met, and is harmed by it" if entry.later else ""
-    keys = f"; {KEYS_ALONE}" if entry.entry.kind == "stale" and "commit" not in entry.asked else ""
+    keys = f"; {KEYS_WITHOUT_VERSIONS}" if entry.entry.kind == "stale" and "commit" not in entry.asked else ""
     return f"{_verdict_of(entry)}{later}{keys}"
 
 
 def _verdict_of(entry: EntryDiagnosis) -> str:
-    """Return which sets of parts remove a failure, without remarks."""
+    """Return the clause of `verdict_of` without remarks."""
     if not entry.minimal:
         return "not explained: no set of mended parts removes it without other harm"
     if len(entry.minimal) == 1:
@@ -190,7 +185,7 @@ def as_json(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> str:
     document = {
         "run": run,
         "failed": failed,
-        "counts": counts(diagnoses),
+        "counts": counts_by_verdict(diagnoses),
         "trials": [_as_json(diagnosis) for diagnosis in diagnoses],
     }
     return json.dumps(document, indent=2, ensure_ascii=False)
@@ -238,16 +233,16 @@ def _join_parts(parts: MendedSet) -> str:
     return " and ".join(_sort(parts))
 
 
-def _share(verdict: Mapping[str, int]) -> int:
+def _blaming_count(verdict: Mapping[str, int]) -> int:
     """Return for how many failures a part is necessary or contributes."""
     return verdict.get("necessary", 0) + verdict.get("contributing", 0)
 
 
-def _select(diagnoses: Sequence[Diagnosis]) -> list[Diagnosis]:
+def _trials_to_show(diagnoses: Sequence[Diagnosis]) -> list[Diagnosis]:
     """Return the trials to show: first one trial for each set of blamed parts, then further trials."""
     diagnosable = [diagnosis for diagnosis in diagnoses if not diagnosis.undiagnosable]
     distinct = list({diagnosis.blamed: diagnosis for diagnosis in reversed(diagnosable)}.values())[::-1]
-    return [*distinct, *(diagnosis for diagnosis in diagnosable if diagnosis not in distinct)][:SHOWN]
+    return [*distinct, *(diagnosis for diagnosis in diagnosable if diagnosis not in distinct)][:MAX_SHOWN_TRIALS]
 
 
 def _trial_line(diagnosis: Diagnosis) -> str:

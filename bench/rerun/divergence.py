@@ -28,14 +28,17 @@ Differ = Callable[[Any, Any], bool]
 
 @dataclass(frozen=True)
 class Divergence:
-    """Two models or prompts on the same events.
+    """The divergence of two sides on the same events.
 
-    form       `local` or `running`
-    boundary   the strength, or the architecture that ran
+    form       `local` for judgments, `running` for effects at the end of a trial
+    boundary   the strength of the boundary, or the architecture that ran
     place      the judgment, or "" for all
-    between    D(A, B); within: ½ (D(A, A′) + D(B, B′)); beyond: their difference
-    events     states in which both were asked, or instances that both ran
-    first      mean number of the first effect that differs, from 1, in pairs that differ; None if none differs, or local
+    between    the share of pairs of the two sides that differ, D(A, B)
+    within     the share of pairs of two seeds of one side that differ, ½ (D(A, A′) + D(B, B′))
+    beyond     `between` minus `within`
+    events     the number of states in which both were asked, or of instances that both ran
+    first      the mean number of the first effect that differs, from 1, in pairs that differ; None if no pair differs, or if
+               the form is `local`
     """
 
     form: str
@@ -50,16 +53,16 @@ class Divergence:
 
 @dataclass(frozen=True)
 class ComparedEvent:
-    """The outputs that each side committed at one event, with each seed."""
+    """The outputs that the `first` and the `second` side committed at one event, one output for each seed."""
 
     instance: str
-    these: Sequence[Any]
-    those: Sequence[Any]
+    first: Sequence[Any]
+    second: Sequence[Any]
 
 
-def with_state(replies: Iterable[tuple[str, BankedReply]], *, of_prompts: bool) -> Iterator[tuple[str, BankedReply, str]]:
-    """Yield the model, the reply, and the name of the state on both sides. For prompts the name is the number of the state
-    within its judgment."""
+def name_states(replies: Iterable[tuple[str, BankedReply]], *, of_prompts: bool) -> Iterator[tuple[str, BankedReply, str]]:
+    """Yield each model and reply with the name of the state in which the reply was asked for. Both sides of a comparison have
+    the same names. If the sides are prompts (`of_prompts`), a name is the number of the state within its judgment."""
     state_counts: Counter[tuple[str, str, str, int, str]] = Counter()
     for model, reply in replies:
         place = (model, reply.scenario, reply.instance, reply.repetition, reply.judgment)
@@ -67,8 +70,9 @@ def with_state(replies: Iterable[tuple[str, BankedReply]], *, of_prompts: bool) 
         yield model, reply, str(state_counts[place]) if of_prompts else reply.state
 
 
-def committed(reply: BankedReply, strength: str) -> object:
-    """Return the output that a boundary of this strength commits for a reply. None means that nothing is committed."""
+def committed_output(reply: BankedReply, strength: str) -> object:
+    """Return the output that a boundary of this strength commits for a reply; None if it commits nothing. The output is the
+    sorted fields without free-text notes, or the reply's text if the reply has no fields."""
     if reply.rejected and strength == "business_rule":
         return None
     if reply.output is None:
@@ -76,7 +80,7 @@ def committed(reply: BankedReply, strength: str) -> object:
     return sorted((name, value) for name, value in reply.output.items() if name not in reply.notes)
 
 
-def courses(folder: Path) -> dict[str, tuple[str, ...]]:
+def effects_by_trial(folder: Path) -> dict[str, tuple[str, ...]]:
     """Return the effects of each trial in order, by the trial's id. An effect is a tool with its arguments."""
     records = latest(record for record in read_records(folder) if isinstance(record, TrialRecord))
     return {
@@ -90,11 +94,10 @@ def courses(folder: Path) -> dict[str, tuple[str, ...]]:
 
 
 def divergence(form: str, boundary: str, place: str, events: Sequence[ComparedEvent]) -> Divergence:
-    """Return the divergence of two sides over these events. `form` is "running" for effects at the end, or "local" for
-    judgments."""
+    """Return the divergence of two sides over these events. `form`, `boundary` and `place` are as in `Divergence`."""
     differ = _effects_differ if form == "running" else ne
     instances = [event.instance for event in events]
-    pairs = [pair for event in events for pair in product(event.these, event.those)]
+    pairs = [pair for event in events for pair in product(event.first, event.second)]
     places = [_first_differing_number(*pair) for pair in pairs if form == "running" and differ(*pair)]
     return Divergence(
         form=form,
@@ -110,12 +113,12 @@ def divergence(form: str, boundary: str, place: str, events: Sequence[ComparedEv
 
 def _between(event: ComparedEvent, differ: Differ) -> float:
     """Return the share of pairs of the two sides that differ."""
-    return fmean(differ(*pair) for pair in product(event.these, event.those))
+    return fmean(differ(*pair) for pair in product(event.first, event.second))
 
 
 def _within(event: ComparedEvent, differ: Differ) -> float:
     """Return the mean share of pairs of two seeds of one side that differ."""
-    return fmean(fmean(differ(*pair) for pair in combinations(seeds, 2)) for seeds in (event.these, event.those))
+    return fmean(fmean(differ(*pair) for pair in combinations(seeds, 2)) for seeds in (event.first, event.second))
 
 
 def beyond_spread(events: Sequence[ComparedEvent], differ: Differ = ne) -> list[float]:

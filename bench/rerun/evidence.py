@@ -1,5 +1,5 @@
-"""What a run measured of each pattern, without and with its remedies: the failures that damage it, and the cost of these
-failures."""
+"""The measurements of a run in one world: the damage and the tokens of each arm, with and without failures. Each pattern can
+have an arm without its remedies and an arm with them."""
 
 from __future__ import annotations
 
@@ -23,17 +23,14 @@ from bench.record.damage import DAMAGES
 from bench.record.reading import read_manifest
 
 TABLE = "trials.csv.gz"
-"""The trials of a run whose records are not kept, beside its manifest."""
+"""The file with a row for each trial of a run, beside the run's manifest, where git does not hold the run's records."""
 DAMAGE = [f"damage_{kind}" for kind in DAMAGES]
 COLUMNS = ["scenario", "architecture", "plan", "instance", "repetition", "outcome", "tokens", "faults_delivered", *DAMAGE]
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The trials of one world in a run.
-
-    simulated   whether all its models are simulated
-    """
+    """The trials of one world in a run, one row each. `simulated` says whether all models of the run are simulated."""
 
     run: str
     scenario: str
@@ -48,88 +45,87 @@ class Evidence:
 
     @cached_property
     def patterns(self) -> dict[str, str]:
-        """The patterns that the run has both without and with remedies, each with its arm that has remedies."""
+        """Pattern -> its arm with remedies, for each pattern that the run has both without and with remedies."""
         variants = {name: entry.base for name, entry in self.config.architecture.items() if entry.remedies and entry.base}
         return {base: name for name, base in variants.items() if {base, name} <= set(self.config.architectures)}
 
     def arms(self, keys: bool) -> dict[str, str]:
-        """Return the arms that can be built, each with its pattern. The arms have no remedies; with `keys`, the arms with
-        remedies are added.
+        """Return the arms that can be built, each with its pattern. If tools take idempotency `keys`, these are the arms of
+        `patterns`, without and with remedies; otherwise the arms without remedies.
 
-        Raises ResultsError if the run lacks one of these forms.
+        Raises ResultsError if there is no arm.
         """
         variants = self.config.architecture
-        bare = {name: name for name in self.config.architectures if name not in variants}
+        without_remedies = {name: name for name in self.config.architectures if name not in variants}
         both = {arm: pattern for pattern, remedied in self.patterns.items() for arm in (pattern, remedied)}
-        if not (arms := both if keys else bare):
+        if not (arms := both if keys else without_remedies):
             forms = "both bare and with remedies" if keys else "without remedies"
             raise ResultsError(f"{self.run}: advice on this work needs patterns {forms}")
         return arms
 
-    def of(self, arm: str, plans: Sequence[str]) -> pd.DataFrame:
+    def trials_of(self, arm: str, plans: Sequence[str]) -> pd.DataFrame:
         """Return the trials of an arm under these fault plans."""
-        parts = [self._parts[arm, plan] for plan in plans if (arm, plan) in self._parts]
+        parts = [self._trials_by_cell[arm, plan] for plan in plans if (arm, plan) in self._trials_by_cell]
         return parts[0] if len(parts) == 1 else pd.concat([self.trials[:0], *parts])
 
     @cached_property
-    def _parts(self) -> dict[Any, pd.DataFrame]:
+    def _trials_by_cell(self) -> dict[Any, pd.DataFrame]:
         """The trials of each arm and plan."""
         return dict(iter(self.trials.groupby(["architecture", "plan"])))
 
     @cached_property
-    def _damage(self) -> tuple[Any, Any, Any]:
+    def _damage_by_cell(self) -> tuple[Any, Any, Any]:
         """The mean damage of a trial, the number of trials, and the number of delivered faults, by arm, plan and instance."""
-        place = ["architecture", "plan", "instance"]
-        damage = self.trials.assign(damage=self.trials[DAMAGE].sum(axis=1)).groupby(place)
-        return damage["damage"].mean(), damage["damage"].size(), damage["faults_delivered"].sum()
+        damage = self.trials.assign(damage=self.trials[DAMAGE].sum(axis=1))
+        cells = damage.groupby(["architecture", "plan", "instance"])
+        return cells["damage"].mean(), cells["damage"].size(), cells["faults_delivered"].sum()
 
-    def damaged(self, arm: str, plans: Sequence[str]) -> Share:
+    def damaged_share(self, arm: str, plans: Sequence[str]) -> Share:
         """Return the share of an arm's trials under these fault plans that have damage of any kind."""
-        trials = self.of(arm, plans)
+        trials = self.trials_of(arm, plans)
         return exact_share_by_instance(trials["instance"].tolist(), (trials[DAMAGE].sum(axis=1) > 0).tolist())
 
-    def effects(self, arm: str, plans: Sequence[str]) -> int:
+    def damaged_effects(self, arm: str, plans: Sequence[str]) -> int:
         """Return how many effects were damaged in an arm's trials under these fault plans, over all kinds of damage."""
-        return int(self.of(arm, plans)[DAMAGE].to_numpy().sum())
+        return int(self.trials_of(arm, plans)[DAMAGE].to_numpy().sum())
 
-    def harm(self, arm: str, failures: Mapping[str, float]) -> dict[str, float]:
+    def expected_harm(self, arm: str, failures: Mapping[str, float]) -> dict[str, float]:
         """Return for each instance the expected number of damaged effects in a run with these failures. `failures` has the
         number of each failure in a run.
 
         The expected number is the damage without a failure, plus the damage that each delivered failure adds. For an
         instance in which a failure was never injected, the mean of the other instances is added.
         """
-        mean, size, faults = self._damage
-        without_fault = mean.loc[arm, FAULT_FREE]
+        mean_damage, trial_counts, fault_counts = self._damage_by_cell
+        without_fault = mean_damage.loc[arm, FAULT_FREE]
         total = without_fault.copy()
         for plan, count in failures.items():
-            added = (mean.loc[arm, plan] - without_fault).clip(lower=0) * size.loc[arm, plan]
-            fault_counts = faults.loc[arm, plan].where(lambda number: number > 0)
-            by_fault = added / fault_counts
+            added = (mean_damage.loc[arm, plan] - without_fault).clip(lower=0) * trial_counts.loc[arm, plan]
+            by_fault = added / fault_counts.loc[arm, plan].where(lambda number: number > 0)
             total += count * by_fault.fillna(by_fault.mean() if by_fault.notna().any() else 0.0)
         return {str(instance): float(value) for instance, value in total.dropna().items()}
 
     def harm_by_fault(self, arm: str, plan: str) -> float:
         """Return the number of damaged effects per delivered fault of a plan."""
-        return self.effects(arm, [plan]) / max(1, int(self.of(arm, [plan])["faults_delivered"].sum()))
+        return self.damaged_effects(arm, [plan]) / max(1, int(self.trials_of(arm, [plan])["faults_delivered"].sum()))
 
-    def solved(self, arm: str, plan: str) -> float:
+    def solved_share(self, arm: str, plan: str) -> float:
         """Return the share of an arm's trials under a plan that are solved."""
-        return float((self.of(arm, [plan])["outcome"] == "solved").mean())
+        return float((self.trials_of(arm, [plan])["outcome"] == "solved").mean())
 
     def tokens(self, arm: str, plan: str) -> float:
         """Return the mean number of tokens of an arm's trials under a plan."""
-        return float(self.of(arm, [plan])["tokens"].mean())
+        return float(self.trials_of(arm, [plan])["tokens"].mean())
 
-    def passes(self, arm: str) -> dict[Pair, float]:
+    def pass_tokens(self, arm: str) -> dict[Pair, float]:
         """Return the tokens of the arm's trials without a fault, by instance and repetition."""
-        trials = self.of(arm, [FAULT_FREE])
+        trials = self.trials_of(arm, [FAULT_FREE])
         return dict(zip(_pairs(trials), trials["tokens"].astype(float), strict=True))
 
-    def rounds(self, arm: str, plan: str) -> dict[Pair, float]:
-        """Return the tokens that one failure cost more than the control, by instance and repetition, for trials in which a
+    def round_tokens(self, arm: str, plan: str) -> dict[Pair, float]:
+        """Return the tokens that each failure added to the control's tokens, by instance and repetition, for trials in which a
         failure was injected."""
-        trials, passes = self.of(arm, [plan]), self.passes(arm)
+        trials, passes = self.trials_of(arm, [plan]), self.pass_tokens(arm)
         faulted = trials[trials["faults_delivered"] > 0]
         return {
             pair: (tokens - passes[pair]) / faults
@@ -138,17 +134,17 @@ class Evidence:
 
     def price(self, arm: str, failures: dict[str, float]) -> float:
         """Return the tokens of a run with these failures: one pass, and one round for each failure."""
-        passes = self.passes(arm)
+        passes = self.pass_tokens(arm)
         total = sum(passes.values()) / len(passes)
         for plan, count in failures.items():
-            rounds = self.rounds(arm, plan)
+            rounds = self.round_tokens(arm, plan)
             total += count * sum(rounds.values()) / len(rounds) if rounds else 0.0
         return total
 
     def break_even(self, arm: str, other_arm: str, plan: str) -> BreakEven | None:
         """Return the number of these failures above which a run of `arm` takes fewer tokens than a run of `other_arm`."""
-        passes = in_common(self.passes(arm), self.passes(other_arm))
-        return break_even(passes, in_common(self.rounds(arm, plan), self.rounds(other_arm, plan)))
+        passes = in_common(self.pass_tokens(arm), self.pass_tokens(other_arm))
+        return break_even(passes, in_common(self.round_tokens(arm, plan), self.round_tokens(other_arm, plan)))
 
 
 def _pairs(trials: pd.DataFrame) -> list[Pair]:
@@ -158,13 +154,13 @@ def _pairs(trials: pd.DataFrame) -> list[Pair]:
     ]
 
 
-NUMBERS = {"repetition": int, "tokens": float, "faults_delivered": int, **dict.fromkeys(DAMAGE, int)}
+COLUMN_TYPES = {"repetition": int, "tokens": float, "faults_delivered": int, **dict.fromkeys(DAMAGE, int)}
 
 
 def _read_table(path: Path) -> pd.DataFrame:
-    """Read a table of trials. Raises ResultsError."""
+    """Read a table of trials. Raises ResultsError if the file is no such table."""
     try:
-        return pd.read_csv(path, dtype=NUMBERS)
+        return pd.read_csv(path, dtype=COLUMN_TYPES)
     except (ValueError, OSError, EOFError, zlib.error) as error:
         raise ResultsError(f"{path}: is not a table of trials: {str(error).splitlines()[0]}") from error
 

@@ -35,20 +35,21 @@ from bench.scenario import Scenario, Subtask
 
 @dataclass
 class _ReplyCounts:
-    """The distinct first replies for one subtask, by prompt and reply. Each has its tokens, and whether it was rejected."""
+    """The distinct first replies for one subtask. The keys are made of prompt and reply; the values say whether the reply was
+    rejected, and how many tokens it has."""
 
     rejected: dict[object, bool] = field(default_factory=dict)
     tokens: dict[object, int] = field(default_factory=dict)
 
     @property
-    def counted(self) -> FirstReplies:
+    def first_replies(self) -> FirstReplies:
         """The number of first replies, and of rejected ones."""
         return FirstReplies(rejected=sum(self.rejected.values()), of=len(self.rejected))
 
     @property
     def accepted_share(self) -> Fraction:
         """The estimated share of first replies that are accepted."""
-        return 1 - Fraction(self.counted.rejected + 1, self.counted.of + 2)
+        return 1 - Fraction(self.first_replies.rejected + 1, self.first_replies.of + 2)
 
     @property
     def mean_tokens(self) -> Fraction:
@@ -86,34 +87,35 @@ def learn(
     for name in manifest.scenarios:
         if (pack := name.partition(":")[0]) in learned:
             raise ConfigError(f"run '{manifest.name}' has several variants of pack '{pack}'; learn from a run that has one")
-        learned[pack] = of_pack(name, manifest, trials, packs, count)
+        learned[pack] = learn_pack(name, manifest, trials, packs, count)
     return LearnedPolicy(
         run=manifest.name, digest=sources(folder), architecture=architecture, model=model, plan=plan, packs=learned
     )
 
 
-def of_pack(
+def learn_pack(
     name: str, manifest: Manifest, trials: Sequence[TrialRecord], packs: Sequence[Path], count: int | None
 ) -> PackPolicy:
-    """Return the policy learned from these trials for one scenario. Raises the errors of `learn`."""
-    drawn = sample(manifest.scenarios[name].instances, count, "learning", manifest.config.seed, name.partition(":")[0])
-    scenarios = [load_pack(name, packs, instance) for instance in drawn]
+    """Return the policy learned from these trials for one scenario, on a sample of `count` instances. Raises the errors of
+    `learn`."""
+    instances = sample(manifest.scenarios[name].instances, count, "learning", manifest.config.seed, name.partition(":")[0])
+    scenarios = [load_pack(name, packs, instance) for instance in instances]
     if (names := tuple(subtask.name for subtask in scenarios[0].task.subtasks)) != manifest.scenarios[name].subtasks:
         raise ConfigError(
             f"scenario '{name}' has other subtasks than in run '{manifest.name}': {', '.join(names)}; run it again"
         )
     reply_counts = {subtask: _ReplyCounts() for subtask in names}
     for trial in trials:
-        if trial.scenario == name and trial.instance in drawn:
+        if trial.scenario == name and trial.instance in instances:
             _count_first_replies(trial, reply_counts)
     if missing := [subtask for subtask, replies in reply_counts.items() if not replies.rejected or not replies.tokens]:
         problem = f"run '{manifest.name}': on {name} no first reply for '{missing[0]}' alone was verified"
         raise ResultsError(f"{problem}; learn from an architecture with a call by subtask, on more trials")
-    calls = _cheapest(scenarios, reply_counts)
+    calls = _cheapest_split(scenarios, reply_counts)
     return PackPolicy(
-        instances=tuple(drawn),
+        instances=tuple(instances),
         calls=calls,
-        first_replies={subtask: replies.counted for subtask, replies in reply_counts.items()},
+        first_replies={subtask: replies.first_replies for subtask, replies in reply_counts.items()},
     )
 
 
@@ -131,35 +133,35 @@ def _count_first_replies(trial: TrialRecord, reply_counts: Mapping[str, _ReplyCo
         reply_counts[verdict.subtask].tokens[(*prompt_key, call.reply)] = call.tokens_out
 
 
-def _cheapest(scenarios: Sequence[Scenario], reply_counts: Mapping[str, _ReplyCounts]) -> tuple[tuple[str, ...], ...]:
+def _cheapest_split(scenarios: Sequence[Scenario], reply_counts: Mapping[str, _ReplyCounts]) -> tuple[tuple[str, ...], ...]:
     """Return the cheapest split of the list of subtasks into calls. If two splits cost the same, return the split with more
     calls."""
     subtasks = scenarios[0].task.subtasks
-    best: list[tuple[Fraction, int, tuple[tuple[str, ...], ...]]] = [(Fraction(0), 0, ())]
+    best: list[tuple[Fraction, int, tuple[tuple[str, ...], ...]]] = [(Fraction(0), 0, ())]  # of the first 0, 1, 2, ... subtasks
     for end in range(1, len(subtasks) + 1):
         options = []
         for start in range(end):
             names = tuple(subtask.name for subtask in subtasks[start:end])
-            cost_before, calls, cut = best[start]
-            options.append((cost_before + _price(scenarios, names, reply_counts), calls - 1, (*cut, names)))
+            tokens, minus_calls, split = best[start]
+            options.append((tokens + _expected_tokens(scenarios, names, reply_counts), minus_calls - 1, (*split, names)))
         best.append(min(options))
-    return best[-1][2]
+    *_, cheapest = best[-1]
+    return cheapest
 
 
-def _price(scenarios: Sequence[Scenario], names: Sequence[str], reply_counts: Mapping[str, _ReplyCounts]) -> Fraction:
+def _expected_tokens(scenarios: Sequence[Scenario], names: Sequence[str], reply_counts: Mapping[str, _ReplyCounts]) -> Fraction:
     """Return the expected tokens until a call for these subtasks is accepted."""
     prompt_tokens = [_prompt_tokens(scenario, [scenario.task.subtask(name) for name in names]) for scenario in scenarios]
-    together = [scenarios[0].task.subtask(name) for name in names]
-    read = dict.fromkeys(name for subtask in together for name in subtask.reads if name in reply_counts and name not in names)
-    replies = sum((reply_counts[name].mean_tokens for name in (*read, *names)), Fraction(0))
-    return (Fraction(sum(prompt_tokens), len(prompt_tokens)) + replies) / prod(
-        reply_counts[name].accepted_share for name in names
-    )
+    all_reads = {read for name in names for read in scenarios[0].task.subtask(name).reads}
+    earlier_outputs = [name for name in reply_counts if name in all_reads and name not in names]
+    replies = sum((reply_counts[name].mean_tokens for name in (*earlier_outputs, *names)), Fraction(0))
+    tokens_per_try = Fraction(sum(prompt_tokens), len(prompt_tokens)) + replies
+    return tokens_per_try / prod(reply_counts[name].accepted_share for name in names)
 
 
 def _prompt_tokens(scenario: Scenario, subtasks: Sequence[Subtask]) -> int:
-    """Return the tokens of the prompt without the outputs that it reads."""
-    documents = scenario.task.documents
-    read = {name: documents[name] for subtask in subtasks for name in subtask.reads if name in documents}
-    messages = render(scenario.task, subtasks, read, None, "none", DEFAULT)
+    """Return the number of tokens of the prompt for these subtasks, without the outputs that it reads."""
+    task = scenario.task
+    documents = {name: task.documents[name] for subtask in subtasks for name in subtask.reads if name in task.documents}
+    messages = render(task, subtasks, documents, None, "none", DEFAULT)
     return sum(count_tokens(message.content) for message in messages)

@@ -23,7 +23,16 @@ from typing import Any, Literal
 
 from bench.record.form import BARE, Form
 from bench.record.messages import Timing
-from bench.rerun.mended_parts import BOUNDARY, DEAF, ELSEWHERE, NO_PATTERN, OTHER, OUTSIDE, UNSTRUCK, MendedPart
+from bench.rerun.mended_parts import (
+    BOUNDARY,
+    CODE_OUTSIDE,
+    FOREIGN_CODE,
+    IGNORES_REASONS,
+    LACKS_METHODS,
+    NO_REMEDIED_FORM,
+    NO_STRUCK_OUTPUT,
+    MendedPart,
+)
 from bench.run.architectures.part import Architecture, ArchitecturePart
 from bench.run.architectures.registry import load_architecture
 from bench.run.experiment.arm import ResolvedArm
@@ -44,10 +53,10 @@ from bench.worlds.run.runtime.actions import WorldActions
 ReplySource = Literal["recorded", "transplanted", "simulated", "right"]
 """The source of a reply: recorded for this state of the world, recorded for another state, made by a simulated model, or made
 by the mended proposer."""
-STRUCK = "it is not what was answered: a value in it has come from elsewhere"
+CHANGED_OUTPUT = "it is not what was answered: a value in it has come from elsewhere"
 """The reason with which the mended verifier rejects an output."""
 CONTENT_POINTS = ("input", "output")
-WHOLE = Form(strength="business_rule", commit="compare_and_swap", signal="typed")
+SOUND_FORM = Form(strength="business_rule", commit="compare_and_swap", signal="typed")
 
 
 @dataclass(frozen=True)
@@ -62,16 +71,16 @@ class MendingStart:
 class RerunAgent:
     """The agent that is run again.
 
-    work          the architecture
-    boundary      makes its boundary, which the remedied pattern uses too
-    remedied      its pattern with remedies and the same boundary settings; None if it has none
-    no_remedied   why it has none
+    work              the architecture
+    boundary          makes the architecture's boundary, which `remedied` uses too
+    remedied          the architecture with its author's remedies and the same boundary; None if there is no such form
+    why_no_remedied   why there is no such form
     """
 
     work: Architecture
     boundary: Callable[[Workbench], Boundary]
     remedied: Architecture | None = None
-    no_remedied: str = NO_PATTERN
+    why_no_remedied: str = NO_REMEDIED_FORM
 
     @staticmethod
     def of(arm: ResolvedArm) -> RerunAgent:
@@ -84,7 +93,7 @@ class RerunAgent:
             return Boundary.of(workbench, form)
 
         if not is_ours(entry.part):
-            return RerunAgent(entry.work, boundary, no_remedied=ELSEWHERE)
+            return RerunAgent(entry.work, boundary, why_no_remedied=FOREIGN_CODE)
         remedied = load_architecture(entry.part, entry.parallel, with_remedies(form)) if entry.part.forms else None
         return RerunAgent(entry.work, boundary, remedied)
 
@@ -103,11 +112,11 @@ def with_remedies(form: Form) -> Form:
 
 @dataclass
 class MendedAgent:
-    """An agent in one trial. Some of its parts are mended from a start on.
+    """An agent in one trial. Its `parts` are mended from `start` on.
 
-    model        the model that it asks
-    in_world     whether its task has a world
-    not_mended   part of its boundary -> why it cannot be exchanged
+    model        the model that the agent asks
+    in_world     whether the task has a world
+    not_mended   part of the agent's boundary -> why the part cannot be exchanged
     """
 
     agent: RerunAgent
@@ -115,9 +124,9 @@ class MendedAgent:
     start: MendingStart
     model: WatchedModel
     in_world: bool
-    not_mended: dict[MendedPart, str] = field(default_factory=lambda: dict.fromkeys(("verifier", "signal"), OUTSIDE))
-    _works_through: bool = False
-    _undone: Counter[tuple[str, str]] = field(default_factory=Counter)
+    not_mended: dict[MendedPart, str] = field(default_factory=lambda: dict.fromkeys(("verifier", "signal"), CODE_OUTSIDE))
+    _has_boundary: bool = False
+    _undo_counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     async def work(self, task: Task, workbench: Workbench) -> None:
         """Run the agent on the task, with its parts mended."""
@@ -128,8 +137,8 @@ class MendedAgent:
                 if "commit" in self.parts:
                     self._make_under_keys(world)
         else:
-            begins = self.start.requests
-            mended = MendedTask(workbench, self.parts, lambda: self.model.asked >= begins, self.model.timing != "simulated")
+            start = self.start.requests
+            mended = MendedTask(workbench, self.parts, lambda: self.model.asked >= start, self.model.timing != "simulated")
             self.not_mended = mended.not_mended
         remedied = self.agent.remedied if "pattern" in self.parts else None
         await (remedied or self.agent.work)(task, workbench)
@@ -137,10 +146,12 @@ class MendedAgent:
     def _exchange(self, boundary: Boundary, workbench: Workbench) -> Boundary:
         """Return the boundary with the mended parts in place of the agent's own parts."""
         own_boundary = self.agent.boundary(workbench) if "pattern" in self.parts else boundary
-        sound_boundary, world = Boundary.of(workbench, WHOLE), workbench.world
-        if not self._works_through:
-            self._works_through, self.not_mended = True, {}
-        self.not_mended |= {part: OTHER for part in BOUNDARY if not _fits(own_boundary, part, getattr(sound_boundary, part))}
+        sound_boundary, world = Boundary.of(workbench, SOUND_FORM), workbench.world
+        if not self._has_boundary:
+            self._has_boundary, self.not_mended = True, {}
+        self.not_mended |= {
+            part: LACKS_METHODS for part in BOUNDARY if not _fits(own_boundary, part, getattr(sound_boundary, part))
+        }
         mended: dict[str, Any] = {
             part: _SwitchedPart(getattr(own_boundary, part), getattr(sound_boundary, part), lambda: self._has_begun(world))
             for part in BOUNDARY
@@ -158,20 +169,13 @@ class MendedAgent:
 
         async def keyed(tool: str, arguments: ToolArguments, key: str | None = None, **options: Any) -> Acted:
             """Call a tool, with a key if the agent gave none."""
-            effect = world.effect_of(tool, arguments)
-            declared_tool = world.tools.get(tool)
-            if (
-                key is None
-                and effect
-                and declared_tool
-                and declared_tool.writes
-                and not self._works_through
-                and self._has_begun(world)
-            ):
-                key = f"{tool}: {effect} {self._undone[tool, effect]}"
+            effect, declared_tool = world.effect_of(tool, arguments), world.tools.get(tool)
+            needs_key = key is None and effect and declared_tool and declared_tool.writes
+            if needs_key and not self._has_boundary and self._has_begun(world):
+                key = f"{tool}: {effect} {self._undo_counts[tool, effect]}"
             acted = await act(tool, arguments, key, **options)
             if acted.outcome == "done" and tool in world.undoes:
-                self._undone.update([(tool, effect), (world.undoes[tool], effect)])
+                self._undo_counts.update([(tool, effect), (world.undoes[tool], effect)])
             return acted
 
         world.act = keyed  # type: ignore[method-assign]  # only this trial's; an outside agent calls tools through it
@@ -192,18 +196,20 @@ class MendedTask:
     last rejection to each further attempt. So if only the verifier is mended, a repair does not get the reason; if both are
     mended, it does.
 
-    hears        whether the model's replies can depend on a reason
-    not_mended   part -> why the part cannot be mended; known at the end of the trial
+    hears_reasons   whether the model's replies can depend on a reason
+    not_mended      part -> why the part cannot be mended; known at the end of the trial
     """
 
-    def __init__(self, workbench: Workbench, parts: Collection[MendedPart], has_begun: Callable[[], bool], hears: bool) -> None:
+    def __init__(
+        self, workbench: Workbench, parts: Collection[MendedPart], has_begun: Callable[[], bool], hears_reasons: bool
+    ) -> None:
         self._workbench, self._parts, self._has_begun = workbench, parts, has_begun
         self._verify, self._checkpoint = workbench.verify, workbench.checkpoint
         self._propose, self._commit_unverified = workbench.propose, workbench.commit_unverified
         self._unverified: dict[str, Proposal] = {}
         self._rejected: dict[str, Rejected] = {}
-        self._hears = hears
-        self.not_mended: dict[MendedPart, str] = {"verifier": OUTSIDE, "signal": OUTSIDE}
+        self._hears_reasons = hears_reasons
+        self.not_mended: dict[MendedPart, str] = {"verifier": CODE_OUTSIDE, "signal": CODE_OUTSIDE}
         hooks: Mapping[str, Any] = {
             "verify": self.verify,
             "checkpoint": self.checkpoint,
@@ -215,10 +221,10 @@ class MendedTask:
 
     async def propose(self, *subtasks: Subtask, repair: Rejected | None = None, **options: Any) -> Proposal:
         """Ask for a proposal, with the reason of the last rejection if the signal is mended."""
-        if self._hears:
+        if self._hears_reasons:
             self.not_mended.pop("signal", None)
         elif "signal" in self.not_mended:
-            self.not_mended["signal"] = DEAF
+            self.not_mended["signal"] = IGNORES_REASONS
         if "signal" in self._parts and repair is None and self._has_begun():
             repair = next((self._rejected[subtask.name] for subtask in subtasks if subtask.name in self._rejected), None)
         return await self._propose(*subtasks, repair=repair, **options)
@@ -242,15 +248,16 @@ class MendedTask:
         return self._remember_rejection(rejected or self._reject_changed_output(unverified), names)
 
     def _reject_changed_output(self, accepted: Mapping[str, Proposal]) -> Rejected | None:
-        """Return the mended verifier's rejection of the first accepted output that a fault has changed."""
-        if self.not_mended.get("verifier") == OUTSIDE:
-            self.not_mended["verifier"] = UNSTRUCK
+        """Return the mended verifier's rejection of the first accepted output that a fault has changed; None if there is none,
+        or if the verifier is not mended. Note in `not_mended` whether the verifier could be mended in this trial."""
+        if self.not_mended.get("verifier") == CODE_OUTSIDE:
+            self.not_mended["verifier"] = NO_STRUCK_OUTPUT
         for name, proposal in accepted.items():
             if any(_changed_content(receipt, name) for receipt in proposal.receipts):
                 self.not_mended.pop("verifier", None)
                 if "verifier" in self._parts and self._has_begun():
-                    self._workbench.reject(proposal, STRUCK)
-                    return Rejected(name, "check", STRUCK, proposal.text)
+                    self._workbench.reject(proposal, CHANGED_OUTPUT)
+                    return Rejected(name, "check", CHANGED_OUTPUT, proposal.text)
         return None
 
     def _remember_rejection(self, rejected: Rejected | None, names: Collection[str]) -> Rejected | None:
@@ -340,12 +347,9 @@ class WatchedModel:
         if not isinstance(answer, Extracted):
             return True
         notes = environment.notes if environment else ()
-        value: Any = answer.value
-        outputs = (
-            {name: value.get(name) for name in context.subtasks} if len(context.subtasks) > 1 else {subtasks[0].name: value}
-        )
+        outputs: Any = answer.value if len(context.subtasks) > 1 else {subtasks[0].name: answer.value}
         return any(
-            _without_notes(output, notes) != _without_notes(right_outputs[name], notes) for name, output in outputs.items()
+            _without_notes(outputs.get(name), notes) != _without_notes(right_outputs[name], notes) for name in context.subtasks
         )
 
 

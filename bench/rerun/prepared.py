@@ -1,5 +1,5 @@
-"""What a study needs in its run's manifest from the beginning. A study can have a function `prepare(matrix)` in its
-`prepare.py`."""
+"""The values that a study needs in its run's manifest from the beginning. The function `prepare(matrix)` in the study's
+`prepare.py` returns them, if there is one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from bench.read.report.studies import STUDIES, module_of_study, require_known
 from bench.run.experiment.matrix import Matrix
 
 
-def prepared(matrix: Matrix) -> dict[str, Any]:
-    """Return what the study of a run needs in the run's manifest.
+def study_values(matrix: Matrix) -> dict[str, Any]:
+    """Return the values that the study of a run needs in the run's manifest.
 
     Args:
         matrix: The experiment.

@@ -31,12 +31,12 @@ from bench.run.experiment.untrusted import permission
 from bench.run.trial.faults import FaultPlan
 from bench.run.trial.slots import Slots
 
-SHORTEST = 4
-"""Fewest characters of a trial's id that can stand for it."""
-PRINTED = {"output", "written", "own_log"}
-"""What a process printed."""
+MIN_ID_LENGTH = 4
+"""The least number of first characters of a trial's id by which the trial can be named."""
+PRINTED_FIELDS = {"output", "written", "own_log"}
+"""The fields of an event that hold what a process printed."""
 WORST = "worst"
-"""Instead of an id: the trial with most damage; in a run without damage, an unsolved trial."""
+"""The word that names, instead of an id, the trial with most damage; in a run without damage, an unsolved trial."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class RerunnableTrial:
     def plan(self) -> FaultPlan:
         return self.arm.spec.plan
 
-    async def again(self, plan: FaultPlan | None = None) -> TrialResult:
+    async def run_again(self, plan: FaultPlan | None = None) -> TrialResult:
         """Run the trial again, under its own faults or under the given faults."""
         return await self.arm.run(plan or self.plan)
 
@@ -109,7 +109,7 @@ def rerunnable_trial(folder: Path, trial: str, packs: Sequence[Path]) -> Rerunna
 
     Args:
         folder: The run.
-        trial: The trial's id, its first characters (`SHORTEST` at least), or `WORST`.
+        trial: The trial's id, its first characters (`MIN_ID_LENGTH` at least), or `WORST`.
         packs: Folders of packs.
 
     Raises:
@@ -131,8 +131,11 @@ def rerunnable_trials(folder: Path, records: Sequence[TrialRecord], packs: Seque
         raise ConfigError(
             f"trial {lacking[0].id}: the packs that are here have no such trial; give the folder that the run had"
         )
-    alone = [(record, specs[_identity(record)]) for record in records]
-    return [RerunnableTrial(folder, record, RerunArm(spec, replace(matrix, specs=(spec,)))) for record, spec in alone]
+    trials = []
+    for record in records:
+        spec = specs[_identity(record)]
+        trials.append(RerunnableTrial(folder, record, RerunArm(spec, replace(matrix, specs=(spec,)))))
+    return trials
 
 
 def why_not_rerun(record: TrialRecord, manifest: Manifest) -> str:
@@ -146,41 +149,42 @@ def why_not_rerun(record: TrialRecord, manifest: Manifest) -> str:
 def difference_between(original: TrialRecord, rerun: TrialRecord) -> str:
     """Describe the first difference between a rerun and the original trial; "" if events, outcome and grade are all equal.
 
-    Seconds are left out: a live model's come from another machine. So is a wait for a slot at the endpoint, which only other
-    trials cause. An event's origin is left out too: it follows from the other events, and older runs do not have it. So are the
-    contracts of a world's tools where the original has none, and what a process printed, which can hold times and paths.
+    These values are not compared:
+    - seconds: the seconds of a live model come from another machine
+    - waits for a slot at the endpoint, which only other trials cause
+    - the origin of an event: it follows from the other events, and older runs do not have it
+    - the contracts of a world's tools, if the original has none
+    - the text that a process printed: it can hold times and paths
     """
     if (original.outcome, original.grade) != (rerun.outcome, rerun.grade):
         return f"it ended {rerun.outcome} in place of {original.outcome}"
-    original_events, rerun_events = timeless(original.events), timeless(rerun.events)
+    original_events, rerun_events = without_times(original.events), without_times(rerun.events)
     if any(began_event.tools == "" for began_event in of_kind(original.events, WorldBegan)):
-        rerun_events = timeless(
+        rerun_events = without_times(
             [replace(event, tools="") if isinstance(event, WorldBegan) else event for event in rerun.events]
         )
     for (number, event), (_, rerun_event) in zip(original_events, rerun_events, strict=False):
         if event != rerun_event:
             return f"event {number} is another"
-    return (
-        f"it has {len(rerun_events)} events in place of {len(original_events)}"
-        if len(original_events) != len(rerun_events)
-        else ""
-    )
+    if len(original_events) != len(rerun_events):
+        return f"it has {len(rerun_events)} events in place of {len(original_events)}"
+    return ""
 
 
-def timeless(events: Sequence[Any]) -> list[tuple[int, tuple[object, ...]]]:
+def without_times(events: Sequence[Any]) -> list[tuple[int, tuple[object, ...]]]:
     """Return the events without those that depend on a clock or on another trial. Each event has its number, its type and
     its values. An event that caused a call is identified by its index among the returned events."""
     numbers = [number for number, event in enumerate(events) if not (isinstance(event, Waited) and event.why == "slot")]
     places = {number: place for place, number in enumerate(numbers)}
-    return [(number, _values(events[number], places)) for number in numbers]
+    return [(number, _compared_values(events[number], places)) for number in numbers]
 
 
-def _values(event: Any, places: Mapping[int, int]) -> tuple[object, ...]:
-    """Return the type and the values of an event, without its origin and without times."""
-    origin = next(
-        ({field.name for field in fields(form)} for form in (StepOrigin, EventOrigin) if isinstance(event, form)), set()
-    )
-    left_out = origin | PRINTED if isinstance(event, ProcessEnded) else origin
+def _compared_values(event: Any, places: Mapping[int, int]) -> tuple[object, ...]:
+    """Return the type and the values of an event, without its origin and without times. `places` maps the number of each
+    compared event to its index."""
+    left_out = set(PRINTED_FIELDS) if isinstance(event, ProcessEnded) else set()
+    for origin in (EventOrigin, StepOrigin):
+        left_out |= {field.name for field in fields(origin)} if isinstance(event, origin) else set()
     if isinstance(event, Called) and event.caused_by is not None:
         event = replace(event, caused_by=places[event.caused_by])
     values = (getattr(event, field.name) for field in fields(event) if field.name not in left_out)
@@ -195,20 +199,20 @@ def record_of(folder: Path, trial: str) -> TrialRecord:
         return max(
             records.values(), key=lambda record: (TrialFailure.of(record).times, record.outcome not in ("solved", "error"))
         )
-    matching = [record for id_, record in records.items() if id_.startswith(trial)] if len(trial) >= SHORTEST else []
+    matching = [record for id_, record in records.items() if id_.startswith(trial)] if len(trial) >= MIN_ID_LENGTH else []
     if len(matching) > 1:
         raise ConfigError(f"trial '{trial}': {len(matching)} trials of {folder.name} begin so; give more of the id")
     if not matching:
-        raise ConfigError(f"trial '{trial}': {folder.name} has none; give {SHORTEST} characters of an id, or '{WORST}'")
+        raise ConfigError(f"trial '{trial}': {folder.name} has none; give {MIN_ID_LENGTH} characters of an id, or '{WORST}'")
     return matching[0]
 
 
 def _config_of(manifest: Manifest, folder: Path, records: Sequence[TrialRecord]) -> Config:
     """Return the run's config for the arms of these trials. Models are simulated, or answer from the recording."""
 
-    def distinct_names(name: Callable[[TrialRecord], str]) -> list[str]:
+    def distinct_names(name_of: Callable[[TrialRecord], str]) -> list[str]:
         """Return the distinct names in the records."""
-        return list(dict.fromkeys(map(name, records)))
+        return list(dict.fromkeys(map(name_of, records)))
 
     values = manifest.config.model_dump(exclude_unset=True)
     values |= {
@@ -220,19 +224,21 @@ def _config_of(manifest: Manifest, folder: Path, records: Sequence[TrialRecord])
         "plans": distinct_names(lambda record: record.plan),
         "repetitions": max(record.repetition for record in records),
         "instances": None,
-        "model": _entries(manifest, folder),
+        "model": _model_tables(manifest, folder),
     }
     return Config.model_validate(values)
 
 
-def _entries(manifest: Manifest, folder: Path) -> dict[str, Mapping[str, Any]]:
+def _model_tables(manifest: Manifest, folder: Path) -> dict[str, Mapping[str, Any]]:
     """Return a config's table for each model of the run, and for each simulated model to which another passes requests on."""
-    anew = {name: parameters for name, parameters in manifest.models.items() if _answers_anew(parameters)}
     entries: dict[str, Mapping[str, Any]] = {**recorded_entries(folder)}
-    for parameters in anew.values():
-        format_setting = {"answer_format": parameters.answer_format}
-        entries |= {target: {**_settings(model), **format_setting} for target, model in parameters.models.items()}
-    return entries | {name: {**_settings(model), "answer_format": model.answer_format} for name, model in anew.items()}
+    simulated = {name: model for name, model in manifest.models.items() if _answers_anew(model)}
+    for router in simulated.values():
+        for name, model in router.models.items():
+            entries[name] = {**_settings(model), "answer_format": router.answer_format}
+    for name, model in simulated.items():
+        entries[name] = {**_settings(model), "answer_format": model.answer_format}
+    return entries
 
 
 def _answers_anew(parameters: ModelParameters) -> bool:

@@ -10,7 +10,7 @@ often.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -48,15 +48,15 @@ class TrialHarm:
 
 @dataclass(frozen=True)
 class TriedSchedule:
-    """A fault schedule with its harm, and the strikes that first became possible in its trial."""
+    """A fault schedule with the harm in its trial, and the strikes that first became possible in this trial (`new_places`)."""
 
     schedule: StrikeSet
     harm: TrialHarm
-    opened: tuple[PlacedStrike, ...]
+    new_places: tuple[PlacedStrike, ...]
 
 
 class SearchState:
-    """The state of a search: the tried schedules, and each strike that was possible in some trial."""
+    """The state of a search: the tried schedules, and each strike that was possible in some trial (`places`)."""
 
     def __init__(self) -> None:
         self.tried: dict[StrikeSet, TriedSchedule] = {}
@@ -64,9 +64,9 @@ class SearchState:
 
     def add(self, schedule: StrikeSet, harm: TrialHarm, places: Sequence[PlacedStrike]) -> None:
         """Add a schedule with its harm and its possible strikes."""
-        opened = tuple(place for place in places if place not in self.places)
+        new_places = tuple(place for place in places if place not in self.places)
         self.places |= dict.fromkeys(places)
-        self.tried[schedule] = TriedSchedule(schedule, harm, opened)
+        self.tried[schedule] = TriedSchedule(schedule, harm, new_places)
 
     @property
     def worst_first(self) -> list[TriedSchedule]:
@@ -111,7 +111,7 @@ async def search(run: RunPlan, menu: FaultPlan, trials: int, seed: int = 1, stra
     control: TrialFailure | None = None
     schedule: StrikeSet | None = frozenset()
     while schedule is not None and len(state.tried) < trials:
-        result = await run(under(menu, schedule))
+        result = await run(plan_with(menu, schedule))
         end = TrialFailure.of(result.record)
         control = control or end
         state.add(schedule, _harm(result.record, end, control), list(dict.fromkeys(_strikes_in_trial(result.record, menu))))
@@ -126,35 +126,40 @@ def next_schedule(state: SearchState, draw: Random) -> StrikeSet | None:
     extensions: the worst schedule with an untried strike near its strikes; and a bad schedule with a strike at the effect
     with which it was combined least often.
     """
-    alone = [place for place in state.places if frozenset({place}) not in state.tried]
-    covered = {_effect(place) for place in state.places if frozenset({place}) in state.tried}
-    if uncovered := [place for place in alone if _effect(place) not in covered]:
+    untried_singles = [place for place in state.places if frozenset({place}) not in state.tried]
+    covered = {_effect_of(place) for place in state.places if frozenset({place}) in state.tried}
+    if uncovered := [place for place in untried_singles if _effect_of(place) not in covered]:
         return frozenset({draw.choice(uncovered)})
-    extensions = (_nearer, _farther) if len(state.tried) % 2 else (_farther, _nearer)
+    extensions = (_extend_nearby, _extend_at_rare_effect) if len(state.tried) % 2 else (_extend_at_rare_effect, _extend_nearby)
     longer = next((chosen for extend in extensions if (chosen := extend(state, draw))), None)
-    return longer or (frozenset({alone[0]}) if alone else None)
+    return longer or (frozenset({untried_singles[0]}) if untried_singles else None)
 
 
-def _nearer(state: SearchState, draw: Random) -> StrikeSet | None:
-    """Extend the worst schedule by a strike at a place that it opened or at an effect that it strikes."""
+def _extend_nearby(state: SearchState, draw: Random) -> StrikeSet | None:
+    """Return the worst schedule with another strike: at a place that became possible in its trial, or at an effect that it
+    strikes. Return None if no schedule can be extended so."""
     for parent in _parents(state):
-        struck_effects = {_effect(place) for place in parent.schedule}
+        struck_effects = {_effect_of(place) for place in parent.schedule}
         if nearby := [
-            place for place in _untried_places(state, parent) if place in parent.opened or _effect(place) in struck_effects
+            place
+            for place in _untried_places(state, parent)
+            if place in parent.new_places or _effect_of(place) in struck_effects
         ]:
             return parent.schedule | {draw.choice(nearby)}
     return None
 
 
-def _farther(state: SearchState, draw: Random) -> StrikeSet | None:
-    """Extend a schedule, drawn with a bias to the worst, by a strike at the effect that it was tried with least."""
+def _extend_at_rare_effect(state: SearchState, draw: Random) -> StrikeSet | None:
+    """Return a schedule, drawn with a bias to the worst, with another strike: at the effect with which it was combined least
+    often. Return None if no schedule can be extended."""
     parents = [parent for parent in _parents(state) if _untried_places(state, parent)]
     if not parents:
         return None
     [parent] = draw.choices(parents, [0.5**rank for rank in range(len(parents))])
-    covered = Counter(_effect(place) for place in state.places if parent.schedule | {place} in state.tried)
+    combined = Counter(_effect_of(place) for place in state.places if parent.schedule | {place} in state.tried)
     places = _untried_places(state, parent)
-    return parent.schedule | {min(draw.sample(places, len(places)), key=lambda place: covered[_effect(place)])}
+    shuffled = draw.sample(places, len(places))
+    return parent.schedule | {min(shuffled, key=lambda place: combined[_effect_of(place)])}
 
 
 def _parents(state: SearchState) -> list[TriedSchedule]:
@@ -167,26 +172,26 @@ def _untried_places(state: SearchState, parent: TriedSchedule) -> list[PlacedStr
     return [place for place in state.places if place not in parent.schedule and parent.schedule | {place} not in state.tried]
 
 
-def _effect(place: PlacedStrike) -> tuple[str, str]:
-    """Return the effect of a strike."""
-    return place[1].target, place[1].key
+def _effect_of(place: PlacedStrike) -> tuple[str, str]:
+    """Return the tool (or subtask) and the business key that a strike is aimed at."""
+    _, strike = place
+    return strike.target, strike.key
 
 
-def under(menu: FaultPlan, schedule: StrikeSet) -> FaultPlan:
-    """Return the plan that injects exactly these strikes."""
-    struck: Mapping[int, list[Strike]] = {number: [] for number in range(len(menu.faults))}
-    for number, strike in sorted(schedule, key=lambda struck: (struck[0], struck[1].target, struck[1].key, struck[1].attempt)):
-        struck[number].append(strike)
-    faults = (
-        replace(fault, attempts=(), probability=1.0, only=tuple(struck[number])) for number, fault in enumerate(menu.faults)
-    )
+def plan_with(menu: FaultPlan, schedule: StrikeSet) -> FaultPlan:
+    """Return the plan that injects exactly the strikes of a schedule."""
+    faults = []
+    for number, fault in enumerate(menu.faults):
+        strikes = [strike for fault_number, strike in schedule if fault_number == number]
+        strikes.sort(key=lambda strike: (strike.target, strike.key, strike.attempt))
+        faults.append(replace(fault, attempts=(), probability=1.0, only=tuple(strikes)))
     return replace(menu, faults=tuple(faults))
 
 
 def _harm(record: TrialRecord, end: TrialFailure, control: TrialFailure) -> TrialHarm:
-    """Return the harm in a trial."""
-    beyond = sum(max(0, times - control.damage.get(kind, 0)) for kind, times in end.damage.items())
-    return TrialHarm(beyond, record.outcome not in ("solved", "ungraded"), record.tokens)
+    """Return the harm in a trial. `control` is the end of the trial without faults."""
+    damage_beyond = sum(max(0, times - control.damage.get(kind, 0)) for kind, times in end.damage.items())
+    return TrialHarm(damage_beyond, record.outcome not in ("solved", "ungraded"), record.tokens)
 
 
 def _strikes_in_trial(record: TrialRecord, menu: FaultPlan) -> Iterator[PlacedStrike]:

@@ -17,16 +17,16 @@ from bench.run.trial.faults import FaultPlan, Strike
 
 Item = TypeVar("Item")
 PlacedStrike = tuple[int, Strike]
-"""(place of a fault in its plan, a strike of it)."""
+"""(index of a fault in its plan, a strike of this fault)."""
 
 
 @dataclass(frozen=True)
 class ShrinkResult:
     """The fewest faults that still break a trial.
 
-    failure    how the trial ended
-    control    how it ends without any fault
-    kinds      the damage beyond the control that had to recur; empty if the outcome had to recur
+    failure    the end of the trial
+    control    the end of its rerun without any fault
+    kinds      the kinds of damage beyond the control that had to recur; empty if the outcome had to recur
     struck     all strikes in the trial, in order
     fewest     the strikes that suffice; empty if the trial fails in the same way without any fault
     reruns     the number of trials that were run
@@ -58,7 +58,7 @@ async def shrink(
     Args:
         original: The trial.
         kind: The kind of damage to look at; "": every kind.
-        seen: Called with the record of each rerun.
+        on_rerun: Called with the record of each rerun.
 
     Raises:
         ConfigError: The trial met no fault, or did not fail, or not in this way.
@@ -71,7 +71,7 @@ async def shrink(
         raise ConfigError(f"{name}: it ended {failure.words}, so there is no damage of the kind '{kind}' to look into")
     if failure.outcome == "solved" and not failure.damage:
         raise ConfigError(f"{name}: it ended solved, without damage; name a trial that failed")
-    repeated = await original.again()
+    repeated = await original.run_again()
     require_equal(original, repeated)
     if not repeated.strikes:
         raise ConfigError(f"{name}: no fault struck it; name a trial under a fault plan")
@@ -80,7 +80,7 @@ async def shrink(
     async def rerun(strikes: Sequence[PlacedStrike]) -> TrialFailure:
         """Run the trial again with only these strikes."""
         nonlocal reruns, unjudged
-        result = await original.again(restrict(original.plan, strikes))
+        result = await original.run_again(restrict(original.plan, strikes))
         reruns += 1
         unjudged += result.record.outcome == "error"
         on_rerun(result.record)
@@ -99,11 +99,11 @@ async def shrink(
 
     struck = tuple(dict.fromkeys(repeated.strikes))
     needs_fault = bool(kinds) or (not kind and failure.outcome != control.outcome)
-    fewest = tuple(await minimal(struck, fails)) if needs_fault else ()
+    fewest = tuple(await minimal_subsequence(struck, fails)) if needs_fault else ()
     return ShrinkResult(original, failure, control, kinds, struck, fewest, reruns + 1, unjudged)
 
 
-async def minimal(items: Sequence[Item], fails: Callable[[Sequence[Item]], Awaitable[bool]]) -> Sequence[Item]:
+async def minimal_subsequence(items: Sequence[Item], fails: Callable[[Sequence[Item]], Awaitable[bool]]) -> Sequence[Item]:
     """Return a 1-minimal subsequence of `items` that still fails, by the algorithm ddmin. No subsequence is tested twice.
 
     Args:
@@ -124,10 +124,11 @@ async def minimal(items: Sequence[Item], fails: Callable[[Sequence[Item]], Await
     while len(items) > 1:
         size = -(-len(items) // parts)
         chunks = [items[start : start + size] for start in range(0, len(items), size)]
-        rests = [[item for chunk_kept in chunks if chunk_kept is not chunk for item in chunk_kept] for chunk in chunks]
-        for smaller, parts_next in (*((chunk, 2) for chunk in chunks), *((rest, max(parts - 1, 2)) for rest in rests)):
-            if len(smaller) < len(items) and await still_fails(smaller):
-                items, parts = smaller, parts_next
+        rests = [[*items[:start], *items[start + size :]] for start in range(0, len(items), size)]
+        candidates = [(chunk, 2) for chunk in chunks] + [(rest, max(parts - 1, 2)) for rest in rests]
+        for candidate, next_parts in candidates:
+            if len(candidate) < len(items) and await still_fails(candidate):
+                items, parts = candidate, next_parts
                 break
         else:
             if size == 1:
@@ -138,10 +139,8 @@ async def minimal(items: Sequence[Item], fails: Callable[[Sequence[Item]], Await
 
 def restrict(plan: FaultPlan, strikes: Sequence[PlacedStrike]) -> FaultPlan:
     """Return the plan with only these strikes. The random draws stay the same."""
-    strikes_by_fault = {
-        number: tuple(strike for fault_number, strike in strikes if fault_number == number)
-        for number in range(len(plan.faults))
-    }
-    return replace(
-        plan, faults=tuple(replace(fault, only=strikes_by_fault[number]) for number, fault in enumerate(plan.faults))
-    )
+    faults = []
+    for number, fault in enumerate(plan.faults):
+        strikes_of_fault = tuple(strike for fault_number, strike in strikes if fault_number == number)
+        faults.append(replace(fault, only=strikes_of_fault))
+    return replace(plan, faults=tuple(faults))

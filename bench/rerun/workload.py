@@ -21,21 +21,21 @@ class WorkEntry(ConfigEntry):
     """The properties of the work."""
 
     lasts_minutes: float = Field(gt=0)
-    """From its beginning to its end, waiting included."""
+    """Minutes from the beginning of the work to its end, waiting included."""
     person_waits: bool = False
     """Somebody reads each answer and waits for it."""
     parts: int = Field(1, ge=1)
     """Pieces of the work that can go on side by side."""
     outside_effects: bool = True
-    """It changes something outside the agent."""
+    """The work changes something outside the agent."""
     cannot_be_undone: bool = False
     """Some of these changes cannot be taken back."""
     approvals: bool = False
-    """Somebody has to approve some of it."""
+    """Somebody has to approve some of the work."""
     log_is_truth: bool = False
     """The source of truth is a log of events that others read, not a row."""
     keys: bool = True
-    """Its tools take idempotency keys, so that the remedies of a pattern can be built."""
+    """The tools take idempotency keys, so that the remedies of a pattern can be built."""
 
 
 class EvidenceEntry(ConfigEntry):
@@ -51,7 +51,7 @@ class HeldOutEntry(EvidenceEntry):
     """A run that judges the advice. The advice does not use it."""
 
     plan: str = Field(max_length=300)
-    """Its fault plan."""
+    """The fault plan under which the advice is judged."""
 
 
 class WorkloadEntry(ConfigEntry):
@@ -59,7 +59,7 @@ class WorkloadEntry(ConfigEntry):
 
     name: str = Field(min_length=1, max_length=100)
     runtime: Runtime | None = None
-    """Follows from the work if it is not given."""
+    """The kind of runtime. If it is not given, it follows from the properties of the work."""
     work: WorkEntry
     failures: dict[Annotated[str, Field(max_length=100)], Annotated[float, Field(ge=0)]] = Field(max_length=100, fail_fast=True)
     """Name of a fault plan of the run -> mean number of such failures in a run of the work."""
@@ -92,14 +92,14 @@ def read_workload(path: Path) -> WorkloadEntry:
         violation = first_violation(error, "extra_forbidden")
         if violation.kind == "extra_forbidden":
             table, _, key = violation.place.rpartition(".")
-            raise ConfigError(f"{path}: unknown key '{violation.place}'; {nearest(key, _keys(table))}") from error
+            raise ConfigError(f"{path}: unknown key '{violation.place}'; {nearest(key, _known_keys(table))}") from error
         raise ConfigError(f"{path}: {violation.line}") from error
     if contradiction := next(_contradictions(workload), ""):
         raise ConfigError(f"{path}: contradicts itself: {contradiction}")
     return workload
 
 
-def _keys(table: str) -> list[str]:
+def _known_keys(table: str) -> list[str]:
     """Return the keys of a table."""
     tables: Mapping[str, type[ConfigEntry]] = {"work": WorkEntry, "evidence": EvidenceEntry, "held_out": HeldOutEntry}
     return list(tables.get(table, WorkloadEntry).model_fields)

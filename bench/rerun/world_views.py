@@ -20,18 +20,16 @@ from bench.worlds.read.report.steps import damage_rows, steps_of
 from bench.worlds.read.report.trace import WorldTrace
 from bench.worlds.run.environment import Environment
 
-MOST_REMADE = 200
-"""Most trials of a page whose worlds are rebuilt. For the others the page shows no rows, and says so."""
-DUMP = "BEGIN TRANSACTION;\nCREATE TABLE"
+MAX_REMADE = 200
+"""The most trials of a page whose worlds are rebuilt. For the other trials the page shows no rows, and says so."""
+SQL_BEGINNING = "BEGIN TRANSACTION;\nCREATE TABLE"
 """The beginning of a world's SQL in a record."""
-UNKEPT = "its last state is not in the run's texts"
+STATE_NOT_RECORDED = "its last state is not in the run's texts"
 
 
 class WorldViews:
-    """Makes what a report shows of trials in a simulated world: the steps, the rows that they changed, and the damage.
-
-    packs   the folders that hold the packs
-    """
+    """Makes the views of trials in a world that a report shows: the steps, the rows that they changed, and the damage.
+    `packs` are the folders that hold the packs."""
 
     def __init__(self, packs: Sequence[Path] = PACKS):
         self._packs = packs
@@ -43,8 +41,8 @@ class WorldViews:
         return {digest: text for folder in folders for digest, text in read_texts(folder).items()}
 
     def is_shown_otherwise(self, text: str) -> bool:
-        """Return whether a text is the SQL of a world. The page shows its content in the steps instead."""
-        return text.startswith(DUMP)
+        """Return whether a text is the SQL of a world. The page shows the content of such a text in the steps instead."""
+        return text.startswith(SQL_BEGINNING)
 
     def views(self, run: Run, texts: Mapping[str, str]) -> Worlds:
         """Return the worlds of a run."""
@@ -56,7 +54,7 @@ class Worlds:
 
     def __init__(self, run: Run, texts: Mapping[str, str], packs: Sequence[Path] = PACKS):
         self._seed, self._texts, self._packs = run.config.seed, texts, packs
-        self._made = 0
+        self._remade_count = 0
         self._environment = cache(self._load)
 
     def of(self, record: TrialRecord) -> dict[str, WorldTrace]:
@@ -73,12 +71,10 @@ class Worlds:
     def _remake(self, record: TrialRecord, end_event: WorldEnded) -> Remade:
         """Rebuild the world of a trial, unless too many were rebuilt."""
         if end_event.kept not in self._texts:
-            return Remade((), lacking=UNKEPT)
-        self._made += 1
-        if self._made > MOST_REMADE:
-            return Remade(
-                (), lacking=f"a page has room for those of {MOST_REMADE} trials; bench trace RUN --trial ID shows all"
-            )
+            return Remade((), lacking=STATE_NOT_RECORDED)
+        self._remade_count += 1
+        if self._remade_count > MAX_REMADE:
+            return Remade((), lacking=f"a page has room for those of {MAX_REMADE} trials; bench trace RUN --trial ID shows all")
         environment = self._environment(record.scenario, record.instance)
         return remake(self._texts[end_event.kept], end_event.digest, environment, key_of(self._seed, record).drawn_from)
 

@@ -11,39 +11,40 @@ from functools import lru_cache
 from urllib.parse import quote
 
 BLOT = "***"
-SHORTEST = 8
-"""Characters of the shortest key that is looked for. A shorter key, such as a local server's, is no secret and can be a word:
-"none" would be blotted out of answers."""
-SHOWN = 4
-"""Characters at the beginning or the end of a masked key by which it is recognized."""
+"""The text that replaces a key."""
+MIN_KEY_CHARS = 8
+"""A shorter key is not looked for: it is no secret, such as a local server's, and can be a word. "none" would be blotted out
+of answers."""
+VISIBLE_CHARS = 4
+"""Characters at the beginning or the end of a masked key, as in `sk-a****`, by which the key is recognized."""
 MASK = r"(?:(?<![*•·…×])[*•·…×]++|(?<!\.)\.{3,}+|(?<!x)x{3,}+)"
 """A whole row of mask signs, so that a long row is matched only once."""
 MASKS = (*"*•·…×", "...", "xxx")
-STEP, LONGEST_FORM = 2**14, 2**12
-"""Characters that are searched at a time, and further characters for a form that begins among them."""
-SEEN = r"[\w.+/=-]{0,64}"
-"""Characters of the key that a mask can leave visible besides."""
+SEARCH_STEP, MAX_FORM_CHARS = 2**14, 2**12
+"""Characters that are searched in one step, and the further characters in which a form that begins in this step may end."""
+VISIBLE_MIDDLE = r"[\w.+/=-]{0,64}"
+"""Further characters of the key between the visible end and the mask."""
 
 
 def blot(text: str, key: str) -> str:
-    """Return the text without the key. A long text that may contain the key is searched in steps, because one long search
-    would block all threads."""
-    if len(key) < SHORTEST or not _may_hold(text.lower(), key):
+    """Return the text with `BLOT` in place of each form of the key: plain, encoded or masked. A long text that may contain the
+    key is searched in steps, because one long search would block all threads."""
+    if len(key) < MIN_KEY_CHARS or not _may_contain(text.lower(), key):
         return text
-    pieces, at = list[str](), 0
-    for begin in range(0, len(text), STEP):
-        for form in _forms(key).finditer(text, max(at, begin), begin + STEP + LONGEST_FORM):
-            if form.start() >= begin + STEP:
+    pieces, end = list[str](), 0
+    for start in range(0, len(text), SEARCH_STEP):
+        for form in _pattern_of(key).finditer(text, max(end, start), start + SEARCH_STEP + MAX_FORM_CHARS):
+            if form.start() >= start + SEARCH_STEP:
                 break
-            pieces += text[at : form.start()], BLOT
-            at = form.end()
-    return "".join([*pieces, text[at:]])
+            pieces += text[end : form.start()], BLOT
+            end = form.end()
+    return "".join([*pieces, text[end:]])
 
 
-def _may_hold(text: str, key: str) -> bool:
+def _may_contain(text: str, key: str) -> bool:
     """Return quickly whether a lower-case text may contain a form of the key, or a piece of the key and a mask."""
-    shown = key[:SHOWN].lower() in text or key[-SHOWN:].lower() in text
-    return (shown and any(mask in text for mask in MASKS)) or any(form in text for form in lower_forms(key))
+    has_visible_end = key[:VISIBLE_CHARS].lower() in text or key[-VISIBLE_CHARS:].lower() in text
+    return (has_visible_end and any(mask in text for mask in MASKS)) or any(form in text for form in lower_forms(key))
 
 
 @lru_cache(maxsize=256)
@@ -53,12 +54,12 @@ def lower_forms(key: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=256)
-def _forms(key: str) -> re.Pattern[str]:
+def _pattern_of(key: str) -> re.Pattern[str]:
     """Return the pattern that matches all forms of the key."""
     whole = sorted({re.escape(form) for form in _encodings(key)}, key=len, reverse=True)
-    first, last = re.escape(key[:SHOWN]), re.escape(key[-SHOWN:])
+    first, last = re.escape(key[:VISIBLE_CHARS]), re.escape(key[-VISIBLE_CHARS:])
     is_word = key.isalpha() and (key.islower() or key.isupper())  # "**Proactive" is no masked "noninteractive"
-    masked = () if is_word else (rf"{first}{SEEN}?{MASK}{SEEN}", rf"{MASK}{SEEN}?{last}")
+    masked = () if is_word else (rf"{first}{VISIBLE_MIDDLE}?{MASK}{VISIBLE_MIDDLE}", rf"{MASK}{VISIBLE_MIDDLE}?{last}")
     return re.compile("|".join([*whole, *masked]), re.IGNORECASE)
 
 

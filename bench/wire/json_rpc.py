@@ -17,9 +17,9 @@ from pydantic import JsonValue
 from bench.common.bounds import excess_in, is_too_deep
 from bench.common.errors import whole_text
 
-LONGEST = 16 * 2**20
-"""Bytes of the longest message that is read. A longer one is passed on in pieces."""
-AT_A_TIME = 2**18
+MAX_MESSAGE_BYTES = 16 * 2**20
+"""A longer message is not parsed, and is forwarded in pieces."""
+READ_BYTES = 2**18
 """Bytes that are read at a time."""
 
 Object = dict[str, Any]
@@ -51,7 +51,7 @@ class RpcMessage:
 def messages_of(text: bytes) -> tuple[RpcMessage, ...]:
     """Return the messages of a line or a body: a single message, the messages of a batch, or an empty tuple if the text is
     no JSON-RPC or exceeds the bounds."""
-    if len(text) > LONGEST or excess_in(text):
+    if len(text) > MAX_MESSAGE_BYTES or excess_in(text):
         return ()
     try:
         value = json.loads(text.decode())
@@ -68,12 +68,12 @@ def messages_of(text: bytes) -> tuple[RpcMessage, ...]:
 
 
 def is_batch(text: bytes) -> bool:
-    """Return whether the text of messages is a batch."""
+    """Return whether the text of JSON-RPC messages is a batch, a JSON list."""
     return text.lstrip()[:1] == b"["
 
 
 def _message(body: Any) -> RpcMessage:
-    """Return a JSON value as a message."""
+    """Return a JSON value as a message. Its kind is "other" if the value is no message of JSON-RPC."""
     if not isinstance(body, dict):
         return RpcMessage("other", body)
     method, key = body.get("method"), key_of(body["id"]) if "id" in body else ""
@@ -90,42 +90,42 @@ def key_of(identifier: JsonValue) -> str:
 
 
 def waiting_key(waiting: Container[str], key: str) -> str:
-    """Return the key under which the request of this response waits. Some servers respond to the id 1 with the id "1", and
-    clients accept that."""
-    other = key[1:-1] if key.startswith('"') else f'"{key}"'
-    return other if key not in waiting and other in waiting else key
+    """Return the member of `waiting` that this response's key answers, or `key` itself if there is none. Some servers respond
+    to the id 1 with the id "1", and clients accept that."""
+    other_form = key[1:-1] if key.startswith('"') else f'"{key}"'
+    return other_form if key not in waiting and other_form in waiting else key
 
 
 def text_of(body: Any) -> bytes:
-    """Return a message as JSON in one line, without a line end."""
+    """Return a message as JSON in UTF-8, in one line without a line end."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 class LineSplitter:
     """Splits a stream into lines without changing a byte."""
 
-    def __init__(self, longest: int = LONGEST):
-        self._longest, self._buffer, self._is_long = longest, bytearray(), False
+    def __init__(self, max_bytes: int = MAX_MESSAGE_BYTES):
+        self._max_bytes, self._buffer, self._is_in_long_line = max_bytes, bytearray(), False
 
     def add(self, data: bytes) -> Iterator[tuple[bytes, bool]]:
-        """Yield each complete line with its line end, and True. A line beyond the bound is yielded in pieces, each with
-        False; the last piece ends the line."""
+        """Add data, and yield each complete line with its line end, and True. A line longer than `max_bytes` is yielded in
+        pieces, each with False; the last piece has the line end."""
         *complete_lines, rest = data.split(b"\n")
         for line in complete_lines:
             self._buffer += line
             self._buffer += b"\n"
-            yield self.rest(), not self._is_long
-            self._is_long = False
+            yield self.rest(), not self._is_in_long_line
+            self._is_in_long_line = False
         self._buffer += rest
-        if self._buffer and (self._is_long or len(self._buffer) > self._longest):
-            self._is_long = True
+        if self._buffer and (self._is_in_long_line or len(self._buffer) > self._max_bytes):
+            self._is_in_long_line = True
             yield self.rest(), False
 
     def rest(self) -> bytes:
-        """Return the text after the last line end, and clear it."""
-        text = bytes(self._buffer)
+        """Return the bytes after the last line end, and remove them from the buffer."""
+        data = bytes(self._buffer)
         self._buffer.clear()
-        return text
+        return data
 
 
 def as_object(value: Any) -> Object:
@@ -141,82 +141,83 @@ class Pipe:
     """One end of a pipe, a socket or a file. The object owns the file descriptor. Each line is written completely before the
     next line."""
 
-    def __init__(self, number: int):
-        self._number, self._line, self._is_inside = number, asyncio.Lock(), False
-        self._waits: asyncio.Future[None] | None = None
-        os.set_blocking(number, False)
+    def __init__(self, descriptor: int):
+        self._descriptor, self._line_lock, self._is_in_line = descriptor, asyncio.Lock(), False
+        self._readiness: asyncio.Future[None] | None = None
+        os.set_blocking(descriptor, False)
 
     async def lines(self) -> AsyncIterator[tuple[bytes, bool]]:
-        """Yield the lines that `LineSplitter` returns for the bytes read, and at the end the text after the last line."""
-        lines = LineSplitter()
-        while more := await self._read():
-            for piece in lines.add(more):
-                if self._number < 0:
+        """Yield the pieces that `LineSplitter.add` yields for the bytes read, and at the end the text after the last line."""
+        splitter = LineSplitter()
+        while data := await self._read():
+            for piece in splitter.add(data):
+                if self._descriptor < 0:
                     return
                 yield piece
-        if rest := lines.rest():
+        if rest := splitter.rest():
             yield rest, True
 
     async def write(self, piece: bytes, is_whole: bool = True) -> None:
-        """Write a line, or a piece of a line that is too long for memory. Return as soon as the kernel has taken the bytes.
-        Raises PipeClosed."""
-        if not self._is_inside or is_whole:
-            await self._line.acquire()
-        self._is_inside = not is_whole and not piece.endswith(b"\n")
+        """Write a line, or a piece of a long line if not `is_whole`. No other line is written until the last piece, which has
+        the line end. Return as soon as the kernel has taken the bytes. Raises PipeClosed."""
+        if not self._is_in_line or is_whole:
+            await self._line_lock.acquire()
+        self._is_in_line = not is_whole and not piece.endswith(b"\n")
         try:
             view = memoryview(piece)
             while view:
                 try:
-                    view = view[os.write(self._number, view) :]
+                    view = view[os.write(self._descriptor, view) :]
                 except BlockingIOError:
-                    await self._ready(asyncio.get_running_loop().add_writer)
+                    await self._wait_until_ready(asyncio.get_running_loop().add_writer)
         except OSError as error:
             raise PipeClosed from error
         finally:
-            if not self._is_inside:
-                self._line.release()
+            if not self._is_in_line:
+                self._line_lock.release()
 
     def end_line(self) -> None:
         """Release the pipe for other writers after a long line that has no end."""
-        if self._is_inside:
-            self._is_inside = False
-            self._line.release()
+        if self._is_in_line:
+            self._is_in_line = False
+            self._line_lock.release()
 
     def close(self) -> None:
         """Close the pipe, also while a task waits for it. This may be called again."""
-        if self._number < 0:
+        if self._descriptor < 0:
             return
         self.end_line()
-        loop, number, self._number = asyncio.get_running_loop(), self._number, -1
-        for forget in (loop.remove_reader, loop.remove_writer):
-            forget(number)
-        os.close(number)
-        if self._waits and not self._waits.done():
-            self._waits.set_exception(PipeClosed())
+        loop, descriptor, self._descriptor = asyncio.get_running_loop(), self._descriptor, -1
+        loop.remove_reader(descriptor)
+        loop.remove_writer(descriptor)
+        os.close(descriptor)
+        if self._readiness and not self._readiness.done():
+            self._readiness.set_exception(PipeClosed())
 
     async def _read(self) -> bytes:
-        """Read some bytes; b"" at the end."""
+        """Return some bytes; b"" at the end, or if reading fails."""
         await asyncio.sleep(0)
         while True:
             try:
-                return os.read(self._number, AT_A_TIME)
+                return os.read(self._descriptor, READ_BYTES)
             except BlockingIOError:
-                await self._ready(asyncio.get_running_loop().add_reader)
+                await self._wait_until_ready(asyncio.get_running_loop().add_reader)
             except OSError:
                 return b""
 
-    async def _ready(self, add: Callable[..., Any]) -> None:
-        """Wait until the descriptor is ready."""
+    async def _wait_until_ready(self, add: Callable[..., Any]) -> None:
+        """Wait until the descriptor is ready for what `add` watches: `loop.add_reader` or `loop.add_writer`."""
         loop = asyncio.get_running_loop()
-        self._waits = loop.create_future()
-        add(self._number, _wake, self._waits)
+        self._readiness = loop.create_future()
+        add(self._descriptor, _wake, self._readiness)
         try:
-            await self._waits
+            await self._readiness
         finally:
-            if self._number >= 0:
-                (loop.remove_reader if add == loop.add_reader else loop.remove_writer)(self._number)
+            if self._descriptor >= 0:
+                (loop.remove_reader if add == loop.add_reader else loop.remove_writer)(self._descriptor)
 
 
-def _wake(waits: asyncio.Future[None]) -> None:
-    if not waits.done():
-        waits.set_result(None)
+def _wake(readiness: asyncio.Future[None]) -> None:
+    """Complete the future on which `_wait_until_ready` waits."""
+    if not readiness.done():
+        readiness.set_result(None)

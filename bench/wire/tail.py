@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-KEPT = 64 * 2**10
-"""Bytes."""
+MAX_TAIL_BYTES = 64 * 2**10
 
 
 class Tail:
-    """The last bytes of an output. `written` is the number of all bytes, and `text` the last part of them."""
+    """The last bytes of an output, at most `max_bytes`. `written` is the number of bytes of the whole output."""
 
-    def __init__(self, kept: int = KEPT):
-        self._kept, self._bytes = kept, bytearray()
+    def __init__(self, max_bytes: int = MAX_TAIL_BYTES):
+        self._max_bytes, self._bytes = max_bytes, bytearray()
         self.written = 0
 
-    def add(self, more: bytes) -> None:
+    def add(self, data: bytes) -> None:
         """Add bytes, and drop the oldest bytes beyond the bound."""
-        self.written += len(more)
-        self._bytes += more[-self._kept :]
-        if len(self._bytes) > 2 * self._kept:
-            del self._bytes[: -self._kept]
+        self.written += len(data)
+        self._bytes += data[-self._max_bytes :]
+        if len(self._bytes) > 2 * self._max_bytes:
+            del self._bytes[: -self._max_bytes]
 
     @property
     def text(self) -> str:
-        """The last part of the output."""
-        return bytes(self._bytes[-self._kept :]).decode(errors="replace")
+        """The last bytes as text."""
+        return bytes(self._bytes[-self._max_bytes :]).decode(errors="replace")
 
     @property
     def last_line(self) -> str:

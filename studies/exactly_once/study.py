@@ -25,7 +25,7 @@ from bench.read.render.drawing import BLUE, GREEN, ORANGE, PALE, VERMILION, Pict
 from bench.read.render.labels import model_label, slug
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.record.config import FAULT_FREE
-from bench.worlds.read.analysis.beyond_control import DAMAGE, beyond_control
+from bench.worlds.read.analysis.beyond_control import DAMAGE_COLUMNS, beyond_control
 
 from ..by_model import by_model
 
@@ -67,7 +67,7 @@ def exactly_once(run: Run) -> list[CrashedArm]:
     points = {plan: fault.effect for plan, fault in single_faults(run).items() if fault.point == "process"}
     if not points or FAULT_FREE not in run.names("plan"):
         raise ResultsError(f"needs fault plans with one fault each, at `process`, and the plan '{FAULT_FREE}' beside them")
-    more = beyond_control(run, DAMAGE)
+    more = beyond_control(run, DAMAGE_COLUMNS)
     return [
         _crashed(
             str(scenario), str(model), architecture, point, of_architecture[of_architecture["plan"].map(points) == point], run

@@ -24,13 +24,13 @@ from bench.read.render.drawing import BLACK, PALE, Picture, finish, panels
 from bench.read.render.labels import model_label, slug
 from bench.read.render.table import Table
 from bench.record.config import FAULT_FREE
-from bench.worlds.read.analysis.beyond_control import DAMAGE, beyond_control
+from bench.worlds.read.analysis.beyond_control import DAMAGE_COLUMNS, beyond_control
 
 from ..by_model import by_model
 from ..variants import with_remedies
 from .pattern_behaviour import tables_of_behaviour
 
-BEYOND = [f"beyond_{column.removeprefix('damage_')}" for column in DAMAGE]
+BEYOND = [f"beyond_{column.removeprefix('damage_')}" for column in DAMAGE_COLUMNS]
 MENDED, SHOWN, ONLY_REMEDIED, WITHSTOOD, NOT_PROVOKED, TOO_FEW = (
     *("mended by its remedy", "shown bare, not mended"),
     *("shown with remedies alone", "withstood", "not provoked", "too few to say"),
@@ -105,7 +105,7 @@ def _alike(run: Run, names: Iterable[str]) -> list[list[str]]:
 
 
 def _pairs(run: Run) -> pd.DataFrame:
-    pairs = beyond_control(run, DAMAGE)
+    pairs = beyond_control(run, DAMAGE_COLUMNS)
     return pairs.assign(is_damaged=pairs[BEYOND].clip(lower=0).sum(axis=1) > 0, is_struck=pairs["faults_delivered"] > 0)
 
 

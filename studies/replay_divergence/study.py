@@ -36,11 +36,11 @@ from bench.rerun.divergence import (
     ComparedEvent,
     Divergence,
     beyond_spread,
-    committed,
-    courses,
+    committed_output,
     divergence,
+    effects_by_trial,
     mean_by_instance,
-    with_state,
+    name_states,
 )
 from bench.run.models.bank import BankedReply
 from bench.worlds.run.bank import replies_in
@@ -94,7 +94,7 @@ def _local(sides: ComparedSides, replies: Sequence[tuple[str, BankedReply]]) -> 
         beyond = []
         for strength in STRENGTHS:
             events_of = [
-                ComparedEvent(place[0], *([committed(reply, strength) for reply in event[side]] for side in sides.names))
+                ComparedEvent(place[0], *([committed_output(reply, strength) for reply in event[side]] for side in sides.names))
                 for place, event in whole.items()
                 if judgment in ("", place[1])
             ]
@@ -111,7 +111,7 @@ def _events_by_state(
 ) -> dict[tuple[str, str, str], dict[str, list[BankedReply]]]:
     """Return (instance, judgment, state) -> side -> its replies, where both sides have two or more."""
     events: dict[tuple[str, str, str], dict[str, list[BankedReply]]] = {}
-    for model, reply, state in with_state(replies, of_prompts=sides.column == "scenario"):
+    for model, reply, state in name_states(replies, of_prompts=sides.column == "scenario"):
         event = events.setdefault((reply.instance, reply.judgment, state), {})
         event.setdefault(sides.of(model, reply), []).append(reply)
     return {place: event for place, event in events.items() if all(len(event.get(side, [])) > 1 for side in sides.names)}
@@ -119,7 +119,7 @@ def _events_by_state(
 
 def _running(run: Run, folder: Path, sides: ComparedSides) -> list[Divergence]:
     trials = run.trials[~run.trials["outcome"].isin(UNUSABLE)]
-    by_trial = courses(folder)
+    by_trial = effects_by_trial(folder)
     return [
         divergence("running", architecture, "", events)
         for architecture in run.names("architecture")
@@ -200,7 +200,7 @@ def _compared_events(
 ) -> list[ComparedEvent]:
     """Return the event without any check, and with all rules."""
     return [
-        ComparedEvent(place[0], *([committed(reply, strength) for reply in event[side]] for side in sides.names))
+        ComparedEvent(place[0], *([committed_output(reply, strength) for reply in event[side]] for side in sides.names))
         for strength in STRENGTHS
     ]
 
@@ -215,7 +215,7 @@ def _look(judgment: str, events: Sequence[Sequence[ComparedEvent]]) -> BoundaryL
                 by_instance.setdefault(none.instance, []).append(values[0] - values[1])
         known = sum(map(len, by_instance.values()))
         gaps.append(Rises({name: fmean(each) for name, each in by_instance.items()}, len(events), known))
-    pairs = [pair == (None, None) for both in events for pair in product(both[1].these, both[1].those)]
+    pairs = [pair == (None, None) for both in events for pair in product(both[1].first, both[1].second)]
     return BoundaryLook(judgment, len(events), (gaps[0], gaps[1]), fmean(pairs) if pairs else 0.0)
 
 
@@ -230,8 +230,8 @@ def _beyond_of_acting(event: ComparedEvent) -> float | None:
         acting = [this != that for this, that in pairs if (this, that) != (None, None)]
         return fmean(acting) if acting else None
 
-    between = share(product(event.these, event.those))
-    within = [each for seeds in (event.these, event.those) if (each := share(combinations(seeds, 2))) is not None]
+    between = share(product(event.first, event.second))
+    within = [each for seeds in (event.first, event.second) if (each := share(combinations(seeds, 2))) is not None]
     return between - fmean(within) if between is not None and within else None
 
 

@@ -29,7 +29,7 @@ from bench.run.trial.verification import extract, validate
 from bench.scenario import Json
 from bench.wire.problem import Problem
 from bench.worlds.run.driver.tool_requests import arguments_of
-from bench.worlds.run.environment.calling import items_in, read_arguments
+from bench.worlds.run.environment.calling import items_in, parse_arguments
 
 SIZE = 8 * 2**20
 """Bytes: the bound of a request's body, and of a reply."""
@@ -88,7 +88,7 @@ def read_what_is_handed_in(body: bytes) -> None:
 
 def read_call(body: bytes) -> None:
     with suppress(Problem):
-        read_arguments(ENVIRONMENT.tools[0], arguments_of(body))
+        parse_arguments(ENVIRONMENT.tools[0], arguments_of(body))
 
 
 def read_run(folder: Path) -> None:

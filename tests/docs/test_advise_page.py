@@ -60,7 +60,7 @@ def test_the_page_says_of_each_workload_how_its_advice_came_out_where_it_had_not
 def beside_a_coin(of: Callable[[Advice, HeldOutResult], float]) -> tuple[int, int, float | None]:
     """In how many of the twelve workloads a choice does less damage for each fault than a coin, how much less it does in the
     mean, in hundredths, and the p of the sign-flip test over workloads."""
-    less = {(path.stem, 1): outcome.coin - of(advice, outcome) for path in NO_KEYS for advice, outcome in [advised(path)]}
+    less = {(path.stem, 1): outcome.mean_harm - of(advice, outcome) for path in NO_KEYS for advice, outcome in [advised(path)]}
     p = paired_test(less, dict.fromkeys(less, 0.0)).p
     return sum(value > 0 for value in less.values()), round(100 * mean(less.values())), p
 
@@ -73,7 +73,7 @@ def without_logs(outcome: HeldOutResult) -> float:
 def test_the_page_says_how_the_choice_stands_beside_a_coin_and_that_it_is_always_the_same() -> None:
     wins, hundredths, p = beside_a_coin(lambda _, outcome: outcome.harm[outcome.arm])
     assert len(NO_KEYS) == 12 and all(
-        outcome.harm[advice.by_steps] == outcome.harm[outcome.arm] for advice, outcome in map(advised, NO_KEYS)
+        outcome.harm[advice.arm_by_steps] == outcome.harm[outcome.arm] for advice, outcome in map(advised, NO_KEYS)
     )
     assert (wins, p) == (12, 2 / 2**12) and f"by {hundredths / 100:.2f} in the mean" in TEXT
     assert {judged(path).arm for path in NO_KEYS} == {"composition"}

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.cli.commands.reexecute import shorten_to_difference
-from bench.elsewhere.reexecute import likeness
+from bench.elsewhere.reexecute import compare_answers
 
 SERVER = Path(__file__).parents[1] / "support" / "till_server.py"
 SCHEMA = """
@@ -110,7 +110,7 @@ def test_each_effect_is_delivered_twice_lost_and_anew(tmp_path: Path) -> None:
     ],
 )
 def test_answers_of_two_versions_of_a_server_are_alike(recorded: str, answered: str, how: str) -> None:
-    assert likeness(recorded, answered, frozenset({"state"})) == how
+    assert compare_answers(recorded, answered, frozenset({"state"})) == how
 
 
 @given(
@@ -119,9 +119,9 @@ def test_answers_of_two_versions_of_a_server_are_alike(recorded: str, answered: 
     )
 )
 def test_an_answer_is_equal_to_itself_and_alike_if_a_null_is_added(value: object) -> None:
-    assert likeness(json.dumps(value), json.dumps(value, indent=2)) == "equal"
-    assert likeness(json.dumps([value]), json.dumps([value, None])) == "differs"
-    assert likeness(json.dumps({"a": value}), json.dumps({"a": value, "b": None})) == "alike"
+    assert compare_answers(json.dumps(value), json.dumps(value, indent=2)) == "equal"
+    assert compare_answers(json.dumps([value]), json.dumps([value, None])) == "differs"
+    assert compare_answers(json.dumps({"a": value}), json.dumps({"a": value, "b": None})) == "alike"
 
 
 def test_a_trial_whose_answers_differ_says_nothing_of_danger(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from commands import bench
 from written_traces import acting, chat, message, span, spans, trajectory, written
 
 from bench.elsewhere.runs import read_log
-from bench.elsewhere.telling import calls_of, repeated, run_report_lines
+from bench.elsewhere.telling import calls_of, repeated_pairs, run_report_lines
 
 REFUND = {"order": 17, "amount": 40}
 
@@ -23,7 +23,7 @@ def incident(first: str = "timeout after 30 s", again: dict[str, object] | None 
     """A trace in which a refund failed and was made again, with times in seconds and tokens by the provider."""
     second = 10**9
     prompt = [message("user", "Refund order 17.")]
-    made = []
+    records = []
     for number, (tool, arguments, result, code, begin, end) in enumerate(
         (
             ("get_order", {"order": 17}, '{"paid": 40}', 1, 2, 3),
@@ -34,15 +34,17 @@ def incident(first: str = "timeout after 30 s", again: dict[str, object] | None 
     ):
         reply = message("assistant", asked(f"{number}", tool, **arguments))
         usage = {"gen_ai.usage.input_tokens": 100 * number, "gen_ai.usage.output_tokens": 20, "gen_ai.usage.cost": 0.5}
-        made.append(
+        records.append(
             chat((begin - 2) * second, prompt, [reply], usage, endTimeUnixNano=str((begin - 1) * second), spanId=f"c{number}")
         )
         fields = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool, "gen_ai.tool.call.id": f"{number}"}
         fields |= {"gen_ai.tool.call.arguments": json.dumps(arguments), "gen_ai.tool.call.result": result}
-        made.append(span(begin * second, fields, endTimeUnixNano=str(end * second), status={"code": code}, spanId=f"t{number}"))
+        records.append(
+            span(begin * second, fields, endTimeUnixNano=str(end * second), status={"code": code}, spanId=f"t{number}")
+        )
         answer = {"type": "tool_call_response", "id": f"{number}", "response": result}
         prompt = [*prompt, reply, message("tool", answer)]
-    return spans(*made)
+    return spans(*records)
 
 
 def told(folder: Path, text: str) -> str:
@@ -103,9 +105,9 @@ def test_a_tool_that_reads_by_its_name_or_by_the_users_word_is_no_repeated_effec
         *(acting(tool, "ok", id_=f"{tool}{n}", x=1) for n in range(2) for tool in ("get_order", "mcp__s__list_all", "peek"))
     )
     log, _ = read_log(written(tmp_path, text))
-    assert [first.call.tool for first, _ in repeated(calls_of(log))] == ["peek"]
+    assert [first.call.tool for first, _ in repeated_pairs(calls_of(log))] == ["peek"]
     log, _ = read_log(written(tmp_path, text), ["peek"])
-    assert repeated(calls_of(log)) == []
+    assert repeated_pairs(calls_of(log)) == []
 
 
 def test_a_command_that_ran_twice_is_told_only_where_the_first_did_not_answer(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ from trials import ROOTS
 from bench.common.errors import ResultsError
 from bench.read.claims.break_even import rate_in_words
 from bench.record.config import StoredConfig
-from bench.rerun.advice import SUPPLIES, Advice, advise, held_out
-from bench.rerun.advice_artifact import artifact_of, judged_line, lines_of
+from bench.rerun.advice import MECHANISMS_OF_PATTERN, Advice, advise, held_out
+from bench.rerun.advice_artifact import advice_lines, artifact_of, held_out_line
 from bench.rerun.evidence import DAMAGE, TABLE, Evidence, read_evidence
 from bench.rerun.workload import WorkloadEntry
 from bench.run.experiment.config import Config
@@ -36,8 +36,8 @@ def entry(failures: Mapping[str, float] | None = None, **work: Any) -> WorkloadE
 
 def measured(harm: Mapping[str, int], excess: Mapping[str, int], plans: tuple[str, ...] = ("crash",)) -> Evidence:
     """A run in which each arm damages so many effects and pays so many tokens for a failure; 0 where it is not named."""
-    arms = [arm for pattern in SUPPLIES for arm in (pattern, f"{pattern}_kept")]
-    variants = {f"{pattern}_kept": {"base": pattern, "remedies": True} for pattern in SUPPLIES}
+    arms = [arm for pattern in MECHANISMS_OF_PATTERN for arm in (pattern, f"{pattern}_kept")]
+    variants = {f"{pattern}_kept": {"base": pattern, "remedies": True} for pattern in MECHANISMS_OF_PATTERN}
     config = StoredConfig.model_validate(
         {"name": "made", "scenarios": ["world"], "architectures": arms, "models": ["m"], "plans": ["none", *plans]}
         | {"repetitions": 1, "seed": 1, "architecture": variants}
@@ -54,7 +54,7 @@ def measured(harm: Mapping[str, int], excess: Mapping[str, int], plans: tuple[st
     return Evidence("made", "world", config, pd.DataFrame(rows), simulated=True)
 
 
-BARE_HARMS = dict.fromkeys(SUPPLIES, HARM)
+BARE_HARMS = dict.fromkeys(MECHANISMS_OF_PATTERN, HARM)
 
 
 @pytest.mark.parametrize(
@@ -74,11 +74,11 @@ def test_the_state_decides_first_and_then_as_much_of_the_rest_as_a_pattern_suppl
 
 def test_work_that_demands_nothing_gets_the_simplest_pattern() -> None:
     advice = advise(entry({}), measured({}, {}))
-    assert advice.pattern == "bare_agent" and [demand.what for demand in advice.demands] == ["", "", ""]
+    assert advice.pattern == "bare_agent" and [demand.mechanism for demand in advice.demands] == ["", "", ""]
 
 
 def test_an_arm_that_was_damaged_is_not_advised_however_cheap_it_is() -> None:
-    dear = {f"{pattern}_kept": 500 for pattern in SUPPLIES}
+    dear = {f"{pattern}_kept": 500 for pattern in MECHANISMS_OF_PATTERN}
     advice = advise(entry({"crash": 1}), measured(BARE_HARMS, dear))
     assert (advice.arm, advice.damaged.k, advice.price) == ("state_machine_kept", 0, 1500)
 
@@ -86,42 +86,42 @@ def test_an_arm_that_was_damaged_is_not_advised_however_cheap_it_is() -> None:
 def test_of_arms_without_damage_the_cheapest_is_advised() -> None:
     advice = advise(entry({"crash": 2}), measured({}, {"state_machine": 300, "state_machine_kept": 400, "composition": 100}))
     assert advice.arm == "plan_execute_evaluate_kept"
-    cheaper = {f"{pattern}{form}": 300 for pattern in SUPPLIES for form in ("", "_kept")}
+    cheaper = {f"{pattern}{form}": 300 for pattern in MECHANISMS_OF_PATTERN for form in ("", "_kept")}
     assert advise(entry({"crash": 2}), measured({}, cheaper | {"composition": 100})).arm == "composition"
 
 
 def test_what_costs_the_same_is_named_and_said_not_to_be_told_apart() -> None:
     workload, evidence = entry({"crash": 1}), measured(BARE_HARMS, {})
     advice = advise(workload, evidence)
-    assert set(advice.alike) == {"plan_execute_evaluate_kept", "composition_kept"}
+    assert set(advice.equally_cheap) == {"plan_execute_evaluate_kept", "composition_kept"}
     assert "No price tells it from" in artifact_of(workload, advice, evidence, None)
 
 
 def test_where_every_arm_was_damaged_the_least_damaged_is_advised_and_not_called_harmless() -> None:
-    every = {f"{pattern}{form}": HARM for pattern in SUPPLIES for form in ("", "_kept")}
+    every = {f"{pattern}{form}": HARM for pattern in MECHANISMS_OF_PATTERN for form in ("", "_kept")}
     workload, evidence = entry({"crash": 1}), measured(every, {})
     advice = advise(workload, evidence)
     assert not advice.harmless and advice.damaged.k == 6
-    assert "did the least damage" in next(lines_of(workload, advice, evidence, None))
+    assert "did the least damage" in next(advice_lines(workload, advice, evidence, None))
 
 
 def test_a_failure_that_the_run_has_not_is_no_measurement() -> None:
     workload, evidence = entry({"crash": 1, "flood": 2}), measured(BARE_HARMS, {})
     advice = advise(workload, evidence)
     assert (advice.measured, advice.unmeasured) == (("crash",), ("flood",))
-    assert "no measurement of flood" in "\n".join(lines_of(workload, advice, evidence, None))
+    assert "no measurement of flood" in "\n".join(advice_lines(workload, advice, evidence, None))
     assert "- flood: no measurement." in artifact_of(workload, advice, evidence, None)
 
 
 def test_each_recommendation_has_its_damage_and_its_break_even() -> None:
     evidence = measured(BARE_HARMS | {"bare_agent": 3}, {"bare_agent": 400, "state_machine": 100})
     advice = advise(entry({"crash": 1}, approvals=True), evidence)
-    assert [(each.ours, each.theirs) for each in advice.backing] == [
+    assert [(each.ours, each.theirs) for each in advice.comparisons] == [
         ("composition_kept", "composition"),
         ("state_machine", "bare_agent"),
         ("human_in_the_loop", "bare_agent"),
     ]
-    spine = advice.backing[1]
+    spine = advice.comparisons[1]
     assert spine.effects == (6, 18) and spine.break_even["crash"] is not None
     assert rate_in_words(spine.break_even["crash"]) == "from the first on"
     assert rate_in_words(evidence.break_even("bare_agent", "state_machine", "crash")) == "never"
@@ -138,21 +138,25 @@ def measured_by_instance(harm: Mapping[str, Sequence[int]]) -> Evidence:
 
 def test_where_tools_take_no_keys_only_bare_arms_are_advised() -> None:
     evidence = measured({}, {})
-    assert advise(entry({"crash": 1}, keys=False), evidence).harm.keys() == set(SUPPLIES)
-    assert advise(entry({"crash": 1}), evidence).harm.keys() == {f"{each}{form}" for each in SUPPLIES for form in ("", "_kept")}
+    assert advise(entry({"crash": 1}, keys=False), evidence).harm.keys() == set(MECHANISMS_OF_PATTERN)
+    assert advise(entry({"crash": 1}), evidence).harm.keys() == {
+        f"{each}{form}" for each in MECHANISMS_OF_PATTERN for form in ("", "_kept")
+    }
 
 
 def test_a_measurement_that_contradicts_the_steps_is_followed_and_said() -> None:
     workload = entry({"crash": 2}, keys=False, approvals=True)
-    evidence = measured_by_instance({pattern: (3, 4, 5, 3, 4, 5) for pattern in SUPPLIES if pattern != "supervisor_gate"})
+    evidence = measured_by_instance(
+        {pattern: (3, 4, 5, 3, 4, 5) for pattern in MECHANISMS_OF_PATTERN if pattern != "supervisor_gate"}
+    )
     advice = advise(workload, evidence)
-    assert (advice.by_steps, advice.arm, advice.harm["composition"], advice.unknown) == (
+    assert (advice.arm_by_steps, advice.arm, advice.harm["composition"], advice.indistinguishable) == (
         "composition",
         "supervisor_gate",
         8,
         (),
     )
-    shown = "\n".join(lines_of(workload, advice, evidence, None))
+    shown = "\n".join(advice_lines(workload, advice, evidence, None))
     assert "the steps lead to composition, which did more damage: in a run composition 8.00 and supervisor_gate 0.00" in shown
 
 
@@ -160,25 +164,29 @@ def test_where_damage_does_not_tell_the_arms_apart_it_does_not_know_and_keeps_to
     workload = entry({"crash": 1}, keys=False, approvals=True)
     evidence = measured_by_instance({"composition": (1, 0, 0, 0, 0, 0), "bare_agent": (0, 1, 0, 0, 0, 0)})
     advice = advise(workload, evidence)
-    assert (advice.arm, advice.by_steps) == ("composition", "composition")
-    assert set(advice.unknown) == set(advise(workload, measured({}, {})).unknown) == set(SUPPLIES) - {"composition"}
+    assert (advice.arm, advice.arm_by_steps) == ("composition", "composition")
+    assert (
+        set(advice.indistinguishable)
+        == set(advise(workload, measured({}, {})).indistinguishable)
+        == set(MECHANISMS_OF_PATTERN) - {"composition"}
+    )
     assert "it does not know: damage does not tell composition from 8 of 8 others" in "\n".join(
-        lines_of(workload, advice, evidence, None)
+        advice_lines(workload, advice, evidence, None)
     )
 
 
 def test_a_choice_stands_beside_the_best_the_worst_and_a_coin() -> None:
     workload = entry({"crash": 1}, keys=False, approvals=True)
-    harm = {pattern: place for place, pattern in enumerate(SUPPLIES)}
+    harm = {pattern: place for place, pattern in enumerate(MECHANISMS_OF_PATTERN)}
     outcome = held_out(advise(workload, measured({}, {})), measured(harm, {}, ("storm",)), "storm")
-    assert (outcome.arm, outcome.best, outcome.worst, outcome.coin) == ("composition", "bare_agent", "composition", 4)
-    assert "advised 8.00, best (bare_agent) 0.00, worst (composition) 8.00, a coin 4.00" in judged_line(outcome)
+    assert (outcome.arm, outcome.best, outcome.worst, outcome.mean_harm) == ("composition", "bare_agent", "composition", 4)
+    assert "advised 8.00, best (bare_agent) 0.00, worst (composition) 8.00, a coin 4.00" in held_out_line(outcome)
 
 
 def judged(harm: Mapping[str, int], excess: Mapping[str, int]) -> tuple[Advice, str, bool]:
     advice = advise(entry({"crash": 1}), measured(BARE_HARMS, {}))
     outcome = held_out(advice, measured(harm, excess, ("storm",)), "storm")
-    return advice, judged_line(outcome), outcome.holds
+    return advice, held_out_line(outcome), outcome.holds
 
 
 @pytest.mark.parametrize(
@@ -197,10 +205,35 @@ def test_advice_holds_elsewhere_where_it_damages_nothing_within_a_tenth_of_the_b
     assert line.endswith("holds" if holds else "does not hold")
 
 
+def without(evidence: Evidence, arms: Collection[str]) -> Evidence:
+    """Return the evidence of a run that has all arms but these."""
+    names = [arm for arm in evidence.config.architectures if arm not in arms]
+    variants = {name: entry for name, entry in evidence.config.architecture.items() if name in names}
+    config = evidence.config.model_copy(update={"architectures": names, "architecture": variants})
+    return replace(evidence, config=config, trials=evidence.trials[evidence.trials["architecture"].isin(names)])
+
+
+def test_a_run_that_lacks_the_advised_arm_cannot_judge_the_advice() -> None:
+    advice = advise(entry({"crash": 1}), measured(BARE_HARMS, {}))
+    lacking = without(measured({}, {}, ("storm",)), [advice.arm])
+    with pytest.raises(
+        ResultsError, match=f"made: has no arm '{advice.arm}', which is advised; run the held-out config with it"
+    ):
+        held_out(advice, lacking, "storm")
+
+
+def test_a_run_without_a_known_pattern_gives_no_advice() -> None:
+    evidence = measured({}, {})
+    renamed = evidence.config.model_copy(update={"architectures": ["work_queue"], "architecture": {}})
+    trials = evidence.trials[evidence.trials["architecture"] == "state_machine"].assign(architecture="work_queue")
+    with pytest.raises(ResultsError, match="made: advice needs one of the patterns bare_agent, "):
+        advise(entry({"crash": 1}, keys=False), replace(evidence, config=renamed, trials=trials))
+
+
 def test_the_first_screen_has_at_most_twelve_lines() -> None:
     workload, evidence = entry({"crash": 1, "flood": 1}, parts=2, approvals=True), measured(BARE_HARMS, {})
     advice = advise(workload, evidence)
-    shown = list(lines_of(workload, advice, evidence, held_out(advice, measured({}, {}, ("storm",)), "storm")))
+    shown = list(advice_lines(workload, advice, evidence, held_out(advice, measured({}, {}, ("storm",)), "storm")))
     assert len(shown) + 1 <= 12
 
 

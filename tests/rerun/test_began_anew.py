@@ -12,7 +12,7 @@ from trials import Fault
 from bench.record.record import TrialRecord
 from bench.rerun.began_anew import RestartCount, restart_lines
 from bench.rerun.diagnose import diagnose
-from bench.rerun.diagnosis_text import lines_of, trial_lines
+from bench.rerun.diagnosis_text import diagnosis_lines, trial_lines
 from bench.rerun.rerun import RerunArm, RerunnableTrial
 from bench.run.trial import loop
 
@@ -27,20 +27,18 @@ def careless() -> TrialRecord:
 
 def test_an_agent_without_notes_and_keys_begins_anew_at_each_restart(careless: TrialRecord) -> None:
     anew = RestartCount.of(careless)
-    assert anew.times == anew.lives > 0
+    assert anew.from_start == anew.restarts > 0
     assert not anew.has_keys
     sentence, remedy = restart_lines([careless])
-    assert (
-        sentence
-        == f"The agent began its work anew at {anew.times} of {anew.lives} restarts: it keeps no state and sends no key."
-    )
+    restarts = f"{anew.from_start} of {anew.restarts} restarts"
+    assert sentence == f"The agent began its work anew at {restarts}: it keeps no state and sends no key."
     assert "Idempotency-Key" in remedy and "docs/own_agent_in_a_world.md" in remedy
 
 
 def test_an_agent_that_keeps_notes_goes_on(careless: TrialRecord) -> None:
     careful = driven(["python", "clerk.py", "careful"], KILLED).record
-    assert RestartCount.of(careful).times == 0
-    assert RestartCount.of(careful).lives > 0
+    assert RestartCount.of(careful).from_start == 0
+    assert RestartCount.of(careful).restarts > 0
     assert restart_lines([careful]) == []
     assert " in 1 of 2 trials: " in restart_lines([careless, careful])[0]
 
@@ -56,5 +54,5 @@ def test_the_diagnosis_says_so_in_place_of_other_advice() -> None:
     arm = RerunArm(matrix.specs[0], matrix)
     diagnosis = loop.run(diagnose(RerunnableTrial(Path("commands"), loop.run(arm.run(arm.spec.plan)).record, arm)))
     assert any(line.startswith("The agent began its work anew at ") for line in trial_lines(diagnosis))
-    lines = lines_of("commands", 1, [diagnosis])
+    lines = diagnosis_lines("commands", 1, [diagnosis])
     assert [line.split(":")[0] for line in lines if line.startswith("What to do")] == ["What to do about it"]

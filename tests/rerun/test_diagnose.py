@@ -19,8 +19,8 @@ from bench.cli.main import app
 from bench.common.errors import ConfigError
 from bench.common.paths import PACKS
 from bench.record.form import Form
-from bench.rerun.diagnose import Diagnosis, FailedEntry, counts, diagnose, is_failed
-from bench.rerun.diagnosis_text import as_json, lines_of, trial_lines
+from bench.rerun.diagnose import Diagnosis, FailedEntry, counts_by_verdict, diagnose, is_failed
+from bench.rerun.diagnosis_text import as_json, diagnosis_lines, trial_lines
 from bench.rerun.mended_parts import PARTS
 from bench.rerun.mends import with_remedies
 from bench.rerun.rerun import rerunnable_trials
@@ -108,7 +108,7 @@ def test_with_every_part_mended_from_the_start_a_trial_is_not_failed_by_its_agen
 def test_a_simulated_reply_proves_nothing(bare: dict[str, Diagnosis]) -> None:
     assert bare["none"].sources["simulated"] > 0
     assert not bare["none"].is_proved
-    assert "0 of 2 explanations are proved" in "\n".join(lines_of("failed", 2, list(bare.values())))
+    assert "0 of 2 explanations are proved" in "\n".join(diagnosis_lines("failed", 2, list(bare.values())))
 
 
 def test_a_rerun_that_does_not_equal_its_original_is_not_diagnosable(folder: Path, bare: dict[str, Diagnosis]) -> None:
@@ -117,7 +117,7 @@ def test_a_rerun_that_does_not_equal_its_original_is_not_diagnosable(folder: Pat
     diagnosis = loop.run(diagnose(other))
     assert "a rerun with nothing mended is another trial" in diagnosis.undiagnosable
     assert not diagnosis.entries
-    assert lines_of("failed", 1, [diagnosis])[0] == "None of 1 failed trials of failed can be diagnosed."
+    assert diagnosis_lines("failed", 1, [diagnosis])[0] == "None of 1 failed trials of failed can be diagnosed."
 
 
 def test_a_trial_that_did_not_fail_is_refused(folder: Path, bare: dict[str, Diagnosis]) -> None:
@@ -144,7 +144,7 @@ def test_outside_of_a_world_the_screen_says_which_parts_were_not_asked_and_never
     settings = config("runtime_structured", {"none": []}, scenarios=["tiny"], model=model)
     [diagnosis] = diagnosed(tmp_path / "run", settings, ROOTS).values()
     recorded = replace(diagnosis, sources=Counter({"recorded": 1}))
-    lines = lines_of("failed", 1, [recorded])
+    lines = diagnosis_lines("failed", 1, [recorded])
     assert "  not asked in 1 of 1 trials: verifier, commit, signal, pattern" in lines
     assert lines[0].endswith("the proposer is to blame in 1; 1 of 1 are explained.")
     assert not recorded.is_proved
@@ -155,9 +155,9 @@ def test_what_nothing_explains_clears_no_part(bare: dict[str, Diagnosis]) -> Non
     whole = bare["doubled"]
     doubled, unauthorised = whole.entries
     nothing = replace(whole, entries=(replace(doubled, minimal=()),))
-    assert not [line for line in lines_of("failed", 1, [nothing]) if "not to blame" in line]
+    assert not [line for line in diagnosis_lines("failed", 1, [nothing]) if "not to blame" in line]
     half = replace(whole, entries=(replace(doubled, minimal=()), unauthorised))
-    assert "  not to blame for the 1 entries that are explained: proposer, verifier, commit, signal" in lines_of(
+    assert "  not to blame for the 1 entries that are explained: proposer, verifier, commit, signal" in diagnosis_lines(
         "failed", 1, [half]
     )
 
@@ -178,7 +178,7 @@ def test_harm_of_a_fault_that_the_trial_never_met_blames_no_part(tmp_path: Path)
 
 
 def test_the_first_screen_has_twelve_lines_at_most_and_says_what_to_do(bare: dict[str, Diagnosis]) -> None:
-    lines = lines_of("failed", 2, list(bare.values()))
+    lines = diagnosis_lines("failed", 2, list(bare.values()))
     assert lines[0] == "2 failed trials of failed: the pattern is to blame in 2, and alone in 1 of them; 2 of 2 are explained."
     assert "  not to blame: proposer, verifier, signal" in lines
     assert any(line.startswith("What to do about the pattern: ") for line in lines)
@@ -189,7 +189,7 @@ def test_the_json_holds_every_set(bare: dict[str, Diagnosis]) -> None:
     value = json.loads(as_json("failed", 2, list(bare.values())))
     [doubled] = [entry for trial in value["trials"] for entry in trial["entries"] if entry["kind"] == "doubled"]
     assert (doubled["minimal"], doubled["necessary"]) == ([["commit"]], ["commit"])
-    assert value["counts"] == counts(list(bare.values()))
+    assert value["counts"] == counts_by_verdict(list(bare.values()))
 
 
 def test_remedies_leave_the_boundary_as_it_is() -> None:

@@ -10,7 +10,7 @@ from commands import bench, free_port, start, workplace
 from driven import matrix_of
 from outside_system import OutsideSystem
 
-from bench.rerun.diagnose import Diagnosis, counts, diagnose
+from bench.rerun.diagnose import Diagnosis, counts_by_verdict, diagnose
 from bench.rerun.diagnosis_text import trial_lines
 from bench.rerun.rerun import RerunArm, RerunnableTrial
 from bench.run.trial.loop import run
@@ -89,7 +89,7 @@ def test_keys_hold_no_effect_to_its_versions_so_that_a_stale_effect_clears_no_co
     arm = RerunArm(matrix.specs[0], matrix)
     diagnosis = run(diagnose(RerunnableTrial(Path("commands"), run(arm.run(arm.spec.plan)).record, arm)))
     assert {entry.entry.kind for entry in diagnosis.entries} == {"stale"}
-    assert counts([diagnosis])["commit"] == {"not asked": len(diagnosis.entries)}
+    assert counts_by_verdict([diagnosis])["commit"] == {"not asked": len(diagnosis.entries)}
     assert any("the commit was not asked, since a key does not hold" in line for line in trial_lines(diagnosis))
 
 

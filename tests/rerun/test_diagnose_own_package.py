@@ -11,9 +11,9 @@ from diagnosis.own.score import CRASH, read_scored, rows, score, summary
 from diagnosis.score import PROVOKED
 from experiment_runs import run
 
-from bench.rerun.diagnose import Diagnosis, counts, diagnose, is_failed
-from bench.rerun.diagnosis_text import lines_of, trial_lines
-from bench.rerun.mended_parts import ELSEWHERE, OTHER
+from bench.rerun.diagnose import Diagnosis, counts_by_verdict, diagnose, is_failed
+from bench.rerun.diagnosis_text import diagnosis_lines, trial_lines
+from bench.rerun.mended_parts import FOREIGN_CODE, LACKS_METHODS
 from bench.rerun.rerun import rerunnable_trials
 from bench.run.experiment.config import Config
 from bench.run.trial import loop
@@ -56,8 +56,8 @@ def _in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_weak_commit_of_ones_own_copy_is_blamed_and_nothing_else(tmp_path: Path) -> None:
     diagnosis = diagnosed("own_keyless", edits_of(NO_KEY), "case_03", tmp_path)
     assert diagnosis.blamed == {"commit"}
-    assert diagnosis.not_asked == {"pattern": ELSEWHERE}
-    assert "  not asked in 1 of 1 trials: pattern" in lines_of("own", 1, [diagnosis])
+    assert diagnosis.not_asked == {"pattern": FOREIGN_CODE}
+    assert "  not asked in 1 of 1 trials: pattern" in diagnosis_lines("own", 1, [diagnosis])
 
 
 def test_a_boundary_that_is_not_ours_is_mended_as_well(tmp_path: Path) -> None:
@@ -69,10 +69,10 @@ def test_a_boundary_that_is_not_ours_is_mended_as_well(tmp_path: Path) -> None:
 def test_a_weak_pattern_of_ones_own_is_not_asked_and_neither_cleared_nor_is_another_part_blamed(tmp_path: Path) -> None:
     diagnosis = diagnosed("own_silent", edits_of(NOBODY_ASKED), "case_12", tmp_path)
     assert not diagnosis.blamed
-    assert counts([diagnosis])["pattern"] == {"not asked": len(diagnosis.entries)}
-    lines = lines_of("own", 1, [diagnosis])
+    assert counts_by_verdict([diagnosis])["pattern"] == {"not asked": len(diagnosis.entries)}
+    lines = diagnosis_lines("own", 1, [diagnosis])
     assert not [line for line in lines if "not to blame" in line]
-    assert f"The pattern could not be mended: {ELSEWHERE}." in trial_lines(diagnosis)
+    assert f"The pattern could not be mended: {FOREIGN_CODE}." in trial_lines(diagnosis)
 
 
 def test_a_part_with_methods_that_ours_lacks_is_not_exchanged_and_not_cleared(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_part_with_methods_that_ours_lacks_is_not_exchanged_and_not_cleared(tm
     own_method = f"return self.form_of(effect)\n\n    def form_of(self, effect: StepEffect) -> str | None:\n        {key}"
     edits = (clerk("commit", 'return f"clerk {effect.key}"', own_method),)
     diagnosis = diagnosed("own_method", edits, "case_10", tmp_path)
-    assert diagnosis.not_asked["commit"] == OTHER
+    assert diagnosis.not_asked["commit"] == LACKS_METHODS
     assert "commit" not in diagnosis.blamed
 
 

@@ -114,7 +114,7 @@ def test_a_rerun_of_a_trial_of_each_committed_run_is_the_trial(path: Path) -> No
         [original] = rerunnable_trials(folder, records[:1], PACKS)
     except ConfigError as error:
         pytest.skip(str(error))
-    assert difference_between(original.record, loop.run(original.again()).record) == ""
+    assert difference_between(original.record, loop.run(original.run_again()).record) == ""
 
 
 def test_a_wait_for_a_slot_and_contracts_that_an_older_record_lacks_are_no_difference() -> None:
@@ -145,5 +145,5 @@ def unlike(settings: Config, folder: Path, packs: Any) -> dict[str, str]:
     return {
         f"{each.record.model} under {each.record.plan} on {each.record.instance}, {each.record.repetition}": why
         for each in rerunnable_trials(folder, records, packs)
-        if (why := difference_between(each.record, loop.run(each.again()).record))
+        if (why := difference_between(each.record, loop.run(each.run_again()).record))
     }

@@ -12,7 +12,7 @@ from planted import MUCH, WEAKNESSES, planted
 from bench.cli.commands.counterfactual import worst_lines
 from bench.common.paths import PACKS, STUDIES_FOLDER
 from bench.rerun.rerun import RerunArm
-from bench.rerun.search import MOST_STRIKES, SearchResult, SearchState, StrikeSet, TrialHarm, next_schedule, search, under
+from bench.rerun.search import MOST_STRIKES, SearchResult, SearchState, StrikeSet, TrialHarm, next_schedule, plan_with, search
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.trial import loop
@@ -81,7 +81,7 @@ def test_the_same_seed_tries_the_same_schedules() -> None:
 def test_only_the_strikes_of_a_schedule_are_made() -> None:
     arm = arm_of("an offer that fails once")
     worst = found_in("an offer that fails once").worst
-    result = loop.run(arm.run(under(arm.spec.plan, worst.schedule)))
+    result = loop.run(arm.run(plan_with(arm.spec.plan, worst.schedule)))
     assert set(result.strikes) <= worst.schedule
 
 

@@ -18,7 +18,7 @@ from bench.common.errors import ConfigError, ResultsError
 from bench.common.paths import PACKS
 from bench.rerun.config_of import config_text
 from bench.rerun.rerun import RerunnableTrial, TrialFailure, rerunnable_trial
-from bench.rerun.shrink import ShrinkResult, minimal, restrict, shrink
+from bench.rerun.shrink import ShrinkResult, minimal_subsequence, restrict, shrink
 from bench.run.experiment.config import Config, load_config
 from bench.run.trial import loop
 
@@ -70,7 +70,7 @@ def test_without_any_of_the_fewest_faults_the_trial_is_no_longer_damaged(doubled
     plan = doubled.original.plan
     for left_out in doubled.fewest:
         rest = [strike for strike in doubled.fewest if strike != left_out]
-        ended = TrialFailure.of(loop.run(doubled.original.again(restrict(plan, rest))).record)
+        ended = TrialFailure.of(loop.run(doubled.original.run_again(restrict(plan, rest))).record)
         assert not ended.beyond(doubled.control)
 
 
@@ -140,7 +140,7 @@ def test_of_the_items_that_are_left_none_can_be_left_out(size: int, causes: list
         return any(cause & set(items) <= set(part) for cause in causes if cause & set(items))
 
     assume(any(cause & set(items) for cause in causes))
-    fewest = loop.run(minimal(items, fails))
+    fewest = loop.run(minimal_subsequence(items, fails))
     assert len(asked) == len(set(asked))
     assert loop.run(fails(fewest))
     smaller = [[item for item in fewest if item != left_out] for left_out in fewest]

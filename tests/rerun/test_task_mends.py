@@ -13,9 +13,9 @@ from trials import ROOTS
 
 from bench.common.errors import NotRecorded
 from bench.record.messages import Timing
-from bench.rerun.diagnose import Diagnosis, FailedEntry, counts, diagnose, is_failed
-from bench.rerun.diagnosis_text import lines_of, trial_lines
-from bench.rerun.mended_parts import DEAF, NO_WORLD, UNSTRUCK
+from bench.rerun.diagnose import Diagnosis, FailedEntry, counts_by_verdict, diagnose, is_failed
+from bench.rerun.diagnosis_text import diagnosis_lines, trial_lines
+from bench.rerun.mended_parts import IGNORES_REASONS, NO_STRUCK_OUTPUT, NO_WORLD
 from bench.rerun.rerun import RerunArm, RerunnableTrial
 from bench.run.answers.rejections import REJECTED
 from bench.run.experiment.config import Config
@@ -83,15 +83,15 @@ def minimal(diagnosis: Diagnosis) -> dict[FailedEntry, list[set[str]]]:
 def test_a_wrong_value_that_passed_every_check_is_explained_by_a_verifier_that_knows_it(architecture: str) -> None:
     diagnosis = diagnosed(architecture, WRONG)
     assert minimal(diagnosis) == {FailedEntry("ended", "wrong"): [{"verifier"}]}
-    assert diagnosis.not_asked == {"signal": DEAF, "commit": NO_WORLD, "pattern": NO_WORLD}
+    assert diagnosis.not_asked == {"signal": IGNORES_REASONS, "commit": NO_WORLD, "pattern": NO_WORLD}
     assert not diagnosis.is_proved
 
 
 def test_a_verifier_that_nothing_told_of_a_struck_output_is_not_asked() -> None:
     lost = [{"point": "output", "effect": "missing_field", "subtask": "total", "attempts": "every"}]
     diagnosis = diagnosed("runtime_structured", lost)
-    assert diagnosis.not_asked["verifier"] == UNSTRUCK
-    assert counts([diagnosis])["verifier"] == {"not asked": 1}
+    assert diagnosis.not_asked["verifier"] == NO_STRUCK_OUTPUT
+    assert counts_by_verdict([diagnosis])["verifier"] == {"not asked": 1}
 
 
 @pytest.mark.parametrize(("architecture", "settings"), [("static", {}), ("runtime_structured", {"repair": "none"})])
@@ -106,8 +106,8 @@ def test_a_repair_without_its_reason_is_to_blame_where_the_reason_would_have_hel
 def test_a_part_whose_rerun_lacks_a_reply_is_not_cleared() -> None:
     diagnosis = diagnosed("static", [], Recorded)
     assert minimal(diagnosis) == {FailedEntry("ended", "gave_up"): [{"proposer"}]}
-    assert counts([diagnosis])["signal"] == {"not judged": 1}
-    lines = lines_of("outside", 1, [diagnosis])
+    assert counts_by_verdict([diagnosis])["signal"] == {"not judged": 1}
+    lines = diagnosis_lines("outside", 1, [diagnosis])
     assert not [line for line in lines if "not to blame" in line]
     assert lines[-1].endswith(
         "1 reruns could not be judged, for want of a recorded reply, so that signal may be to blame as well."
@@ -115,7 +115,7 @@ def test_a_part_whose_rerun_lacks_a_reply_is_not_cleared() -> None:
 
 
 def test_the_screen_says_what_outside_of_a_world_was_not_asked() -> None:
-    lines = lines_of("outside", 1, [diagnosed("static", WRONG)])
+    lines = diagnosis_lines("outside", 1, [diagnosed("static", WRONG)])
     assert lines[0] == "1 failed trials of outside: the verifier is to blame in 1; 1 of 1 are explained."
     assert "  not asked in 1 of 1 trials: commit, signal, pattern" in lines
     assert any(line.startswith("What to do about the verifier: hold its outputs against more") for line in lines)

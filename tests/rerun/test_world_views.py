@@ -20,8 +20,8 @@ from bench.read.report.trace import trace_of
 from bench.read.report.trial_text import text_of_trial
 from bench.record.record import TrialRecord
 from bench.record.world_events import WorldEnded
-from bench.rerun.world_views import DUMP, WorldViews
-from bench.worlds.read.report.trace import IDLE, WorldTrace
+from bench.rerun.world_views import SQL_BEGINNING, WorldViews
+from bench.worlds.read.report.trace import IDLE_LINE, WorldTrace
 from bench.worlds.run.environment import World
 from bench.worlds.run.environment.changes import changes, rows_in
 from bench.worlds.run.environment.database import connect
@@ -146,14 +146,14 @@ def test_a_trial_that_did_nothing_says_so_before_its_damage(run: Run) -> None:
     acted = traced(run, "state_machine", "none")
     reads = [step for step in acted.steps if step.kind == "call" and step.title.endswith("(read)")]
     idle = replace(acted, steps=reads, damage={"lost": 2}, harms=())
-    assert list(idle.lines())[:2] == [IDLE, "damage: lost 2"] and idle.json["is_idle"]
-    assert IDLE not in list(acted.lines()) and not acted.json["is_idle"]
+    assert list(idle.lines())[:2] == [IDLE_LINE, "damage: lost 2"] and idle.json["is_idle"]
+    assert IDLE_LINE not in list(acted.lines()) and not acted.json["is_idle"]
 
 
 def test_the_page_carries_steps_and_no_dumps(run: Run) -> None:
     around = WorldViews()
     trace = trace_of(run, around)
     assert trace and run.folder
-    dumps = [text for text in around.texts_of(run, [run.folder]).values() if text.startswith(DUMP)]
+    dumps = [text for text in around.texts_of(run, [run.folder]).values() if text.startswith(SQL_BEGINNING)]
     assert len(dumps) == len(run.trials)
-    assert trace.characters < 40_000 and json.dumps(DUMP) not in trace.index
+    assert trace.characters < 40_000 and json.dumps(SQL_BEGINNING) not in trace.index

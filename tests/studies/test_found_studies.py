@@ -16,7 +16,7 @@ from bench.common.errors import ConfigError, ResultsError
 from bench.read.analysis.frames import Run
 from bench.read.report import studies
 from bench.read.report.studies import STUDIES, require_known, study_pictures, study_tables
-from bench.rerun.prepared import prepared
+from bench.rerun.prepared import study_values
 from bench.run.experiment.matrix import Matrix
 
 STUDY = """
@@ -125,10 +125,10 @@ def test_a_run_keeps_what_its_study_prepares(write: Write) -> None:
     never = "raise AssertionError('a run does not wait for it')"
     write(study=never, prepare="def prepare(matrix):\n    return {'seed': matrix.config.seed}")
     matrix = asked()
-    assert prepared(matrix) == {"seed": matrix.config.seed}
+    assert study_values(matrix) == {"seed": matrix.config.seed}
 
 
 def test_a_run_does_not_begin_where_what_prepares_it_does_not_load(write: Write) -> None:
     write(study=STUDY, prepare="import nothing_of_this_name")
     with pytest.raises(ResultsError, match=r"^studies/mine/prepare\.py:1: does not load: ModuleNotFoundError"):
-        prepared(asked())
+        study_values(asked())

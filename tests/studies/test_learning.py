@@ -16,7 +16,7 @@ from bench.read.analysis.frames import load_run
 from bench.record.policy import PackPolicy, read_policy
 from bench.record.reading import read_manifest, read_trials
 from bench.record.record import TrialRecord
-from bench.rerun.learning import learn, of_pack
+from bench.rerun.learning import learn, learn_pack
 from bench.run.experiment.config import Config, load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.experiment.session import Session
@@ -37,7 +37,7 @@ def settings(plans: dict[str, Any], **more: Any) -> Config:
 
 def taught(folder: Path, plan: str, trials: list[TrialRecord]) -> PackPolicy:
     under_plan = [trial for trial in trials if trial.plan == plan]
-    return of_pack("orchard", read_manifest(folder), under_plan, ROOTS, None)
+    return learn_pack("orchard", read_manifest(folder), under_plan, ROOTS, None)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from study_runs import run_of_matrix
 from trials import ROOTS
 
-from bench.rerun.divergence import ComparedEvent, divergence, with_state
+from bench.rerun.divergence import ComparedEvent, divergence, name_states
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.models.bank import BankedReply
@@ -60,8 +60,8 @@ def test_two_prompts_of_one_model_are_compared_state_by_state_in_their_order() -
     measured = _local(ComparedSides("scenario", ["p", "p:epsilon_2"]), [*plain, *worded])
     unchecked = next(each for each in measured if (each.boundary, each.place) == ("none", ""))
     assert (unchecked.events, unchecked.beyond.value) == (2, 0.5)
-    assert [state for _, _, state in with_state(plain, of_prompts=True)] == ["1", "2", "1", "2"]
-    assert [state for _, _, state in with_state(plain, of_prompts=False)] == ["s", "t", "s", "t"]
+    assert [state for _, _, state in name_states(plain, of_prompts=True)] == ["1", "2", "1", "2"]
+    assert [state for _, _, state in name_states(plain, of_prompts=False)] == ["s", "t", "s", "t"]
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -34,9 +34,9 @@ class ScriptedGate(CallGate):
     async def arrive(self, call: LiveCall) -> CallAction:
         self.calls.append(call)
         self.course.append(("arrived", call.number))
-        call.struck = call.number in self._before or call.number in self._after
-        if call.struck:
-            call.form, call.instead = self._form, self._instead
+        call.is_struck = call.number in self._before or call.number in self._after
+        if call.is_struck:
+            call.wire_form, call.replacement = self._form, self._instead
         return self._before.get(call.number, "pass")
 
     async def note_passed_on(self, call: LiveCall) -> None:
@@ -46,14 +46,14 @@ class ScriptedGate(CallGate):
     async def answer(self, call: LiveCall, answer: bytes) -> AnswerAction:
         self.course.append(("answered", call.number))
         self.answers[call.number] = answer
-        call.over.set()
+        call.finished.set()
         for earlier in self.calls[: call.number - 1]:
             left = {("disconnected", earlier.number), ("cancelled", earlier.number), ("asked_again", earlier.number)}
-            if earlier.deliver and (earlier.over.is_set() or left & {*self.course}):
+            if earlier.deliver and (earlier.finished.is_set() or left & {*self.course}):
                 deliver, earlier.deliver = earlier.deliver, None
                 self.answers[earlier.number] = await deliver()
                 self.course.append(("delivered", earlier.number))
-                earlier.over.set()
+                earlier.finished.set()
         return self._after.get(call.number, "give")
 
     async def note_given(self, call: LiveCall) -> None:
@@ -67,7 +67,7 @@ class ScriptedGate(CallGate):
 
     def note_lock_wait(self, call: LiveCall) -> None:
         self.course.append(("blocks", call.number))
-        call.over.set()
+        call.finished.set()
 
     def notice(self, door: str, what: str) -> None:
         self.notes.append((door, what))

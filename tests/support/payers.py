@@ -15,14 +15,14 @@ import payer
 from bench.probe.run.agent_run import AgentRun
 from bench.probe.run.causes import name_calls
 from bench.probe.run.cells import cells_of
-from bench.probe.run.clean import FEWEST, clean_of, objection
+from bench.probe.run.clean import FIRST_CLEAN_RUNS, clean_of, objection
 from bench.probe.run.gateway.subject import ProbedAgent, Service, Subject
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.verdict import is_half_way, judge
 from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.kinds import StoreSettings
-from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.place import PrivateFolder
 from bench.probe.run.witness.stores import Stores
 from bench.record.probe_events import CellJudged
 
@@ -80,11 +80,15 @@ async def shown(
     memory = StoreSettings("journal", "memory", str(folder / "journal"), {"JOURNAL": "{store}"})
     settings = [*(known[name] for name in witnessed), memory]
     stores = Stores.of(settings, folder / "stores", subject.settle, subject.hide, b"of this test")
-    async with Worker(subject, stores, Place(folder / "private", "agent"), Secrets(())) as worker:
+    async with Worker(subject, stores, PrivateFolder(folder / "private", "agent"), Secrets(())) as worker:
         read = partial(state_of, *(Path(stores.replaces.get(str(path), path)) for path in (folder / "shop.db", folder / "log")))
-        agent_runs = [await worker.run(Masks(), one_by_one=number == FEWEST - 1) for number in range(FEWEST)]
+        agent_runs = [
+            await worker.run(Masks(), one_by_one=number == FIRST_CLEAN_RUNS - 1) for number in range(FIRST_CLEAN_RUNS)
+        ]
         checked = subject.agent.done is not None
-        assert [objection(agent_run, number, checked) for number, agent_run in enumerate(agent_runs, 1)] == [""] * FEWEST
+        assert [objection(agent_run, number, checked) for number, agent_run in enumerate(agent_runs, 1)] == [
+            ""
+        ] * FIRST_CLEAN_RUNS
         clean, stands, struck = clean_of(agent_runs), read(), dict[str, Shown]()
         acting = {call.name for call in clean.calls.values() if call.call_class in ("effect", "unseen")}
         for cell in cells_of(clean, subject, all_forms=True):

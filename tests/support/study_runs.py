@@ -9,13 +9,13 @@ from trials import run_all
 import bench
 from bench.read.analysis.frames import Run
 from bench.record.store import RunWriter
-from bench.rerun.prepared import prepared
+from bench.rerun.prepared import study_values
 from bench.run.experiment.matrix import Matrix
 from bench.run.experiment.new_manifest import manifest_of
 
 
 def run_of_matrix(folder: Path, matrix: Matrix) -> Run:
-    writer = RunWriter(folder / "run", manifest_of(matrix, "run", prepared(matrix)))
+    writer = RunWriter(folder / "run", manifest_of(matrix, "run", study_values(matrix)))
     for result in run_all(matrix):
         writer.add(result.record, result.texts)
     writer.close()

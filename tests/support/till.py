@@ -16,7 +16,7 @@ from bench.probe.run.probe import Probe, ProbeRequest
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.witness.kinds import StoreSettings
-from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.place import PrivateFolder
 from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun
 
@@ -68,7 +68,7 @@ def worker_of(subject: Subject, folder: Path, *, boxed: bool = False) -> Callabl
         private = folder / f"worker-{number}"
         store = StoreSettings("shop", "sqlite", str(folder / "shop.db"), {"DATABASE": "{store}"})
         stores = Stores.of([store], private / "stores", subject.settle, subject.hide, SECRET, boxed=boxed)
-        return Worker(subject, stores, Place(private, "agent"), Secrets(()))
+        return Worker(subject, stores, PrivateFolder(private, "agent"), Secrets(()))
 
     return make
 

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from bench.run.endpoint.server import application, serve_application
-from bench.wire.access_guard import LARGEST_BODY, AccessGuard
+from bench.wire.access_guard import MAX_BODY_BYTES, AccessGuard
 from bench.wire.problem import Problem
 
 TOKEN = "a-token"
@@ -72,7 +72,7 @@ def test_a_page_and_a_stranger_are_turned_away_and_reach_no_trial(headers: dict[
 
     door = AccessGuard(TOKEN)
     reached, statuses = behind(door, client)
-    assert (len(reached), statuses, door.turned_away) == ((1, [], 0) if status == 200 else (0, [], 1))
+    assert (len(reached), statuses, door.refusals) == ((1, [], 0) if status == 200 else (0, [], 1))
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_a_page_and_a_stranger_are_turned_away_and_reach_no_trial(headers: dict[
         ({"Content-Type": "text/plain"}, b"{}", 415),
         ({"Content-Type": "application/x-www-form-urlencoded"}, b"{}", 415),
         ({"Content-Encoding": "gzip"}, b"\x1f\x8b", 415),
-        ({}, b" " * LARGEST_BODY, 200),
-        ({}, b" " * (LARGEST_BODY + 1), 413),
+        ({}, b" " * MAX_BODY_BYTES, 200),
+        ({}, b" " * (MAX_BODY_BYTES + 1), 413),
     ],
 )
 def test_a_body_is_json_unpacked_and_bounded_and_what_is_not_leaves_its_trace(
@@ -115,7 +115,7 @@ def test_a_connection_that_stays_half_open_is_closed_and_those_too_many_at_once(
             writer.close()
             await writer.wait_closed()
 
-    reached, _ = behind(AccessGuard(TOKEN, seconds=0.1, most=2), client)
+    reached, _ = behind(AccessGuard(TOKEN, timeout=0.1, limit=2), client)
     assert reached == []
 
 
@@ -134,7 +134,7 @@ def test_a_half_sent_second_request_on_a_kept_connection_is_closed_in_time(furth
         writer.close()
         await writer.wait_closed()
 
-    reached, _ = behind(AccessGuard(TOKEN, seconds=0.1, kept=0.1), client)
+    reached, _ = behind(AccessGuard(TOKEN, timeout=0.1, keep_alive=0.1), client)
     assert reached == ["/"]
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.wire.blotting import STEP, blot
+from bench.wire.blotting import SEARCH_STEP, blot
 
 KEY = "sk-Very/secret+0123456789abcdef"
 keys = st.text(st.sampled_from("abcXYZ019-_/+="), min_size=16, max_size=60)
@@ -37,7 +37,7 @@ def test_a_masked_key_is_blotted_out_with_what_it_shows(masked: str) -> None:
 
 @given(st.integers(0, 70), st.sampled_from([KEY, f"{KEY[:4]}...{KEY[-4:]}", f"****{KEY[-4:]}", KEY.encode().hex()]))
 def test_a_long_text_is_searched_step_by_step_and_no_form_is_lost_between_two(place: int, form: str) -> None:
-    before, behind = ", " * (STEP // 2 - 35) + "," * place, " " + ", " * STEP
+    before, behind = ", " * (SEARCH_STEP // 2 - 35) + "," * place, " " + ", " * SEARCH_STEP
     assert blot(before + form + behind + form, KEY) == before + "***" + behind + "***"
 
 

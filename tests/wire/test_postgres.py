@@ -9,30 +9,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.wire.postgres import (
-    CANCEL,
-    LONGEST_SPLIT,
-    MOST_STATEMENTS,
-    TLS,
+    CANCEL_CODE,
+    MAX_SPLIT_CHARS,
+    MAX_STATEMENTS,
+    TLS_CODE,
     MalformedMessage,
     MessageReader,
     StartPacket,
+    acts_beyond_database,
     cells_of,
     columns_of,
     encode_start,
     error_of,
-    made,
+    first_texts,
     make_error,
+    make_message,
     make_row,
     parse_bind,
     parse_start,
-    reaches_out,
     start_size,
     statements_of,
-    texts_of,
 )
 
 KINDS = st.integers(65, 122).map(lambda number: bytes([number]))
-MESSAGES = st.lists(st.builds(made, KINDS, st.binary(max_size=40)), max_size=8)
+MESSAGES = st.lists(st.builds(make_message, KINDS, st.binary(max_size=40)), max_size=8)
 CELLS = st.lists(st.none() | st.binary(max_size=20), max_size=6)
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=12)
 
@@ -59,9 +59,9 @@ def test_bytes_that_are_no_message_wait_or_are_refused(data: bytes) -> None:
 
 @given(st.binary(max_size=60))
 def test_a_body_is_read_or_refused(body: bytes) -> None:
-    for read in (parse_bind, cells_of, columns_of, error_of, lambda message: texts_of(message, 2)):
+    for read in (parse_bind, cells_of, columns_of, error_of, lambda message: first_texts(message, 2)):
         try:
-            read(made(b"B", body))
+            read(make_message(b"B", body))
         except MalformedMessage as refused:
             assert str(refused)
 
@@ -74,7 +74,7 @@ def test_a_row_holds_its_cells(cells: list[bytes | None]) -> None:
 @given(WORDS, WORDS, CELLS)
 def test_what_is_bound_is_read(portal: str, statement: str, cells: list[bytes | None]) -> None:
     body = portal.encode() + b"\0" + statement.encode() + b"\0" + b"\0\1\0\1" + make_row(cells).body + b"\0\0"
-    bound = parse_bind(made(b"B", body))
+    bound = parse_bind(make_message(b"B", body))
     assert (bound.portal, bound.statement, bound.values) == (portal, statement, cells)
 
 
@@ -86,7 +86,7 @@ def test_a_start_packet_is_read_as_it_was_made(parameters: dict[str, str]) -> No
     assert parse_start(raw) == packet
 
 
-@pytest.mark.parametrize("packet", [StartPacket(TLS, {}), StartPacket(CANCEL, {}, b"\0\0\0\7secret")])
+@pytest.mark.parametrize("packet", [StartPacket(TLS_CODE, {}), StartPacket(CANCEL_CODE, {}, b"\0\0\0\7secret")])
 def test_a_request_before_the_start_is_read_as_it_was_made(packet: StartPacket) -> None:
     assert parse_start(encode_start(packet)) == packet
 
@@ -133,14 +133,14 @@ def test_any_text_is_split_without_a_loss(sql: str) -> None:
     at = 0
     for statement in statements_of(sql):
         at = sql.index(statement.text, at) + len(statement.text)
-        assert statement.bare
+        assert statement.skeleton
     assert at <= len(sql)
 
 
 @pytest.mark.parametrize("sql", ["a;" * 2**17, "'';" * 2**19 + "SELECT 1"])
 def test_a_text_of_many_statements_is_split_within_a_bound_and_keeps_the_rest(sql: str) -> None:
     statements = statements_of(sql)
-    assert len(statements) <= MOST_STATEMENTS
+    assert len(statements) <= MAX_STATEMENTS
     assert "".join(statement.text + ";" for statement in statements).strip(";") == sql.strip(";")
 
 
@@ -152,8 +152,8 @@ OUT = [
     "ALTER SYSTEM SET fsync = off",
     "CREATE USER mallory SUPERUSER",
     "-- a line\nDROP TABLESPACE fast",
-    "SELECT 1;" * MOST_STATEMENTS + "DROP ROLE shop",
-    f"SELECT '{'x' * LONGEST_SPLIT}'; COPY refunds TO PROGRAM 'sh'",
+    "SELECT 1;" * MAX_STATEMENTS + "DROP ROLE shop",
+    f"SELECT '{'x' * MAX_SPLIT_CHARS}'; COPY refunds TO PROGRAM 'sh'",
 ]
 WITHIN = [
     "COPY refunds FROM STDIN",
@@ -166,4 +166,4 @@ WITHIN = [
 
 @pytest.mark.parametrize(("sql", "expected"), [*((sql, True) for sql in OUT), *((sql, False) for sql in WITHIN)])
 def test_a_statement_that_reaches_out_of_its_database_is_known(sql: str, expected: bool) -> None:
-    assert reaches_out(sql) is expected
+    assert acts_beyond_database(sql) is expected

@@ -16,7 +16,7 @@ from bench.common.errors import ConfigError
 from bench.run.experiment.trial import run_trial
 from bench.run.trial.loop import run
 from bench.run.trial.slots import Slots
-from bench.wire.program import hint, why_not
+from bench.wire.program import start_hint, start_problem
 from bench.worlds.run.driver import command_session
 
 WORKS = "#!/bin/sh\nexit 0\n"
@@ -83,8 +83,8 @@ def test_so_is_one_that_lies_on_the_path(tmp_path: Path) -> None:
 )
 def test_a_script_that_can_be_started_is_not_refused(content: str, tmp_path: Path) -> None:
     path = script(tmp_path, content + "echo\r\n")
-    assert why_not(str(path), os.defpath) == ""
-    assert why_not(sys.executable, "") == ""
+    assert start_problem(str(path), os.defpath) == ""
+    assert start_problem(sys.executable, "") == ""
 
 
 @pytest.mark.parametrize("content", [b"echo hi\n", b"", b"\x7fELF" + bytes(200), b"MZ" + bytes(200)])
@@ -126,4 +126,4 @@ def test_a_machine_that_can_start_nothing_is_an_error(monkeypatch: pytest.Monkey
 
 
 def test_each_error_of_the_kernel_has_its_advice() -> None:
-    assert len({hint(number) for number in (errno.ENOEXEC, errno.E2BIG, errno.EACCES)}) == 3
+    assert len({start_hint(number) for number in (errno.ENOEXEC, errno.E2BIG, errno.EACCES)}) == 3

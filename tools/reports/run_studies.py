@@ -34,9 +34,9 @@ from bench.read.render.table import comma_separated, markdown
 from bench.read.report.studies import study_pictures, study_tables
 from bench.record.files import write_files
 from bench.record.store import RunWriter
-from bench.rerun.divergence import courses
+from bench.rerun.divergence import effects_by_trial
 from bench.rerun.evidence import COLUMNS, TABLE
-from bench.rerun.prepared import prepared
+from bench.rerun.prepared import study_values
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.experiment.new_manifest import manifest_of
@@ -95,7 +95,7 @@ def drift_of(shown: Run) -> pd.DataFrame:
 def course_of(shown: Run) -> pd.DataFrame:
     """Return a digest of the effects that each trial ended with: the same where they are."""
     assert shown.folder is not None
-    made = courses(shown.folder)
+    made = effects_by_trial(shown.folder)
     return pd.DataFrame({"trial": list(made), "course": [digest_of("\n".join(sorted(course)))[:8] for course in made.values()]})
 
 
@@ -123,7 +123,7 @@ def made_anew(config: str) -> float:
             models = {model: {"kind": "recorded", "run": f"results/{recording}"}}
         loaded = load_config(path, {"models": list(models) or None} | SIZES.get(config, {}), models)
         matrix = build_matrix(loaded, [ROOT / "scenarios"], "code")
-        writer = RunWriter(folder, manifest_of(matrix, name, prepared(matrix)))
+        writer = RunWriter(folder, manifest_of(matrix, name, study_values(matrix)))
         run(run_matrix(matrix, writer, lambda _: None))
         writer.close()
         if config in EVIDENCE:

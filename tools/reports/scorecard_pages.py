@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from bench.read.render.table import markdown
 from bench.worlds.read.scorecard.card import Scorecard
 from bench.worlds.read.scorecard.tables import tables
-from bench.worlds.read.scorecard.words import ABOUT, findings, warnings
+from bench.worlds.read.scorecard.words import INTRODUCTION, findings, warnings
 
 REPORTS = Path(__file__).parents[2] / "reports"
 NUMBERS, PAGE = "scorecard.json.gz", "scorecard.md"
@@ -28,7 +28,7 @@ def page(folder: Path) -> str:
     first, *others = (markdown(table).replace("### ", "## ", 1) for table in tables(card))
     lines = [f"# Recovery scorecard: {', '.join(world.name for world in card.worlds)}", ""]
     lines += [f"**{warning}**\n" for warning in warnings(card)]
-    lines += [ABOUT, "", first, "## In words", "", *(f"- {finding}" for finding in findings(card)), "", *others]
+    lines += [INTRODUCTION, "", first, "## In words", "", *(f"- {finding}" for finding in findings(card)), "", *others]
     return "\n".join(lines)
 
 

@@ -20,7 +20,7 @@ from statistics import mean, median
 from typing import Any
 
 from bench.common.files import content_of, write_whole
-from bench.elsewhere.content import LARGEST
+from bench.elsewhere.content import MAX_BYTES
 from bench.elsewhere.counting import ErrorRepair, repairs
 from bench.elsewhere.reading import recorded_run
 from bench.elsewhere.trials import RecordedCall, RecordedRun, RecordedTrial
@@ -66,12 +66,12 @@ PRICE = ("Repaired", "Never", "Calls, median and mean", "Tokens, median and mean
 
 def main(folder: Path, reexecuted: Sequence[Path]) -> None:
     """Write the report and its figure. Ends with a line that names the files that are not in the folder."""
-    files = [each for each in folder.rglob("*.json") if each.is_file() and each.stat().st_size <= LARGEST]
-    paths = {hashlib.sha256(content_of(path, LARGEST)).hexdigest(): path for path in files}
+    files = [each for each in folder.rglob("*.json") if each.is_file() and each.stat().st_size <= MAX_BYTES]
+    paths = {hashlib.sha256(content_of(path, MAX_BYTES)).hexdigest(): path for path in files}
     if lacking := [name for digest, name in FILES.items() if digest not in paths]:
         sys.exit(f"{folder}: has no file with the SHA-256 of: {', '.join(lacking)}")
     runs = {name: recorded_run(paths[digest]) for digest, name in FILES.items()}
-    documents = [json.loads(content_of(path, LARGEST)) for path in reexecuted]
+    documents = [json.loads(content_of(path, MAX_BYTES)) for path in reexecuted]
     documents.sort(key=lambda each: list(FILES).index(each["sha256"]))
     picture = figure(runs[DRAWN], documents)
     parts = (

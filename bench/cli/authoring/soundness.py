@@ -20,7 +20,7 @@ from bench.run.experiment.grading import Graders
 from bench.run.experiment.matrix import build_matrix
 from bench.run.experiment.model_entries import SimulatedEntry
 from bench.run.experiment.trial import run_trial
-from bench.run.packs.code import code_of, home_of
+from bench.run.packs.code import code_of, defining_file
 from bench.run.packs.loading import entry_of
 from bench.run.trial.effects import EFFECTS, Target, TextEffect, dump
 from bench.run.trial.loop import run
@@ -368,7 +368,7 @@ def notes_on(hooks: TaskHooks) -> Iterator[str]:
             "no subtask but the last is a checkpoint: `static` verifies once, at the end, and runs all of it again; "
             "set checkpoint=True on a subtask where it should verify"
         )
-    grader = home_of(hooks.scenario.grade)
+    grader = defining_file(hooks.scenario.grade)
     entry = entry_of(hooks.folder, hooks.scenario.variant)
     if grader and grader in code_of(hooks.folder, hooks.scenario, entry.name).asked:
         yield (

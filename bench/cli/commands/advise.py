@@ -29,7 +29,7 @@ def advise(
     # They import pandas, which slows down the start.
     from bench.rerun.advice import advise as advice_of  # noqa: PLC0415
     from bench.rerun.advice import held_out  # noqa: PLC0415
-    from bench.rerun.advice_artifact import artifact_of, lines_of  # noqa: PLC0415
+    from bench.rerun.advice_artifact import advice_lines, artifact_of  # noqa: PLC0415
     from bench.rerun.evidence import read_evidence  # noqa: PLC0415
 
     work_load = read_workload(workload)
@@ -43,7 +43,7 @@ def advise(
                 f"{held_out_ref.run}: has no fault plan '{held_out_ref.plan}'; {nearest(held_out_ref.plan, unseen.plans)}"
             )
         held_out_result = held_out(advice, unseen, held_out_ref.plan)
-    for line in lines_of(work_load, advice, evidence, held_out_result):
+    for line in advice_lines(work_load, advice, evidence, held_out_result):
         out.print(line)
     path = to or Path(f"{workload.stem}-advice.md")
     write_whole(path, artifact_of(work_load, advice, evidence, held_out_result).encode())

@@ -19,7 +19,7 @@ from bench.common.paths import PACKS, folder_of
 from bench.record.config import FAULT_FREE
 from bench.rerun.config_of import config_text
 from bench.rerun.rerun import RerunArm, rerunnable_trial
-from bench.rerun.search import SearchResult, under
+from bench.rerun.search import SearchResult, plan_with
 from bench.rerun.search import search as search_schedules
 from bench.rerun.shrink import PlacedStrike, ShrinkResult
 from bench.rerun.shrink import shrink as shrink_trial
@@ -103,7 +103,7 @@ def search(
         out.print(line)
     if result.worst.schedule:
         head = [f"The worst schedule of {len(result.tried)} for {architecture} on {scenario}: {result.worst.harm.words}."]
-        faults = under(arm.spec.plan, result.worst.schedule).faults
+        faults = plan_with(arm.spec.plan, result.worst.schedule).faults
         _write_config(to or Path(f"{settings.name}-worst.toml"), config_text(settings, "worst", faults, head), packs)
 
 

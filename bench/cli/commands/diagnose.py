@@ -16,7 +16,7 @@ from bench.record.reading import read_manifest, read_trials
 from bench.record.record import TrialRecord, latest
 from bench.rerun.diagnose import Diagnosis, is_failed
 from bench.rerun.diagnose import diagnose as diagnose_trial
-from bench.rerun.diagnosis_text import as_json, lines_of, trial_lines
+from bench.rerun.diagnosis_text import as_json, diagnosis_lines, trial_lines
 from bench.rerun.rerun import RerunnableTrial, record_of, rerunnable_trials, why_not_rerun
 from bench.run.trial import loop
 
@@ -53,7 +53,7 @@ def diagnose(
     if prints_json:
         out.print(as_json(folder.name, len(failed), diagnoses))
     else:
-        out.print("\n".join(trial_lines(diagnoses[0]) if trial else lines_of(folder.name, len(failed), diagnoses)))
+        out.print("\n".join(trial_lines(diagnoses[0]) if trial else diagnosis_lines(folder.name, len(failed), diagnoses)))
     raise typer.Exit(0 if all(diagnosis.is_explained for diagnosis in diagnoses) else UNEXPLAINED_EXIT_CODE)
 
 

@@ -264,25 +264,25 @@ def _by_place(side: DivergenceSide, cost: TrialCost) -> dict[tuple[str, str], fl
 
 def _judgments(side: DivergenceSide) -> dict[EventPlace, list[object]]:
     """Return the committed outputs of the replies on this side, by instance, judgment and recorded state."""
-    from bench.rerun.divergence import committed, with_state  # noqa: PLC0415
+    from bench.rerun.divergence import committed_output, name_states  # noqa: PLC0415
 
     events: dict[EventPlace, list[object]] = {}
-    for model, reply, state in with_state(replies_in(side.folder), of_prompts=side.of == "prompt"):
+    for model, reply, state in name_states(replies_in(side.folder), of_prompts=side.of == "prompt"):
         if side.value in ("", model, reply.scenario):
             place = (side.instance(reply.scenario, reply.instance), reply.judgment, state)
-            events.setdefault(place, []).append(committed(reply, "none"))
+            events.setdefault(place, []).append(committed_output(reply, "none"))
     return events
 
 
 def _effects(side: DivergenceSide) -> dict[EventPlace, list[object]]:
     """Return the effects of the trials on this side in their order, by instance and plan. Raise ResultsError if the trials
     have no world."""
-    from bench.rerun.divergence import courses  # noqa: PLC0415
+    from bench.rerun.divergence import effects_by_trial  # noqa: PLC0415
 
     trials = side.trials
     if not any(of_kind(record.events, WorldEnded) for record in trials):
         raise ResultsError(f"{side.name}: its trials have no effects to compare; name a run of a pack with a world")
-    by_trial: Mapping[str, tuple[str, ...]] = courses(side.folder)
+    by_trial: Mapping[str, tuple[str, ...]] = effects_by_trial(side.folder)
     events: dict[EventPlace, list[object]] = {}
     for record in trials:
         place = (side.instance(record.scenario, record.instance), record.plan, "")
@@ -293,7 +293,7 @@ def _effects(side: DivergenceSide) -> dict[EventPlace, list[object]]:
 def _example(events: Sequence[object], places: Sequence[EventPlace]) -> str:
     """Describe the first differing effect of the first pair that differs."""
     for event, (instance, plan, _) in zip(events, places, strict=True):
-        first, second = event.these[0], event.those[0]  # type: ignore[attr-defined]
+        first, second = event.first[0], event.second[0]  # type: ignore[attr-defined]
         for number, (first_effect, second_effect) in enumerate(zip((*first, "its end"), (*second, "its end"), strict=False), 1):
             if first_effect != second_effect:
                 return f"on {instance}, plan {plan}, effect {number}: {_tool(first_effect)} and {_tool(second_effect)}"

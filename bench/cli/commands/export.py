@@ -19,7 +19,7 @@ from bench.common.paths import PACKS, REPORTS, folder_of, name_of, named
 from bench.elsewhere.reading import read_recorded
 from bench.elsewhere.runs import ImportedRun, read_log, read_trace, summary_of
 from bench.elsewhere.summary import recorded_lines
-from bench.elsewhere.telling import calls_of, log_of_steps, repeated, run_report_lines, trials_report_lines
+from bench.elsewhere.telling import calls_of, log_of_steps, repeated_pairs, run_report_lines, trials_report_lines
 from bench.elsewhere.trials import MARK
 from bench.record.archive import archive as write_archive
 from bench.record.verify import require_sound
@@ -149,9 +149,8 @@ def _equal_steps(run: ImportedRun, same: Sequence[str], both: Sequence[str]) -> 
         ResultsError: Two steps make equal calls that may write, and no option says whether they make one effect.
     """
     same_steps, both_steps = ({_steps_in(text, run) for text in texts} for texts in (same, both))
-    equal_pairs = [
-        (first.step, later.step) for first, later in repeated(calls_of(log_of_steps(run.steps))) if first.step != later.step
-    ]
+    pairs = repeated_pairs(calls_of(log_of_steps(run.steps)))
+    equal_pairs = [(first.step, later.step) for first, later in pairs if first.step != later.step]
     for first, later in equal_pairs:
         if (first, later) not in same_steps | both_steps:
             raise ResultsError(

@@ -19,14 +19,14 @@ import typer
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, one_line
 from bench.elsewhere.reading import recorded_run
-from bench.elsewhere.reexecute import Delivered, Reexecuted, Reexecution, ServerSettings, ToolDanger, danger_of
+from bench.elsewhere.reexecute import Delivery, Reexecuted, Reexecution, ServerSettings, ToolDanger, danger_of
 from bench.elsewhere.trials import MARK, RecordedRun
 
 MOST_LINES = 10
 """The most lines about differing answers, about missing tools and about differing ends each."""
 CONTEXT_CHARACTERS = 40
 """How many characters are shown before the first difference of two answers."""
-DELIVERY_WORDS: Mapping[Delivered, str] = {
+DELIVERY_WORDS: Mapping[Delivery, str] = {
     "twice": "delivered twice",
     "lost": "lost",
     "anew": "done anew after a restart",
@@ -76,7 +76,7 @@ def reexecute(
         store=store,
         ignore=tuple(ignore or ()),
         reads=tuple(read or ()),
-        apart=frozenset(apart or ()),
+        ignored_members=frozenset(apart or ()),
         answer_at=answer_at,
         withheld=withheld,
     )
@@ -164,7 +164,7 @@ def as_json(run: RecordedRun, trials: Sequence[Reexecuted], tools: Mapping[str, 
     """Return the counts as JSON, without any text of the file. For danger tool of the server the result contains the tool's
     claims about itself."""
 
-    def row_of(key: tuple[str, Delivered], danger: ToolDanger) -> dict[str, Any]:
+    def row_of(key: tuple[str, Delivery], danger: ToolDanger) -> dict[str, Any]:
         return {"tool": key[0], "delivered": key[1], **asdict(danger), "says": tool_claim(tools.get(key[0], {}))}
 
     checked = [trial for trial in trials if trial.state is not None and trial.trial.state is not None]

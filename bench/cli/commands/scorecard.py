@@ -24,14 +24,14 @@ def scorecard(
     # These import pandas and scipy, which slow down the start.
     from bench.read.analysis.frames import load_run  # noqa: PLC0415
     from bench.worlds.read.scorecard.build import scorecard_of  # noqa: PLC0415
-    from bench.worlds.read.scorecard.tables import in_short, overview  # noqa: PLC0415
-    from bench.worlds.read.scorecard.words import ABOUT, findings, warnings  # noqa: PLC0415
+    from bench.worlds.read.scorecard.tables import overview, short_table  # noqa: PLC0415
+    from bench.worlds.read.scorecard.words import INTRODUCTION, findings, warnings  # noqa: PLC0415
 
     card = scorecard_of([load_run(folder, check=True) for folder in map(folder_of, runs)])
     wide = Terminal(wrapped=True)
     wide.print(f"Recovery scorecard: {', '.join(world.name for world in card.worlds)}\n")
-    for text in (*warnings(card), ABOUT, *(f"- {finding}" for finding in findings(card))):
+    for text in (*warnings(card), INTRODUCTION, *(f"- {finding}" for finding in findings(card))):
         wide.print(f"{text}\n")
-    for table in (overview(card), in_short(card)):
+    for table in (overview(card), short_table(card)):
         wide.show_report_table(table)
         wide.print("\n".join(f"- {note}" for note in table.footer), end="\n\n")

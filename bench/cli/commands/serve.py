@@ -26,7 +26,7 @@ from bench.run.experiment.untrusted import permission
 from bench.run.trial.loop import run_whole
 
 if TYPE_CHECKING:
-    from bench.run.serve.session import Served
+    from bench.run.serve.session import ServingResult
 
 TOKEN_VARIABLE = "BENCH_SERVE_TOKEN"
 """The environment variable with the token that clients must send."""
@@ -151,7 +151,7 @@ def _introduction(root: str, token: str, matrix: Matrix, todo: int, folder: Path
     yield f"recorded in {folder}; Ctrl-C stops"
 
 
-def _conclude(console: Terminal, served: Served, so_far: SoFar, folder: Path) -> None:
+def _conclude(console: Terminal, served: ServingResult, so_far: SoFar, folder: Path) -> None:
     """Print the totals after the server has stopped."""
     console.print(f"{'stopped' if served.stopped else 'done'}: {so_far.outcomes_text or 'no trial was begun'}")
     console.print(f"{served.requests} requests taken, {so_far.calls} calls recorded, {so_far.account}")

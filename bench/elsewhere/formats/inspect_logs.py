@@ -8,28 +8,28 @@ from typing import Any
 from pydantic import AliasPath, Field, TypeAdapter
 
 from bench.common.bounds import BoundedTable, Many
-from bench.elsewhere.formats.members import Arguments, ItemId, Read
+from bench.elsewhere.formats.members import Arguments, ItemId, MemberModel
 from bench.elsewhere.formats.part import RecordedFormat
 from bench.elsewhere.trials import AskedCall, RecordedRun, RecordedTurn, require_unique, trial_of
 from bench.record.messages import MessageRole
 
 
-class InspectText(Read):
+class InspectText(MemberModel):
     text: str = ""
 
 
-class InspectCall(Read):
+class InspectCall(MemberModel):
     id: ItemId
     function: str
     arguments: Arguments = Field(default_factory=dict)
 
 
-class InspectUsage(Read):
+class InspectUsage(MemberModel):
     input_tokens: int = 0
     output_tokens: int = 0
 
 
-class InspectMessage(Read):
+class InspectMessage(MemberModel):
     role: MessageRole
     content: str | Many[InspectText] = ""
     tool_calls: Many[InspectCall] | None = None
@@ -38,11 +38,11 @@ class InspectMessage(Read):
     error: Any = None
 
 
-class InspectScore(Read):
+class InspectScore(MemberModel):
     value: Any = None
 
 
-class InspectSample(Read):
+class InspectSample(MemberModel):
     id: ItemId
     epoch: int = 1
     messages: Many[InspectMessage]
@@ -50,7 +50,7 @@ class InspectSample(Read):
     model_usage: BoundedTable[str, InspectUsage] = Field(default_factory=dict)
 
 
-class InspectHeader(Read):
+class InspectHeader(MemberModel):
     model: str = Field("", validation_alias=AliasPath("eval", "model"))
 
 
@@ -60,26 +60,25 @@ class InspectLog(InspectHeader):
     samples: Many[InspectSample] = ()
 
 
-RIGHT, WRONG = ("C", 1, 1.0, True), ("I", 0, 0.0, False)
-"""What a score of Inspect says if a sample is solved or not. Any other value is no outcome."""
+SOLVED_VALUES, UNSOLVED_VALUES = ("C", 1, 1.0, True), ("I", 0, 0.0, False)
+"""The values of a score of Inspect for a solved and for an unsolved sample. Any other value is no outcome."""
 
 
 def inspect_run(file_name: str, header: InspectHeader, samples: Sequence[InspectSample]) -> RecordedRun:
-    """Return the samples of an Inspect log as trials. A sample is solved if all its scores say so, and unsolved if one score
-    says so."""
+    """Return the samples of an Inspect log as trials. A sample is solved if all its scores mean solved, and unsolved if one of
+    them means unsolved."""
     trials = []
     for sample in samples:
         values = [score.value for score in (sample.scores or {}).values()]
-        has_outcome = values and not any(isinstance(value, dict | list) or value not in (*RIGHT, *WRONG) for value in values)
-        turns = [_inspect_turn(message) for message in sample.messages]
+        has_outcome = values and not any(
+            isinstance(value, dict | list) or value not in (*SOLVED_VALUES, *UNSOLVED_VALUES) for value in values
+        )
+        turns = [_turn_of(message) for message in sample.messages]
         usage = sample.model_usage.values()
         if usage and turns:
-            tokens = (
-                sum(usage_entry.input_tokens for usage_entry in usage),
-                sum(usage_entry.output_tokens for usage_entry in usage),
-            )
-            turns.append(RecordedTurn("system", provider=tokens))
-        solved = all(value in RIGHT for value in values) if has_outcome else None
+            tokens_in, tokens_out = sum(used.input_tokens for used in usage), sum(used.output_tokens for used in usage)
+            turns.append(RecordedTurn("system", provider=(tokens_in, tokens_out)))
+        solved = all(value in SOLVED_VALUES for value in values) if has_outcome else None
         trials.append(trial_of(file_name, turns, sample.id, str(sample.epoch), solved=solved))
     return RecordedRun("Inspect", require_unique(file_name, trials), header.model)
 
@@ -89,7 +88,7 @@ def inspect_log_run(file_name: str, log: InspectLog) -> RecordedRun:
     return inspect_run(file_name, log, log.samples)
 
 
-def _inspect_turn(message: InspectMessage) -> RecordedTurn:
+def _turn_of(message: InspectMessage) -> RecordedTurn:
     """Return a message of an Inspect log in the common form."""
     content = message.content
     text = content if isinstance(content, str) else "\n".join(part.text for part in content if part.text)

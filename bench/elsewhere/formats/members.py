@@ -13,17 +13,17 @@ from bench.elsewhere.trials import AskedCall
 
 Arguments = BoundedTable[str, Any]
 ItemId = Annotated[str, Field(coerce_numbers_to_str=True, max_length=500)]
-NO_JSON = "(no JSON object)"
-"""The name under which arguments stand that a model wrote and that are no JSON object."""
+NO_OBJECT = "(no JSON object)"
+"""The name under which a text of arguments is kept that is no JSON object."""
 
 
-class Read(BaseModel):
+class MemberModel(BaseModel):
     """The members that are read of an object. Other members are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class ChatCall(Read):
+class ChatCall(MemberModel):
     """A tool call inside a message in OpenAI's form."""
 
     id: ItemId
@@ -31,7 +31,7 @@ class ChatCall(Read):
     arguments: str = Field("{}", validation_alias=AliasPath("function", "arguments"))
 
 
-class ChatMessage(Read):
+class ChatMessage(MemberModel):
     """A chat message in OpenAI's form."""
 
     role: str
@@ -47,12 +47,12 @@ def calls_in_message(calls: Iterable[ChatCall] | None) -> tuple[AskedCall, ...]:
 
 
 def arguments_of(text: str) -> Mapping[str, Any]:
-    """Return the arguments of a call, which a model wrote as a text."""
+    """Return the arguments of a call by name, from the JSON text that a model wrote."""
     try:
         value = json.loads(text or "{}")
     except (ValueError, RecursionError):
         value = None
-    return value if isinstance(value, dict) else {NO_JSON: text}
+    return value if isinstance(value, dict) else {NO_OBJECT: text}
 
 
 def name_of(file_path: str, ending: str) -> str:

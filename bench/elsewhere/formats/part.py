@@ -1,5 +1,5 @@
-"""The entry of a format in which others publish trials. Ours stand beside their functions, and another package declares its own
-in the group `recovery_bench.formats` of its entry points.
+"""The entry of a format in which others publish trials. The entries of this suite stand beside their functions, and another
+package declares its formats in the group `recovery_bench.formats` of its entry points.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class RecordedFormat(Part):
 
     members   the JSON members by which the format is recognized
     type      the pydantic type of the file
-    run       the function that makes the trials of the file's name, for messages, and the validated value
+    run       the function that returns the trials of a file: (file name for messages, validated value) -> trials
     each      whether the file is a list of objects with these members, or has one object in each line
     """
 

@@ -8,18 +8,18 @@ from dataclasses import replace
 from pydantic import AliasPath, Field, TypeAdapter
 
 from bench.common.bounds import Many
-from bench.elsewhere.formats.members import ChatMessage, ItemId, Read, calls_in_message, name_of
+from bench.elsewhere.formats.members import ChatMessage, ItemId, MemberModel, calls_in_message, name_of
 from bench.elsewhere.formats.part import RecordedFormat
 from bench.elsewhere.trials import AGENT, AskedCall, RecordedRun, RecordedTurn, trial_of
 
 
-class SweStep(Read):
+class SweStep(MemberModel):
     action: str
     observation: str = ""
     response: str | None = None
 
 
-class SweRun(Read):
+class SweRun(MemberModel):
     trajectory: Many[SweStep]
     sent: int = Field(0, validation_alias=AliasPath("info", "model_stats", "tokens_sent"))
     received: int = Field(0, validation_alias=AliasPath("info", "model_stats", "tokens_received"))
@@ -37,14 +37,14 @@ def swe_run(file_name: str, run: SweRun) -> RecordedRun:
     return RecordedRun("SWE-agent", (trial_of(file_name, turns, name_of(file_name, ".traj"), "0"),))
 
 
-class MiniRun(Read):
+class MiniRun(MemberModel):
     instance_id: ItemId = ""
     model: str | None = Field(None, validation_alias=AliasPath("info", "config", "model", "model_name"))
     messages: Many[ChatMessage]
 
 
-MINI_COMMAND = re.compile(r"```(?:bash|mswea_bash_command)[^\S\n]*\n([^`]*)```")
-MINI_CODE = re.compile(r"\s*<returncode>(-?\d{1,6})</returncode>")
+MINI_COMMAND_BLOCK = re.compile(r"```(?:bash|mswea_bash_command)[^\S\n]*\n([^`]*)```")
+MINI_RETURN_CODE = re.compile(r"\s*<returncode>(-?\d{1,6})</returncode>")
 
 
 def mini_run(file_name: str, run: MiniRun) -> RecordedRun:
@@ -56,12 +56,14 @@ def mini_run(file_name: str, run: MiniRun) -> RecordedRun:
     turns, open_id = list[RecordedTurn](), ""
     for number, message in enumerate(run.messages):
         text = message.content or ""
-        if answered := message.tool_call_id or (open_id if message.role in ("user", "tool", "exit") else ""):
-            code = MINI_CODE.match(text)
-            turns.append(RecordedTurn("tool", text, answers=answered, failed=bool(int(code.group(1))) if code else None))
-            open_id = open_id if answered != open_id else ""
+        answered_id = message.tool_call_id or (open_id if message.role in ("user", "tool", "exit") else "")
+        if answered_id:
+            code = MINI_RETURN_CODE.match(text)
+            failed = int(code.group(1)) != 0 if code else None
+            turns.append(RecordedTurn("tool", text, answers=answered_id, failed=failed))
+            open_id = open_id if answered_id != open_id else ""
             continue
-        commands = MINI_COMMAND.findall(text) if message.role == AGENT and not message.tool_calls else []
+        commands = MINI_COMMAND_BLOCK.findall(text) if message.role == AGENT and not message.tool_calls else []
         block = [AskedCall(str(number), "shell", {"command": commands[0].strip()})] if len(commands) == 1 else []
         calls = (*block, *calls_in_message(message.tool_calls))
         open_id = calls[-1].id if calls else ""

@@ -10,13 +10,13 @@ from pydantic import AliasChoices, AliasPath, Field, TypeAdapter
 
 from bench.common.bounds import Many
 from bench.common.errors import ResultsError, one_line
-from bench.elsewhere.formats.members import Arguments, ChatMessage, ItemId, Read, calls_in_message
+from bench.elsewhere.formats.members import Arguments, ChatMessage, ItemId, MemberModel, calls_in_message
 from bench.elsewhere.formats.part import RecordedFormat
 from bench.elsewhere.trials import AGENT, AskedCall, RecordedRun, RecordedTrial, RecordedTurn, require_unique, trial_of
 from bench.record.messages import MessageRole
 
 
-class TauAction(Read):
+class TauAction(MemberModel):
     name: str
     arguments: Arguments = Field(default_factory=dict, validation_alias=AliasChoices("kwargs", "arguments"))
 
@@ -25,7 +25,7 @@ class TauMessage(ChatMessage):
     role: MessageRole
 
 
-class TauTrial(Read):
+class TauTrial(MemberModel):
     task_id: ItemId
     trial: ItemId = "0"
     reward: float
@@ -66,14 +66,14 @@ def _expected_calls(actions: Sequence[TauAction] | None) -> tuple[tuple[str, Any
     return None if actions is None else tuple((action.name, action.arguments) for action in actions)
 
 
-class Tau2Call(Read):
+class Tau2Call(MemberModel):
     id: ItemId
     name: str
     arguments: Arguments
     requestor: Literal["assistant", "user"] = "assistant"
 
 
-class Tau2Message(Read):
+class Tau2Message(MemberModel):
     role: MessageRole
     content: str | None = None
     tool_calls: Many[Tau2Call] | None = None
@@ -85,12 +85,12 @@ class Tau2Message(Read):
     tool_messages: Many[Tau2Message] | None = None
 
 
-class Tau2Task(Read):
+class Tau2Task(MemberModel):
     id: ItemId
     actions: Many[TauAction] | None = Field(None, validation_alias=AliasPath("evaluation_criteria", "actions"))
 
 
-class Tau2Simulation(Read):
+class Tau2Simulation(MemberModel):
     id: ItemId
     task_id: ItemId = ""
     trial: ItemId | None = None
@@ -99,7 +99,7 @@ class Tau2Simulation(Read):
     messages: Many[Tau2Message]
 
 
-class Tau2Run(Read):
+class Tau2Run(MemberModel):
     model: str | None = Field(None, validation_alias=AliasPath("info", "agent_info", "llm"))
     tasks: Many[Tau2Task] = ()
     simulations: Many[Tau2Simulation]

@@ -11,10 +11,10 @@ from bench.elsewhere.runs.messages import ImportedMessage, as_text, message_of, 
 from bench.elsewhere.runs.spans import nanoseconds
 from bench.elsewhere.runs.steps import OpenCall, RunBuilder, StepCost, as_shown
 
-CODEX = ("session_meta", "response_item", "event_msg", "turn_context")
-CLAUDE_TOKENS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
-CODEX_CALLS = ("function_call", "custom_tool_call", "local_shell_call")
-CODEX_RESULTS = ("function_call_output", "custom_tool_call_output")
+CODEX_LINE_TYPES = ("session_meta", "response_item", "event_msg", "turn_context")
+CLAUDE_TOKEN_KEYS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+CODEX_CALL_TYPES = ("function_call", "custom_tool_call", "local_shell_call")
+CODEX_RESULT_TYPES = ("function_call_output", "custom_tool_call_output")
 
 
 def is_claude_line(value: Any) -> bool:
@@ -24,25 +24,26 @@ def is_claude_line(value: Any) -> bool:
 
 def is_codex_line(value: Any) -> bool:
     """Whether a value is a line of a session of Codex."""
-    return isinstance(value, dict) and isinstance(value.get("payload"), dict) and value.get("type") in CODEX
+    return isinstance(value, dict) and isinstance(value.get("payload"), dict) and value.get("type") in CODEX_LINE_TYPES
 
 
 def add_session(lines: Sequence[Mapping[str, Any]], run: RunBuilder) -> None:
     """Add the steps of a session."""
-    _Session(run).read(_claude(lines, run) if any(map(is_claude_line, lines)) else _codex(lines, run))
+    _SessionReader(run).read(_claude_turns(lines, run) if any(map(is_claude_line, lines)) else _codex_turns(lines, run))
 
 
 class SessionTurn:
-    """The addition of one line of a session: words that the model is shown, or a part of a reply. `reply` identifies the
-    reply of the part."""
+    """The content of one line of a session: a message that the model is shown, or a part of a reply. `reply` identifies the
+    reply; it is "" for a message that the model is shown. `results` are (id of the call, text, whether it failed)."""
 
     def __init__(self, time: float, reply: str, message: ImportedMessage, cost: StepCost | None = None):
         self.time, self.reply, self.message, self.cost = time, reply, message, cost
         self.results: list[tuple[str, str, bool | None]] = []
 
 
-class _Session:
-    """Adds the turns of a session to a run."""
+class _SessionReader:
+    """Adds the turns of a session to a run. `new` has the messages since the last reply, `parts` the parts of the present
+    reply, and `began` the time of the last message, in seconds."""
 
     def __init__(self, run: RunBuilder):
         self.run, self.new = run, list[str]()
@@ -68,19 +69,18 @@ class _Session:
         """Add the reply that consists of the collected parts."""
         calls = [call for part in self.parts for call in part.message.calls]
         text = "\n".join(part.message.text for part in self.parts if part.message.text)
-        last = self.parts[-1]
-        counted = [part.cost.tokens for part in self.parts if part.cost and part.cost.tokens is not None]
-        cost = StepCost(counted[-1] if counted else None, None, self.began, last.time)
+        token_counts = [part.cost.tokens for part in self.parts if part.cost and part.cost.tokens is not None]
+        cost = StepCost(token_counts[-1] if token_counts else None, None, self.began, self.parts[-1].time)
         steps = len(self.run.steps)
         words = ImportedMessage("assistant", text, tuple(calls)).words
         if words:
-            self.run.expect(steps + 1)
+            self.run.require_size(steps + 1)
             self.run.add(self.new, ((0, 2 * steps),) if steps else (), words, calls, cost)
             self.new = []
         self.parts = []
 
 
-def _claude(lines: Sequence[Mapping[str, Any]], run: RunBuilder) -> Iterator[SessionTurn]:
+def _claude_turns(lines: Sequence[Mapping[str, Any]], run: RunBuilder) -> Iterator[SessionTurn]:
     """Yield the turns of a session of Claude Code."""
     for number, line in enumerate(lines):
         if not is_claude_line(line):
@@ -91,7 +91,7 @@ def _claude(lines: Sequence[Mapping[str, Any]], run: RunBuilder) -> Iterator[Ses
         message, time = line["message"], _seconds(line.get("timestamp"))
         if line["type"] == "assistant":
             read, usage = message_of(message, run.left_out, "assistant"), message.get("usage")
-            counts = [usage.get(name) for name in CLAUDE_TOKENS] if isinstance(usage, dict) else []
+            counts = [usage.get(name) for name in CLAUDE_TOKEN_KEYS] if isinstance(usage, dict) else []
             counted = [count for count in counts if isinstance(count, int) and count >= 0]
             for call in read.calls:
                 call.began = time
@@ -108,9 +108,9 @@ def _is_error(part: Mapping[str, Any] | None) -> bool | None:
     return part["is_error"] if part and isinstance(part.get("is_error"), bool) else None
 
 
-def _codex(lines: Sequence[Mapping[str, Any]], run: RunBuilder) -> Iterator[SessionTurn]:
+def _codex_turns(lines: Sequence[Mapping[str, Any]], run: RunBuilder) -> Iterator[SessionTurn]:
     """Yield the turns of a session of Codex."""
-    replies, codes = 0, _exit_codes(lines)
+    replies, codes = 0, _failed_by_id(lines)
     for line in lines:
         item, time = line.get("payload"), _seconds(line.get("timestamp"))
         kind = item.get("type") if isinstance(item, dict) else None
@@ -123,7 +123,7 @@ def _codex(lines: Sequence[Mapping[str, Any]], run: RunBuilder) -> Iterator[Sess
             yield SessionTurn(time, f"{replies}", ImportedMessage("assistant", ""), StepCost(sum(counted) if counted else None))
         elif line["type"] == "event_msg":
             continue
-        elif kind in CODEX_RESULTS:
+        elif kind in CODEX_RESULT_TYPES:
             replies += 1
             output = item.get("output")
             inner = output if isinstance(output, dict) else {}
@@ -133,7 +133,7 @@ def _codex(lines: Sequence[Mapping[str, Any]], run: RunBuilder) -> Iterator[Sess
             turn = SessionTurn(time, "", ImportedMessage("tool", text))
             turn.results = [(id_, text, failed)]
             yield turn
-        elif kind in CODEX_CALLS:
+        elif kind in CODEX_CALL_TYPES:
             call_input = next((item[key] for key in ("arguments", "input", "action") if item.get(key) is not None), "")
             call = OpenCall(
                 str(item.get("call_id") or ""), str(item.get("name") or "local_shell"), as_text(call_input), began=time
@@ -148,7 +148,7 @@ def _codex(lines: Sequence[Mapping[str, Any]], run: RunBuilder) -> Iterator[Sess
             run.left_out[f"item of type '{kind[:40]}'"] += 1
 
 
-def _exit_codes(lines: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
+def _failed_by_id(lines: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
     """Return whether each finished command failed, by the id of its call."""
     ends = [line["payload"] for line in lines if isinstance(line.get("payload"), dict)]
     return {

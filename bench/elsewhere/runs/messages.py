@@ -13,30 +13,31 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.common.bounds import excess_in
-from bench.elsewhere.content import SPARSE
+from bench.elsewhere.content import MIN_BYTES_PER_VALUE
 from bench.elsewhere.runs.steps import OpenCall
 
-LONGEST_ADDRESS = 500
-"""Characters of an address in the mark of an image or a file. A longer one holds the file itself."""
-ROLES = {"model": "assistant", "ai": "assistant", "human": "user", "function": "tool"}
-"""Other names of roles."""
+MAX_ADDRESS_LENGTH = 500
+"""The most characters of an address in the mark of an image or a file. A longer address contains the file itself."""
+ROLE_SYNONYMS = {"model": "assistant", "ai": "assistant", "human": "user", "function": "tool"}
+"""Another name of a role -> the role."""
 WRAPPERS = ("message", "message_content", "tool_call", "function", "prompt", "completion")
-"""A table with this key alone, or with a part of the key before a dot, is what stands in it."""
-TEXTS = ("text", "input_text", "output_text", "refusal", "compaction", "summary_text", "")
-CALLS = ("tool_call", "tool_use", "function_call", "functionCall", "tool-call", "toolCall")
-RESULTS = (
+"""Keys that wrap a value: a table with only this key is replaced by the table under the key, and the key is removed from the
+beginning of a dotted name."""
+TEXT_KINDS = ("text", "input_text", "output_text", "refusal", "compaction", "summary_text", "")
+CALL_KINDS = ("tool_call", "tool_use", "function_call", "functionCall", "tool-call", "toolCall")
+RESULT_KINDS = (
     "tool_call_response", "tool_result", "function_call_output", "function_response", "functionResponse", "tool-result",
     "toolResult",
 )  # fmt: skip
-GEMINI = (
+GEMINI_KINDS = (
     "function_call", "functionCall", "function_response", "functionResponse", "inlineData", "inline_data", "fileData",
     "file_data",
 )  # fmt: skip
 """Keys of Gemini's parts, which have no type."""
-THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
+THOUGHT_KINDS = ("reasoning", "thinking", "redacted_thinking")
 """Any other type with "reasoning" in its name is a thought too."""
-SERVER = ("server_tool_call", "server_tool_call_response", "server_tool_use")
-MEDIA = (
+SERVER_TOOL_KINDS = ("server_tool_call", "server_tool_call_response", "server_tool_use")
+MEDIA_KINDS = (
     "uri", "blob", "file", "input_file", "image", "image_url", "input_image", "audio", "input_audio", "video", "document",
     "media",
 )  # fmt: skip
@@ -61,8 +62,8 @@ def message_of(value: Any, left_out: Counter[str], role: str = "user") -> Import
     """Return a message.
 
     Args:
-        value: The message as it stands in the file, or its text alone.
-        left_out: Counts what is not read, or not read as it stands.
+        value: The message as it is in the file, or only its text.
+        left_out: Counts the contents that are not read, or not read unchanged.
         role: The role of a message that names none.
     """
     if not isinstance(value, dict):
@@ -71,12 +72,12 @@ def message_of(value: Any, left_out: Counter[str], role: str = "user") -> Import
     texts, calls, results = list[str](), list[OpenCall](), list[tuple[str, str]]()
     for part in _parts_of(value):
         kind = _kind(part)
-        if kind in CALLS:
+        if kind in CALL_KINDS:
             calls.append(_call(part))
-        elif kind in RESULTS:
+        elif kind in RESULT_KINDS:
             results.append(_result(part))
             texts.append(results[-1][1])
-        elif kind in THOUGHTS or "reasoning" in kind.lower():
+        elif kind in THOUGHT_KINDS or "reasoning" in kind.lower():
             left_out["part of reasoning, which is no part of a reply"] += 1
         else:
             texts.append(_text(part, kind, left_out))
@@ -88,13 +89,13 @@ def message_of(value: Any, left_out: Counter[str], role: str = "user") -> Import
     text = "\n".join(filter(None, texts))
     if id_ := first_text(value, "tool_call_id", "id" if role == "tool" else "tool_call_id"):
         results.append((id_, text))
-    return ImportedMessage(ROLES.get(role, role), text, tuple(calls), tuple(results))
+    return ImportedMessage(ROLE_SYNONYMS.get(role, role), text, tuple(calls), tuple(results))
 
 
 def _parts_of(value: Mapping[str, Any]) -> Iterator[Any]:
     """Yield the parts of a message, or its content, or the message itself if it is a part."""
     content = next((value[key] for key in ("parts", "content", "contents") if value.get(key) not in (None, "", [])), None)
-    if _kind(value) in (*CALLS, *RESULTS):
+    if _kind(value) in (*CALL_KINDS, *RESULT_KINDS):
         yield value
     elif isinstance(content, list):
         yield from (unwrap(part) if isinstance(part, dict) else part for part in content)
@@ -108,7 +109,7 @@ def _parts_of(value: Mapping[str, Any]) -> Iterator[Any]:
 
 def are_parts(value: Any) -> bool:
     """Return whether a value is a list of message parts. A list of tables can also be plain data."""
-    known_kinds = {*TEXTS[:-1], *CALLS, *RESULTS, *THOUGHTS, *SERVER, *MEDIA}
+    known_kinds = {*TEXT_KINDS[:-1], *CALL_KINDS, *RESULT_KINDS, *THOUGHT_KINDS, *SERVER_TOOL_KINDS, *MEDIA_KINDS}
     return (
         isinstance(value, list) and bool(value) and all(isinstance(part, dict) and _kind(part) in known_kinds for part in value)
     )
@@ -120,7 +121,7 @@ def _kind(part: Any) -> str:
         return ""
     if part.get("thought") is True:
         return "reasoning"
-    return first_text(part, "type") or next((kind for kind in GEMINI if part.get(kind) is not None), "")
+    return first_text(part, "type") or next((kind for kind in GEMINI_KINDS if part.get(kind) is not None), "")
 
 
 def _text(part: Any, kind: str, left_out: Counter[str]) -> str:
@@ -129,16 +130,16 @@ def _text(part: Any, kind: str, left_out: Counter[str]) -> str:
     if isinstance(part, str):
         return part
     if isinstance(part, dict):
-        if kind in TEXTS and (text := first_text(part, "content", "text", "refusal")):
+        if kind in TEXT_KINDS and (text := first_text(part, "content", "text", "refusal")):
             return text
-        if kind in SERVER:
+        if kind in SERVER_TOOL_KINDS:
             inner = part.get(kind, part.get("input"))
             name = first_text(part, "name") or "server_tool"
             return f"{name}({as_text(inner)})" if kind != "server_tool_call_response" else as_text(inner)
-        if kind in (*MEDIA, *GEMINI):
+        if kind in (*MEDIA_KINDS, *GEMINI_KINDS):
             left_out[f"part of type '{kind}', of which the prompt has a mark alone"] += 1
             name = first_text(part, "uri", "file_id", "url", "image_url", "source", "file_data", "fileData")
-            return f"[{kind}{f': {name}' if name and len(name) <= LONGEST_ADDRESS else ''}]"
+            return f"[{kind}{f': {name}' if name and len(name) <= MAX_ADDRESS_LENGTH else ''}]"
     if part is None or part == {}:
         return ""
     left_out[f"part of type '{kind or type(part).__name__}', read as its JSON"] += 1
@@ -185,7 +186,11 @@ def unwrap(value: Mapping[str, Any]) -> Mapping[str, Any]:
         return unwrap(value[key])
     if not any("." in key for key in value):
         return value
-    return {key.partition(".")[2] if key.partition(".")[0] in WRAPPERS else key: inner for key, inner in value.items()}
+    unwrapped = {}
+    for key, inner in value.items():
+        prefix, _, name = key.partition(".")
+        unwrapped[name if prefix in WRAPPERS else key] = inner
+    return unwrapped
 
 
 def first_text(value: Mapping[str, Any], *names: str) -> str:
@@ -215,7 +220,7 @@ def value_of(text: Any) -> Any:
     if (
         not isinstance(text, str)
         or text.lstrip()[:1] not in ("[", "{", '"')
-        or excess_in(text.encode(errors="replace"), SPARSE)
+        or excess_in(text.encode(errors="replace"), MIN_BYTES_PER_VALUE)
     ):
         return text
     try:

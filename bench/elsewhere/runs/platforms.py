@@ -10,15 +10,15 @@ from typing import Any
 from bench.elsewhere.runs.messages import as_text, tables_in, value_of
 from bench.elsewhere.runs.spans import TracedSpan, nanoseconds
 
-MOST_NESTED = 200
-"""Runs of LangSmith within one another."""
-KINDS = {
+MAX_RUN_DEPTH = 200
+"""The most levels of runs within runs, as LangSmith nests them."""
+SPAN_KINDS = {
     **dict.fromkeys(("generation", "response", "llm", "chat_model", "chat"), "chat"),
     **dict.fromkeys(("function", "tool"), "execute_tool"),
 }
-"""What platforms call a call of a model, and of a tool."""
-LISTS = ("observations", "data", "spans", "runs")
-"""Under these names stand the spans of a trace."""
+"""A platform's word for a call of a model or of a tool -> the name of the operation in OpenTelemetry."""
+SPAN_LIST_KEYS = ("observations", "data", "spans", "runs")
+"""The keys under which a trace's list of spans can be."""
 
 
 def is_of_platform(value: Any) -> bool:
@@ -34,7 +34,7 @@ def platform_spans(value: Any) -> Iterator[TracedSpan]:
 
 def _rows(value: Any, trace: str, depth: int = 0) -> Iterator[tuple[Mapping[str, Any], str]]:
     """Yield each table that is a span, with the id of its trace."""
-    if not isinstance(value, dict) or depth > MOST_NESTED:
+    if not isinstance(value, dict) or depth > MAX_RUN_DEPTH:
         return
     if _is_span(value):
         trace = _first_text(value, "trace_id", "traceId") or trace or _first_text(value, "id")
@@ -42,11 +42,11 @@ def _rows(value: Any, trace: str, depth: int = 0) -> Iterator[tuple[Mapping[str,
         for child in tables_in(value.get("child_runs")):
             yield from _rows(child, trace, depth + 1)
         return
-    about = {**value, **_table(value.get("trace")), **_table(value.get("info"))}
-    trace = _first_text(about, "trace_id", "request_id", "id")
+    trace_fields = {**value, **_table(value.get("trace")), **_table(value.get("info"))}
+    trace = _first_text(trace_fields, "trace_id", "request_id", "id")
     for holder in (value, _table(value.get("data"))):
-        for name in LISTS:
-            for row in tables_in(holder.get(name)):
+        for key in SPAN_LIST_KEYS:
+            for row in tables_in(holder.get(key)):
                 if _is_span(row):
                     yield from _rows(row, trace, depth + 1)
 
@@ -72,27 +72,29 @@ def _span(row: Mapping[str, Any], trace: str) -> TracedSpan:
     attributes = _table(row.get("attributes"))
     fields = {**row, **_table(row.get("span_data"))}
     if attributes:
-        fields |= {name: value_of(attributes.get(f"mlflow.{key}")) for name, key in MLFLOW.items()}
-    word = _first_text(fields, "run_type", "type")
-    kind = KINDS.get(word.lower(), word.lower())
+        fields |= {name: value_of(attributes.get(f"mlflow.{key}")) for name, key in MLFLOW_KEYS.items()}
+    word = _first_text(fields, "run_type", "type").lower()
+    kind = SPAN_KINDS.get(word, word)
     name = _first_text(fields, "name")
     failed = _has_failed(fields)
     id_ = _first_text({**row, **_table(row.get("context"))}, "span_id", "id")
     parent = _first_text(row, "parent_id", "parentObservationId", "parent_run_id", "parent_span_id")
-    begin, end = (_time(row, *names) for names in (BEGAN, ENDED))
-    read = (
-        _tool_attributes(fields, name, failed) if kind == "execute_tool" else _call_attributes(fields) if kind == "chat" else {}
-    )
-    return TracedSpan(trace, id_, parent, name, begin, {"gen_ai.operation.name": kind or "span", **read}, [], end, failed)
+    start, end = _time(row, *START_FIELDS), _time(row, *END_FIELDS)
+    read = {"gen_ai.operation.name": kind or "span"}
+    if kind == "execute_tool":
+        read |= _tool_attributes(fields, name, failed)
+    elif kind == "chat":
+        read |= _call_attributes(fields)
+    return TracedSpan(trace, id_, parent, name, start, read, [], end, failed)
 
 
-MLFLOW = {"type": "spanType", "inputs": "spanInputs", "outputs": "spanOutputs", "usage": "chat.tokenUsage"}
-BEGAN = ("started_at", "startTime", "start_time", "start_time_unix_nano", "start_time_ns")
-ENDED = ("ended_at", "endTime", "end_time", "end_time_unix_nano", "end_time_ns")
+MLFLOW_KEYS = {"type": "spanType", "inputs": "spanInputs", "outputs": "spanOutputs", "usage": "chat.tokenUsage"}
+START_FIELDS = ("started_at", "startTime", "start_time", "start_time_unix_nano", "start_time_ns")
+END_FIELDS = ("ended_at", "endTime", "end_time", "end_time_unix_nano", "end_time_ns")
 
 
 def _tool_attributes(fields: Mapping[str, Any], name: str, failed: bool | None) -> dict[str, Any]:
-    """Return the attributes of a tool's span."""
+    """Return the name, arguments and result of a tool's span as attributes with OpenTelemetry's names."""
     arguments, result = _field(fields, "input", "inputs"), _field(fields, "output", "outputs")
     if isinstance(arguments, dict) and len(arguments) == 1 and isinstance(arguments.get("input"), str | dict):
         arguments = arguments["input"]  # LangChain writes the arguments as one text
@@ -107,7 +109,7 @@ def _tool_attributes(fields: Mapping[str, Any], name: str, failed: bool | None) 
 
 
 def _call_attributes(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of the span of a model's call."""
+    """Return the messages, tokens and cost of a model's call as attributes with OpenTelemetry's names."""
     usage = next(filter(None, (_table(fields.get(key)) for key in ("usage", "usageDetails", "usage_metadata"))), _table(None))
     outputs = _field(fields, "output", "outputs")
     if isinstance(outputs, dict) and isinstance(outputs.get("generations"), list):
@@ -128,15 +130,12 @@ def _call_attributes(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _langchain_messages(generations: Any) -> Any:
     """Return the messages of LangChain's generations, which are in a list of lists."""
-    generations_flat = [
-        generation
-        for row in generations
-        for generation in (row if isinstance(row, list) else [row])
-        if isinstance(generation, dict)
-    ]
-    return [
-        _plain_message(generation.get("message") or {"content": generation.get("text", "")}) for generation in generations_flat
-    ]
+    messages = []
+    for row in generations:
+        for generation in row if isinstance(row, list) else [row]:
+            if isinstance(generation, dict):
+                messages.append(_plain_message(generation.get("message") or {"content": generation.get("text", "")}))
+    return messages
 
 
 def _plain_messages(value: Any) -> Any:
@@ -197,13 +196,16 @@ def _first_text(fields: Mapping[str, Any], *names: str) -> str:
 
 
 def _time(fields: Mapping[str, Any], *names: str) -> int:
-    """Return a time in nanoseconds; 0 if it is unknown. A number counts seconds, milliseconds or nanoseconds, by its size."""
+    """Return the time in the first of these fields that is set, in nanoseconds; 0 if there is none. A number counts seconds,
+    milliseconds or nanoseconds, by its size."""
     value = next((fields[name] for name in names if fields.get(name) not in (None, "")), None)
     if isinstance(value, str):
         try:
             return nanoseconds(datetime.fromisoformat(value))
         except (ValueError, OverflowError):
             return int(value) if value.isdecimal() and len(value) < 20 else 0
-    if isinstance(value, int | float) and 0 < value < 1e20:
-        return int(value * (1e9 if value < 1e11 else 1e6 if value < 1e14 else 1))
-    return 0
+    if not isinstance(value, int | float) or not 0 < value < 1e20:
+        return 0
+    if value < 1e11:  # seconds
+        return int(value * 1e9)
+    return int(value * 1e6) if value < 1e14 else int(value)

@@ -20,8 +20,8 @@ from bench.elsewhere.runs.steps import ImportedRun, OpenCall, RunBuilder, StepCo
 from bench.elsewhere.runs.traces import add_traces
 from bench.elsewhere.runs.trajectories import Trajectory, add_trajectory
 
-MOST_TOLD = 20
-"""How many times the steps of a pack are read of a run that is only told."""
+MAX_LOG_FACTOR = 20
+"""A log may have this many times the steps and tool calls of a run of which a pack is made."""
 
 
 def read_trace(path: Path, reading_tools: Sequence[str] = (), trace: str | None = None) -> ImportedRun:
@@ -55,7 +55,7 @@ def read_log(
     Raises:
         ResultsError: As for `read_trace`, and if there is no call of a tool.
     """
-    run = _build_run(path, trace, RunBuilder(str(path), MOST_TOLD))
+    run = _build_run(path, trace, RunBuilder(str(path), MAX_LOG_FACTOR))
     calls = [entry for entry in run.log if isinstance(entry, OpenCall)]
     if not calls:
         raise ResultsError(f"{path}: holds no call of a tool, so there is nothing to tell")
@@ -66,7 +66,7 @@ def read_log(
 
 
 def _build_run(path: Path, trace: str | None, run: RunBuilder) -> RunBuilder:
-    """Read a file into a run."""
+    """Read a file, add its steps to the run, and return the run. Raises ResultsError if the file is no trace."""
     value = json_of(str(path), bytes_of(path))
     try:
         _add_steps(list(_members(value)), trace, run)
@@ -131,10 +131,10 @@ def _choose_id(ids: Sequence[str], given_id: str | None, plural_noun: str, name:
 def _mark_reading_tools(run: ImportedRun, reading_tools: Sequence[str], path: Path) -> ImportedRun:
     """Return the run with the calls of reading tools marked."""
     _require_known(reading_tools, {call.tool for step in run.steps for call in step.calls}, path)
-    steps = (
-        replace(step, calls=tuple(replace(call, reads=call.reads or call.tool in reading_tools) for call in step.calls))
-        for step in run.steps
-    )
+    steps = []
+    for step in run.steps:
+        calls = (replace(call, reads=call.reads or call.tool in reading_tools) for call in step.calls)
+        steps.append(replace(step, calls=tuple(calls)))
     return replace(run, steps=tuple(steps))
 
 

@@ -15,15 +15,16 @@ from itertools import accumulate
 
 from bench.common.errors import ResultsError, one_line, whole_text
 
-MOST_STEPS = 500
-MOST_CALLS = 2_000
-"""Calls of tools in a run."""
-MOST_SHOWN = 2**29
-"""Characters in all prompts of a run together."""
-MOST_NAMES, MOST_NAME = 6, 80
-MOST_LINES = 12
-"""Lines about what was left out."""
+MAX_STEPS, MAX_CALLS = 500, 2_000
+"""The most calls of a model, and the most calls of tools, in a run of which a pack is made."""
+MAX_CHARACTERS = 2**29
+"""The most characters in all prompts of a run together."""
+MAX_SHOWN_NAMES, MAX_NAME_LENGTH = 6, 80
+"""The most names of unread attributes in an error, and the most characters of each name."""
+MAX_LEFT_OUT_LINES = 12
+"""The most lines about contents that were left out."""
 Ranges = tuple[tuple[int, int], ...]
+"""Ranges of numbers, each as (first number, number after the last)."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def as_shown(role: str, text: str) -> str:
 
 def summary_of(left_out: Counter[str]) -> list[str]:
     """Return a line for each kind of content that was left out, the most frequent first."""
-    lines = [f"{count} × {one_line(content_kind, 160)}" for content_kind, count in left_out.most_common(MOST_LINES)]
+    lines = [f"{count} × {one_line(content_kind, 160)}" for content_kind, count in left_out.most_common(MAX_LEFT_OUT_LINES)]
     further = len(left_out) - len(lines)
     return [*lines, f"{further} other things"] if further else lines
 
@@ -126,31 +127,33 @@ class RunBuilder:
     """A run to which a reader adds steps. `name` begins the messages of errors."""
 
     name: str
-    most: int = 1
-    """How many times the steps of a pack may be read."""
+    limit_factor: int = 1
+    """The limits on steps and tool calls are multiplied by this factor."""
     left_out: Counter[str] = field(default_factory=Counter)
     unread: Counter[str] = field(default_factory=Counter)
-    """Attributes that hold long texts, where no step was found."""
+    """Names of attributes that hold long texts, counted if no step was found."""
     steps: list[ImportedStep] = field(default_factory=list)
     calls: list[list[OpenCall]] = field(default_factory=list)
     log: list[OpenCall | StepCost] = field(default_factory=list)
-    """Calls of tools and of models in order, those without words too."""
-    _homes: dict[tuple[str, int], int] = field(default_factory=dict)
-    _sizes: Counter[int] = field(default_factory=Counter)
-    _replies: Counter[str] = field(default_factory=Counter)
-    _asked: dict[str, OpenCall] = field(default_factory=dict)
-    _waiting: defaultdict[str, deque[OpenCall]] = field(default_factory=lambda: defaultdict(deque))
-    _early: list[OpenCall] = field(default_factory=list)
-    _calls: int = 0
+    """Calls of tools and of models in order, including the calls without recorded words."""
+    _piece_of_part: dict[tuple[str, int], int] = field(default_factory=dict)
+    _part_counts: Counter[int] = field(default_factory=Counter)
+    _reply_counts: Counter[str] = field(default_factory=Counter)
+    _calls_by_id: dict[str, OpenCall] = field(default_factory=dict)
+    _unanswered: defaultdict[str, deque[OpenCall]] = field(default_factory=lambda: defaultdict(deque))
+    _calls_before_steps: list[OpenCall] = field(default_factory=list)
+    _call_count: int = 0
 
-    def expect(self, steps: int, calls: int = 0) -> None:
+    def require_size(self, steps: int, calls: int = 0) -> None:
         """Raise ResultsError if there are too many steps or tool calls. A reader counts them before it adds the first."""
-        for count, noun, most in ((steps, "steps", MOST_STEPS), (calls, "calls of tools", MOST_CALLS)):
-            if count > most * self.most:
-                raise ResultsError(f"{self.name}: has {count} {noun}, and at most {most * self.most:,} are read; shorten it")
+        for count, noun, limit in ((steps, "steps", MAX_STEPS), (calls, "calls of tools", MAX_CALLS)):
+            limit_here = limit * self.limit_factor
+            if count > limit_here:
+                raise ResultsError(f"{self.name}: has {count} {noun}, and at most {limit_here:,} are read; shorten it")
 
-    def repeated(self, prompt: Sequence[str]) -> tuple[Ranges, list[int]]:
-        """Return the pieces that a prompt repeats completely, and the indexes of its parts that are in none of these pieces.
+    def find_repeated(self, prompt: Sequence[str]) -> tuple[Ranges, list[int]]:
+        """Return the ranges of the pieces that a prompt repeats completely, and the indexes of its parts that are in none of
+        these pieces. The latter become the piece of the next step.
 
         The second of two equal parts is a part of its own, so that no repetition is lost.
         """
@@ -159,13 +162,13 @@ class RunBuilder:
         for text in prompt:
             occurrences[text] += 1
             parts.append((text, occurrences[text]))
-        counts = Counter(self._homes[part] for part in parts if part in self._homes)
-        complete = {piece for piece, count in counts.items() if count == self._sizes[piece]}
-        new_places = [place for place, part in enumerate(parts) if self._homes.get(part) not in complete]
+        counts = Counter(self._piece_of_part[part] for part in parts if part in self._piece_of_part)
+        complete = {piece for piece, count in counts.items() if count == self._part_counts[piece]}
+        new_places = [place for place, part in enumerate(parts) if self._piece_of_part.get(part) not in complete]
         piece = 2 * len(self.steps)
-        self._sizes[piece] = len(new_places)
+        self._part_counts[piece] = len(new_places)
         for place in new_places:
-            self._homes.setdefault(parts[place], piece)
+            self._piece_of_part.setdefault(parts[place], piece)
         return ranges_of(sorted(complete)), new_places
 
     def add(
@@ -179,43 +182,45 @@ class RunBuilder:
         """Add a step.
 
         Args:
-            shown: The parts of its prompt that `before` does not cover.
-            calls: The tool calls of the reply. `answer` gives them their results.
-            cost: What it took.
+            shown: The parts of its prompt that are in no repeated piece.
+            repeated_ranges: The ranges of the pieces that its prompt repeats.
+            reply: The text and the tool calls of the reply.
+            calls: The tool calls of the reply. `answer` sets their results.
+            cost: The tokens, dollars and times of the call.
         """
         self.log += [replace(cost or StepCost(), words="\n".join((*shown, reply))), *calls]
         text = as_shown("assistant", reply)
-        self._replies[text] += 1
-        while (text, self._replies[text]) in self._homes:
-            self._replies[text] += 1
-        self._homes[text, self._replies[text]] = 2 * len(self.steps) + 1
-        self._sizes[2 * len(self.steps) + 1] = 1
+        self._reply_counts[text] += 1
+        while (text, self._reply_counts[text]) in self._piece_of_part:
+            self._reply_counts[text] += 1
+        self._piece_of_part[text, self._reply_counts[text]] = 2 * len(self.steps) + 1
+        self._part_counts[2 * len(self.steps) + 1] = 1
         self.steps.append(ImportedStep(whole_text("\n\n".join(shown)), repeated_ranges, whole_text(reply)))
-        self.calls.append([*self._early, *calls])
-        self._early = []
-        self._count(len(calls))
+        self.calls.append([*self._calls_before_steps, *calls])
+        self._calls_before_steps = []
+        self._count_calls(len(calls))
         for call in calls:
-            self._asked[call.id] = call
-            self._waiting[call.id].append(call)
+            self._calls_by_id[call.id] = call
+            self._unanswered[call.id].append(call)
 
-    def _count(self, calls: int) -> None:
+    def _count_calls(self, calls: int) -> None:
         """Count tool calls. Raises ResultsError if there are too many."""
-        self._calls += calls
-        self.expect(0, self._calls)
+        self._call_count += calls
+        self.require_size(0, self._call_count)
 
     def answer(self, id_: str, result: str, failed: bool | None = None, time: float = 0.0) -> None:
         """Set the result of the tool call with this id. If several calls have the id, the first call without a result gets
         it."""
-        if self._waiting[id_]:
-            call = self._waiting[id_].popleft()
+        if self._unanswered[id_]:
+            call = self._unanswered[id_].popleft()
             call.result, call.answered = call.result or result, True
             call.failed, call.ended = failed if call.failed is None else call.failed, call.ended or time
 
     def complete_call(self, call: OpenCall) -> None:
         """Complete a tool call by the separate record of its execution. If no reply asked for the call, add it to the
         present step."""
-        current = self.calls[-1] if self.calls else self._early
-        asked_call = self._asked.get(call.id) if call.id else None
+        current = self.calls[-1] if self.calls else self._calls_before_steps
+        asked_call = self._calls_by_id.get(call.id) if call.id else None
         if asked_call is None or asked_call.ran:
             asked_call = next((open_call for open_call in current if open_call.tool == call.tool and not open_call.ran), None)
         if asked_call is None:
@@ -228,33 +233,34 @@ class RunBuilder:
 
     def add_unasked_call(self, call: OpenCall) -> None:
         """Add a tool call for which no reply asked to the last step, or to the first step if there is none yet."""
-        (self.calls[-1] if self.calls else self._early).append(call)
+        (self.calls[-1] if self.calls else self._calls_before_steps).append(call)
         self.log.append(call)
-        self._count(1)
+        self._count_calls(1)
 
     def finish(self) -> ImportedRun:
         """Return the finished run. Raises ResultsError if the run has no step, or is too long."""
         if not self.steps:
             left_out_text = f" (found: {'; '.join(summary_of(self.left_out))})" if self.left_out else ""
             advice = "tell the recorder to keep the messages"
-            if names := [one_line(name, MOST_NAME) for name, _ in self.unread.most_common(MOST_NAMES)]:
+            if names := [one_line(name, MAX_NAME_LENGTH) for name, _ in self.unread.most_common(MAX_SHOWN_NAMES)]:
                 advice = f"long texts stand in {', '.join(names)}, of which none is read as a reply"
             raise ResultsError(f"{self.name}: has no call of a model whose words were recorded; {advice}{left_out_text}")
         steps = tuple(
-            ImportedStep(step.shown, step.before, step.reply, tuple(map(_end_call, calls)))
+            ImportedStep(step.shown, step.before, step.reply, tuple(map(_finished_call, calls)))
             for step, calls in zip(self.steps, self.calls, strict=True)
         )
         sizes = [size for step in steps for size in (len(step.shown), len(step.reply))]
         sums = [0, *accumulate(sizes)]
         shown = sum(len(step.shown) + sum(sums[end] - sums[begin] for begin, end in step.before) for step in steps)
-        if shown > MOST_SHOWN:
+        if shown > MAX_CHARACTERS:
             raise ResultsError(
-                f"{self.name}: its prompts have {shown:,} characters together, and at most {MOST_SHOWN:,} are read; shorten it"
+                f"{self.name}: its prompts have {shown:,} characters together, and at most {MAX_CHARACTERS:,} are read; "
+                "shorten it"
             )
         return ImportedRun(steps, self.left_out)
 
 
-def _end_call(call: OpenCall) -> ImportedCall:
+def _finished_call(call: OpenCall) -> ImportedCall:
     """Return a finished tool call."""
     return ImportedCall(whole_text(call.tool), whole_text(call.arguments), whole_text(call.result), call.reads)
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from bench.common.bounds import Listed
 from bench.elsewhere.runs.messages import ImportedMessage, as_text, message_of
-from bench.elsewhere.runs.spans import SOME
+from bench.elsewhere.runs.spans import OR_NULL
 from bench.elsewhere.runs.steps import OpenCall, RunBuilder, as_shown, ranges_of
 
 
@@ -28,27 +28,27 @@ class SubagentReference(BaseModel):
 class AtifResult(BaseModel):
     call: str | None = Field(None, validation_alias="source_call_id")
     content: Any = None
-    subagents: Annotated[Listed[SubagentReference], SOME] = Field(
+    subagents: Annotated[Listed[SubagentReference], OR_NULL] = Field(
         default_factory=list, validation_alias="subagent_trajectory_ref"
     )
 
 
 class AtifObservation(BaseModel):
-    results: Annotated[Listed[AtifResult], SOME] = Field(default_factory=list)
+    results: Annotated[Listed[AtifResult], OR_NULL] = Field(default_factory=list)
 
 
 class AtifStep(BaseModel):
     source: str
     message: Any = None
     reasoning_content: Any = None
-    tool_calls: Annotated[Listed[AtifToolCall], SOME] = Field(default_factory=list)
+    tool_calls: Annotated[Listed[AtifToolCall], OR_NULL] = Field(default_factory=list)
     observation: AtifObservation | None = None
     llm_call_count: int | None = None
     is_copied_context: bool | None = None
 
     @property
     def is_call(self) -> bool:
-        """Whether the step is a call of a model of its own."""
+        """Whether the step is a call of a model, and no copy of an earlier step."""
         return self.source == "agent" and not self.is_copied_context and self.llm_call_count != 0
 
 
@@ -64,12 +64,12 @@ class Trajectory(BaseModel):
     agent: AtifAgent | None = None
     steps: Listed[AtifStep]
     continued: str | None = Field(None, validation_alias="continued_trajectory_ref")
-    subagents: Annotated[Listed[Trajectory], SOME] = Field(default_factory=list, validation_alias="subagent_trajectories")
+    subagents: Annotated[Listed[Trajectory], OR_NULL] = Field(default_factory=list, validation_alias="subagent_trajectories")
 
 
 def add_trajectory(trajectory: Trajectory, run: RunBuilder) -> None:
     """Add the steps of a trajectory. The steps of a subagent are added where the subagent was called."""
-    run.expect(*_counts(trajectory))
+    run.require_size(*_counts(trajectory))
     _Reader(trajectory, run).read()
 
 
@@ -82,8 +82,8 @@ def _counts(trajectory: Trajectory) -> tuple[int, int]:
 
 
 class _Reader:
-    """Reads the trajectory of one agent. `pieces` are the numbers of the run's pieces in the agent's prompt, and `new` has
-    the texts that the next prompt adds."""
+    """Reads the trajectory of one agent. `pieces` are the numbers of the run's pieces in the agent's prompt, `new` has the
+    texts that the next prompt adds, and `waiting` and `unnamed` are the trajectories of subagents that are not read yet."""
 
     def __init__(self, trajectory: Trajectory, run: RunBuilder):
         self.trajectory, self.run = trajectory, run

@@ -1,4 +1,4 @@
-"""Finds the part that is to blame for a damaged cell: the part whose mending by the gateway removed the damage; and what to do.
+"""Finds the part that is to blame for a damaged cell, and what to do: the part whose mending by the gateway removed the damage.
 
 The mend `client` removes the fault, so it would always suffice. It is tried only if a client repeated a call by itself, or
 if nothing else suffices.
@@ -14,13 +14,14 @@ from bench.probe.points import point_of
 from bench.record.probe_events import CellJudged, CellVerdict, GatewayCall, GatewayMend
 
 PARTS: tuple[GatewayMend, ...] = get_args(GatewayMend)
-SUFFICIENT = frozenset[CellVerdict](("same", "absorbed", "compensated"))
+UNDAMAGED_VERDICTS = frozenset[CellVerdict](("same", "absorbed", "compensated"))
 GatewayMends = frozenset[GatewayMend]
 
 
 def removes_damage(judged: CellJudged) -> bool:
-    """Return whether a run with mended parts did no damage. An agent whose outdated call was refused may give up."""
-    return judged.verdict in SUFFICIENT or (judged.verdict == "gave_up" and "swap" in judged.mended)
+    """Return whether a run with mended parts did no damage. With the mend `swap` the agent may also give up, since the tool
+    refused its outdated call."""
+    return judged.verdict in UNDAMAGED_VERDICTS or (judged.verdict == "gave_up" and "swap" in judged.mended)
 
 
 REMEDIES: Mapping[GatewayMend, str] = {
@@ -52,8 +53,9 @@ class CellBlame:
 
     tool      the tool whose effect was damaged
     minimal   the sets
-    tried     the parts that a run has mended; `unjudged`: parts of sets whose runs have no verdict
-    waiting   the parts that are still to be tried: the probe was ended before
+    tried     the parts that a run has mended
+    unjudged  the parts that were mended in runs without a verdict
+    waiting   the parts that the probe had still to try when it was ended
     """
 
     tool: str
@@ -76,15 +78,16 @@ class CellBlame:
                 f"with {_in_words(self.tried, 'and')} mended the damage stays" if self.tried else "no part could be mended"
             )
             return f"Not explained: {attempt}; nobody is cleared."
-        named = _in_words([_in_words(sorted(parts, key=PARTS.index), "and") for parts in self.minimal], "or")
-        advice = [" and ".join(REMEDIES[part].format(self.tool) for part in PARTS if part in parts) for parts in self.minimal]
-        to_do = "; or ".join(advice)
+        ordered_sets = [sorted(parts, key=PARTS.index) for parts in self.minimal]
+        parts_note = _in_words([_in_words(parts, "and") for parts in ordered_sets], "or")
+        to_do = "; or ".join(" and ".join(REMEDIES[part].format(self.tool) for part in parts) for parts in ordered_sets)
         rest = f" Not asked yet: {_in_words(self.waiting, 'and')}." if self.waiting else ""
-        return f"To blame: {named}. {to_do[:1].upper()}{to_do[1:]}.{rest}"
+        return f"To blame: {parts_note}. {to_do[:1].upper()}{to_do[1:]}.{rest}"
 
     @property
     def rest(self) -> str:
-        """A sentence on the parts that were cleared, and on those that were not tried, with the reason."""
+        """Sentences on the parts that were cleared, on the parts that were not tried, with the reason, and on the parts without
+        a verdict."""
         cleared = f"Cleared: {_in_words(self.parts_cleared, 'and')}. " if self.parts_cleared else ""
         untried = [f"{part} ({WHY_NOT_TRIED[part]})" for part in PARTS if part not in (*self.tried, *self.waiting)]
         undecided = f" Without a verdict: {_in_words(sorted(self.unjudged), 'and')}." if self.unjudged else ""
@@ -92,7 +95,7 @@ class CellBlame:
 
 
 def blame_of(tool: str, mended: Iterable[CellJudged], due: Sequence[GatewayMend] = ()) -> CellBlame | None:
-    """Return what the runs with mended parts show; None if there are none.
+    """Return the parts that are to blame according to the runs with mended parts; None without such runs.
 
     Args:
         tool: The tool whose effect was damaged.
@@ -112,32 +115,28 @@ def blame_of(tool: str, mended: Iterable[CellJudged], due: Sequence[GatewayMend]
 
 
 def first_mends(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
-    """Return the parts to mend first, in sets, by the calls of a damaged run."""
+    """Return the parts to mend first, alone and together, according to the calls of a damaged run."""
     struck = _struck_call(calls)
     if struck is None:
         return ()
-    point = point_of(struck.point or "")
+    point = point_of(struck.point)
     if point.by_tool:
         return ("tool",)
-    is_repeated = any(call.repeats and call.door_kind != "model" for call in calls)
-    is_killed = bool(point.death)
-    model_replied = any(call.door_kind == "model" and call.number >= struck.number for call in calls)
-    is_resumed_twice, is_in_flight = point.processes > 1, point.before == "hold"
-    wanted: dict[GatewayMend, bool] = {
-        "key": is_repeated,
-        "memory": is_killed,
-        "lease": is_resumed_twice,
-        "look": is_in_flight,
+    mends: dict[GatewayMend, bool] = {
+        "key": any(call.repeats and call.door_kind != "model" for call in calls),
+        "memory": bool(point.death),
+        "lease": point.processes > 1,
+        "look": point.before == "hold",
         "swap": point.others,
-        "reply": model_replied,
+        "reply": any(call.door_kind == "model" and call.number >= struck.number for call in calls),
     }
-    return tuple(part for part in wanted if wanted[part])
+    return tuple(part for part, can_help in mends.items() if can_help)
 
 
 def last_mends(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
     """Return the part to mend last, alone: the client of a struck call, if the agent was not killed."""
     struck = _struck_call(calls)
-    point = point_of(struck.point or "") if struck else None
+    point = point_of(struck.point) if struck else None
     return ("client",) if point and not (point.death or point.by_tool or point.others) else ()
 
 
@@ -151,5 +150,5 @@ def _struck_call(calls: Sequence[GatewayCall]) -> GatewayCall | None:
 
 
 def _in_words(words: Sequence[str], last: str) -> str:
-    """Return words with commas and `last` before the last one."""
+    """Return words joined by commas, with the conjunction `last` before the last word."""
     return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

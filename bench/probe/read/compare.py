@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bench.common.errors import ResultsError
-from bench.probe.read.run import ProbeRead
+from bench.probe.read.run import INCONCLUSIVE, ProbeRead
 from bench.probe.read.sentences import SIGNS
 from bench.read.render.table import Table
 from bench.record.probe_events import DAMAGE, CellVerdict
 
 ProbesVerdict = Literal["worse", "better", "trade-off", "no worse", "inconclusive"]
-WITHOUT = frozenset[CellVerdict](("no_verdict", "repeated", "not_applicable"))
 
 
 @dataclass(frozen=True)
 class ComparedProbes:
     """The comparison of probe A with probe B.
 
-    verdict   worse: a cell of B has damage that A's has not, and no cell the reverse; trade-off: both; better: only the
-    reverse; inconclusive: none of these, and a cell with a verdict in A has none in B; else no worse
-    cells     the cells of both, each with its verdict in A and in B
+    verdict   worse: a cell has damage in B but not in A, and no cell only in A; better: only the reverse; trade-off: both;
+    inconclusive: none of these, and a cell with a verdict in A has none in B; else no worse
+    cells     the cells that ran in both probes, each with its verdict in A and in B
+    only_a, only_b   the number of cells that ran only in A, and only in B
     """
 
     verdict: ProbesVerdict
@@ -42,13 +42,11 @@ class ComparedProbes:
     @property
     def line(self) -> str:
         """The result of the comparison in one line."""
-        gone, new = (
-            sum((first in DAMAGE, second in DAMAGE) == pair for _, first, second in self.cells)
-            for pair in ((True, False), (False, True))
-        )
-        alone = f"; {self.only_a} cells are only in A and {self.only_b} only in B" if self.only_a or self.only_b else ""
-        both = f"of {len(self.cells)} cells that both have, {new} have damage only in B and {gone} only in A"
-        return f"{both}{alone}: {self.verdict}"
+        damaged_in_b = sum(second in DAMAGE and first not in DAMAGE for _, first, second in self.cells)
+        damaged_in_a = sum(first in DAMAGE and second not in DAMAGE for _, first, second in self.cells)
+        unshared = f"; {self.only_a} cells are only in A and {self.only_b} only in B" if self.only_a or self.only_b else ""
+        shared = f"of {len(self.cells)} cells that both have, {damaged_in_b} have damage only in B and {damaged_in_a} only in A"
+        return f"{shared}{unshared}: {self.verdict}"
 
     @property
     def json(self) -> str:
@@ -68,10 +66,10 @@ def compare_probes(first_probe: ProbeRead, second_probe: ProbeRead) -> ComparedP
         raise ResultsError(
             f"{first_probe.folder.name} and {second_probe.folder.name} share no cell; compare probes of the same calls"
         )
-    new = any(second in DAMAGE and first not in DAMAGE for _, first, second in shared)
-    gone = any(first in DAMAGE and second not in DAMAGE | WITHOUT for _, first, second in shared)
-    open_ = any(first not in WITHOUT and second in WITHOUT for _, first, second in shared)
-    verdict: ProbesVerdict = "trade-off" if new and gone else "inconclusive" if open_ else "no worse"
-    if new != gone:
-        verdict = "worse" if new else "better"
+    only_b_damaged = any(second in DAMAGE and first not in DAMAGE for _, first, second in shared)
+    only_a_damaged = any(first in DAMAGE and second not in DAMAGE | INCONCLUSIVE for _, first, second in shared)
+    is_open = any(first not in INCONCLUSIVE and second in INCONCLUSIVE for _, first, second in shared)
+    verdict: ProbesVerdict = "inconclusive" if is_open else "no worse"
+    if only_b_damaged or only_a_damaged:
+        verdict = "trade-off" if only_b_damaged and only_a_damaged else "worse" if only_b_damaged else "better"
     return ComparedProbes(verdict, shared, len(first_probe.cells) - len(shared), len(second_probe.cells) - len(shared))

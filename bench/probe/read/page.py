@@ -10,22 +10,22 @@ from pathlib import Path
 from bench.probe.points import points_of
 from bench.probe.read import sentences
 from bench.probe.read.run import ProbedPlan, ProbeRead
-from bench.probe.read.steps import MOST_ROWS, TimelineStep, last_words, printed_end, steps_of
+from bench.probe.read.steps import MAX_ROWS, TimelineStep, last_words, printed_end, steps_of
 from bench.read.report.html import render, source
 from bench.record.events import of_kind
 from bench.record.probe_events import DAMAGE, CallClass, CellVerdict, GatewayCall, PlannedCall, plan_of
 from bench.record.probe_rows import Row, RowDifference
 
-FOLDER = Path(__file__).parent
-MOST_SHOWN = 20
+TEMPLATE_FOLDER = Path(__file__).parent
+MAX_SHOWN_CELLS = 20
 """The most damaged cells that are shown step by step."""
-CLASSES: Mapping[CallClass, str] = {
+CLASS_TITLES: Mapping[CallClass, str] = {
     "effect": "Calls with an effect",
     "unseen": "Calls whose effect no witness saw",
     "read": "Reads",
     "model": "Requests to the model",
 }
-TONES: Mapping[CellVerdict, str] = {
+VERDICT_TONES: Mapping[CellVerdict, str] = {
     **dict.fromkeys(sorted(DAMAGE), "bad"),
     **{"did_not_end": "hung", "gave_up": "gave"},
     **dict.fromkeys(("absorbed", "compensated", "same"), "fine"),
@@ -35,8 +35,12 @@ TONES: Mapping[CellVerdict, str] = {
 
 @dataclass(frozen=True)
 class GridCell:
-    """A place in the grid of calls and points. `sign`, `word` and `tone` show the verdict; `times` how often several runs
-    had it."""
+    """A place in the grid of calls and points.
+
+    sign, word, tone   the verdict as a character, in words, and as a CSS class
+    times              how many of the runs have this verdict, such as `2 of 3`; "" for a single run
+    why                the reason for the verdict
+    """
 
     sign: str
     word: str
@@ -56,7 +60,15 @@ class Grid:
 
 @dataclass(frozen=True)
 class ShownCell:
-    """A cell that is shown step by step."""
+    """A damaged cell that is shown step by step.
+
+    when, what   the clauses on the fault, and on its consequence
+    word         the verdict in words
+    steps        the timeline
+    rows         the rows that differ, one line each
+    last_words   the end of the agent's standard output, in one line
+    printed      the end of all that was printed
+    """
 
     cell: ProbedPlan
     when: str
@@ -70,23 +82,23 @@ class ShownCell:
 
 
 def page_of(probe: ProbeRead) -> str:
-    """Return the page as one file, which needs no other file."""
-    style = source("page.css") + source("probe.css", FOLDER)
+    """Return the page as HTML, with its styles, so that it needs no other file."""
+    style = source("page.css") + source("probe.css", TEMPLATE_FOLDER)
     return render(
         "probe.html.j2",
         style,
-        folder=FOLDER,
+        folder=TEMPLATE_FOLDER,
         probe=probe,
         outcome=sentences.outcome_clause(probe),
         unseen=sentences.unwitnessed_clause(probe),
         ran=sentences.runs_sentence(probe),
         counted=sentences.verdicts_sentence(probe),
         word=sentences.said_done_sentence(probe),
-        shown=[_shown_cell(cell, probe.texts) for cell in probe.damaged_cells[:MOST_SHOWN]],
+        shown=[_shown_cell(cell, probe.texts) for cell in probe.damaged_cells[:MAX_SHOWN_CELLS]],
         grids=list(_grids(probe)),
         claims=sentences.claim_sentences(probe),
         limits=sentences.limit_sentences(probe),
-        place=_place,
+        place=_place_in_words,
         values=_values,
     )
 
@@ -101,7 +113,7 @@ def _shown_cell(cell: ProbedPlan, texts: Mapping[str, str]) -> ShownCell:
         what=sentences.consequence_clause(judged),
         word=sentences.SIGNS[cell.verdict][1],
         steps=steps_of(cell.worst.events, texts),
-        rows=[sentences.row_line(row) for finding in judged.findings for row in finding.rows][:MOST_ROWS],
+        rows=[sentences.row_line(row) for finding in judged.findings for row in finding.rows][:MAX_ROWS],
         said_done=judged.said_done,
         last_words=last_words(judged, texts),
         printed=printed_end(judged, texts),
@@ -112,10 +124,10 @@ def _grids(probe: ProbeRead) -> Sequence[Grid]:
     """Return a grid for each class of calls."""
     planned = probe.planned.calls if probe.planned else ()
     grids = []
-    for call_class, title in CLASSES.items():
+    for call_class, title in CLASS_TITLES.items():
         calls = [call for call in planned if call.call_class == call_class]
-        struck = {point for cell in probe.cells.values() if (judged := cell.judgement) and (point := judged.point)}
-        points = [point.name for point in points_of(call_class) if point.name in struck or not probe.cells]
+        struck_points = {cell.judgement.point for cell in probe.cells.values() if cell.judgement}
+        points = [point.name for point in points_of(call_class) if point.name in struck_points or not probe.cells]
         rows = [(call, [_grid_cell(probe, call, point) for point in points]) for call in calls]
         if rows and points:
             grids.append(Grid(title, points, rows))
@@ -128,23 +140,22 @@ def _grid_cell(probe: ProbeRead, call: PlannedCall, point: str) -> GridCell:
     cells = [cell for name, cell in probe.cells.items() if name == plan or name.startswith(f"{plan}.")]
     if not cells:
         return GridCell("·", "not run", "none")
-    gravest = min(cells, key=lambda cell: list(sentences.SIGNS).index(cell.verdict))
-    sign, word = sentences.SIGNS[gravest.verdict]
-    if not gravest.runs:
+    worst = min(cells, key=lambda cell: list(sentences.SIGNS).index(cell.verdict))
+    sign, word = sentences.SIGNS[worst.verdict]
+    if not worst.judgement:
         return GridCell(sign, word, "none", why="the control after it was not the same")
-    runs = len(gravest.runs)
-    alike = sum(judged.verdict == gravest.verdict for _, judged in gravest.runs)
-    judged = gravest.judgement
-    return GridCell(sign, word, TONES[gravest.verdict], f"{alike} of {runs}" if runs > 1 else "", judged.why if judged else "")
+    runs, equal_runs = len(worst.runs), sum(judged.verdict == worst.verdict for _, judged in worst.runs)
+    times = f"{equal_runs} of {runs}" if runs > 1 else ""
+    return GridCell(sign, word, VERDICT_TONES[worst.verdict], times, worst.judgement.why)
 
 
-def _place(row: RowDifference) -> str:
-    """Return the place of a row in words."""
+def _place_in_words(row: RowDifference) -> str:
+    """Return the store, the table and the key of a row in words."""
     return f"{row.store}.{row.table} {row.key}" if row.table else f"{row.store} {row.key}"
 
 
 def _values(row: Row | None, other_state: Row | None) -> str:
-    """Return the values of a row; if another state of the row is given, only the values that differ."""
+    """Return the values of a row in words; if another state of the row is given, only the values that differ from it."""
     if row is None:
         return "absent"
     names = [name for name in row if other_state is None or row[name] != other_state.get(name)]

@@ -31,22 +31,29 @@ from bench.record.probed import Probed
 from bench.record.reading import read_manifest, read_records, read_texts
 from bench.record.record import SessionRecord, TrialRecord, latest
 
-CLEAN_RUNS, CELLS_AGAIN = 5, 10
-"""How many clean runs, and how many cells that ran a second time, must be equal before `none` is a bound."""
-Concluded = Literal["damage", "none", "undecided", "cannot", "tool"]
-"""`tool`: only a tool does damage, when it gets one call twice."""
-EXIT_CODES: Mapping[Concluded, int] = {"none": 0, "damage": 1, "cannot": 2, "undecided": 3, "tool": 4}
+MIN_CLEAN_RUNS, MIN_REPEATED_CELLS = 5, 10
+"""How many clean runs, and how many cells that ran a second time, must be equal before the conclusion `none` is a bound."""
+Conclusion = Literal["damage", "none", "undecided", "cannot", "tool"]
+"""The conclusion of a probe. `tool`: only a tool does damage, when it gets one call twice; `cannot`: the agent could not be
+probed."""
+EXIT_CODES: Mapping[Conclusion, int] = {"none": 0, "damage": 1, "cannot": 2, "undecided": 3, "tool": 4}
 SEVERITY: Sequence[CellVerdict] = (*KINDS, "did_not_end", "no_verdict", "repeated", "gave_up", "compensated", "absorbed")
 UNDECIDED = frozenset[CellVerdict](("no_verdict", "repeated"))
-ALL_STANDS = frozenset[CellVerdict](("same", "absorbed", "compensated"))
+INCONCLUSIVE = UNDECIDED | frozenset[CellVerdict](("not_applicable",))
+"""The verdicts on cells that show neither damage nor its absence."""
+ALL_EFFECTS_STAND = frozenset[CellVerdict](("same", "absorbed", "compensated"))
 CellGate = Literal["passed", "damage", "tool", "undecided"]
 """What a cell means for a gate; `undecided` is a cell that is neither a pass nor damage."""
 
 
 @dataclass(frozen=True)
 class ProbedPlan:
-    """One plan of a probe, with its runs in order. Runs whose verdict a failed control removed are left out. `mended` has
-    the verdicts on runs in which the gateway mended parts. `unsaid_fails` is the owner's setting (`Probed`)."""
+    """One cell of a probe, by its plan, with its runs in order.
+
+    runs          the records and verdicts of the runs, without the runs whose verdict a failed control removed
+    mended        the verdicts on runs in which the gateway mended parts
+    unsaid_fails  the owner's setting (`Probed`)
+    """
 
     plan: str
     runs: tuple[tuple[TrialRecord, CellJudged], ...]
@@ -82,23 +89,23 @@ class ProbedPlan:
 
     @property
     def is_tool_damage(self) -> bool:
-        """Whether all its damage was done by a tool that got one call twice."""
+        """Whether all damage of the cell was done by a tool that got one call twice."""
         findings = [finding for _, judged in self.runs if judged.is_damage for finding in judged.findings]
         return bool(findings) and all(finding.culprit == "tool" for finding in findings)
 
     @property
     def has_unsaid_success(self) -> bool:
-        """Whether in a run all effects are there, though the agent said that it failed."""
-        return any(not judged.said_done and judged.verdict in ALL_STANDS for _, judged in self.runs)
+        """Whether a run has all effects, although the agent said that it failed."""
+        return any(not judged.said_done and judged.verdict in ALL_EFFECTS_STAND for _, judged in self.runs)
 
     @property
     def gate(self) -> CellGate:
-        """What the cell means for a gate."""
+        """The result of the cell for a gate: passed, damage by the agent, damage by a tool alone, or undecided."""
         if self.runs_damaged:
             return "tool" if self.is_tool_damage else "damage"
         if self.unsaid_fails and self.has_unsaid_success:
             return "damage"
-        return "undecided" if self.verdict in {*UNDECIDED, "not_applicable", "did_not_end"} else "passed"
+        return "undecided" if self.verdict in {*INCONCLUSIVE, "did_not_end"} else "passed"
 
     @property
     def is_proven(self) -> bool:
@@ -138,15 +145,15 @@ class ProbeRead:
 
         def order(cell: ProbedPlan) -> tuple[bool, bool, int, int]:
             judged = cell.judgement
-            point = severity_rank((judged and judged.point) or "")
-            return cell.is_tool_damage, not cell.is_proven, SEVERITY.index(cell.verdict), point
+            point_rank = severity_rank((judged and judged.point) or "")
+            return cell.is_tool_damage, not cell.is_proven, SEVERITY.index(cell.verdict), point_rank
 
         return sorted((cell for cell in self.cells.values() if cell.runs_damaged), key=order)
 
     @cached_property
     def with_verdict(self) -> Sequence[ProbedPlan]:
         """The cells that have a verdict."""
-        return [cell for cell in self.cells.values() if cell.verdict not in {*UNDECIDED, "not_applicable"}]
+        return [cell for cell in self.cells.values() if cell.verdict not in INCONCLUSIVE]
 
     @cached_property
     def missing(self) -> Sequence[str]:
@@ -166,7 +173,7 @@ class ProbeRead:
         return [cell for cell in repeated if all(judged.verdict not in UNDECIDED for _, judged in cell.runs)]
 
     @property
-    def conclusion(self) -> Concluded:
+    def conclusion(self) -> Conclusion:
         """The conclusion of the probe. `none` is a bound: no planned cell is missing, and all cells that ran twice had equal
         verdicts. If only some cells were selected, the bound is for these."""
         if not self.planned or self.harmed:
@@ -181,13 +188,13 @@ class ProbeRead:
             return "undecided"
         if self.damaged_cells:
             return "tool"
-        has_repeats = len(self.repeated_cells) >= min(CELLS_AGAIN, len(self.cells))
-        is_bound = self.with_verdict and self.equal_clean_runs >= CLEAN_RUNS and has_repeats
+        has_repeats = len(self.repeated_cells) >= min(MIN_REPEATED_CELLS, len(self.cells))
+        is_bound = self.with_verdict and self.equal_clean_runs >= MIN_CLEAN_RUNS and has_repeats
         return "none" if is_bound else "undecided"
 
     @cached_property
     def texts(self) -> Mapping[str, str]:
-        """Arguments, responses and output by their digests."""
+        """Arguments, responses and outputs by their digests; none before the first cell has run."""
         return read_texts(self.folder) if self.cells else {}
 
     @property
@@ -203,8 +210,8 @@ class ProbeRead:
     def dollars(self) -> float | None:
         """The price of the model's tokens; None if a price is unknown."""
         costs = list(map(Tariff(self.manifest.models).cost, self.records))
-        known = [cost for cost in costs if cost is not None]
-        return sum(known) if len(known) == len(costs) and any(record.tokens for record in self.records) else None
+        known_costs = [cost for cost in costs if cost is not None]
+        return sum(known_costs) if len(known_costs) == len(costs) and any(record.tokens for record in self.records) else None
 
 
 def most_severe_finding(judged: CellJudged) -> CellFinding | None:
@@ -235,15 +242,15 @@ def probe_of(
         by_plan.setdefault(record.plan, []).extend((record, judged) for judged in of_kind(record.events, CellJudged)[-1:])
     clean, controls = by_plan.pop(CLEAN, []), by_plan.pop(CONTROL, [])
     by_plan.pop(EARLY, None)
-    void = {(plan, number) for _, judged in controls for plan, number in judged.voids}
+    voided = {(plan, repetition) for _, judged in controls for plan, repetition in judged.voids}
     mended = dict[str, list[CellJudged]]()
     for plan, runs in list(by_plan.items()):
         if parts := next((judged.mended for _, judged in runs), ()):
-            valid = [judged for record, judged in by_plan.pop(plan) if (plan, record.repetition) not in void]
+            valid = [judged for record, judged in by_plan.pop(plan) if (plan, record.repetition) not in voided]
             mended.setdefault(plan.removesuffix(mended_plan("", parts)), []).extend(valid)
     cells = dict[str, ProbedPlan]()
     for plan, runs in by_plan.items():
-        valid_runs = tuple(run for run in runs if (plan, run[0].repetition) not in void)
+        valid_runs = tuple((record, judged) for record, judged in runs if (plan, record.repetition) not in voided)
         if runs:
             cells[plan] = ProbedPlan(plan, valid_runs, tuple(mended.get(plan, ())), probed.unsaid_fails)
     order = planned.cells if planned else ()
@@ -263,8 +270,8 @@ def probe_of(
 
 
 def _reduced_record(record: TrialRecord) -> TrialRecord:
-    """Return the part of a record that is kept: of a cell without damage only the counted events, since there may be a
-    thousand cells."""
+    """Return a record without the events that are not needed: a cell without damage keeps its verdict, its plan and the
+    requests to the model, since there may be a thousand cells."""
     if any(judged.is_damage for judged in of_kind(record.events, CellJudged)):
         return record
     counted = (event for event in record.events if isinstance(event, Called | CellJudged | CellsPlanned))

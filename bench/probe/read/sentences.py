@@ -10,7 +10,7 @@ from contextlib import suppress
 from bench.common.errors import one_line
 from bench.common.wording import plural
 from bench.probe.points import point_of, selects_cell
-from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS, UNDECIDED, ProbedPlan, ProbeRead, most_severe_finding
+from bench.probe.read.run import MIN_CLEAN_RUNS, MIN_REPEATED_CELLS, UNDECIDED, ProbedPlan, ProbeRead, most_severe_finding
 from bench.record.events import of_kind
 from bench.record.probe_events import CellFinding, CellJudged, CellVerdict, GatewayCall, RepeatCause
 from bench.record.probe_rows import Cell, RowDifference
@@ -30,14 +30,14 @@ SIGNS: Mapping[CellVerdict, tuple[str, str]] = {
     "not_applicable": ("–", "not applicable"),
     "no_verdict": ("?", "no verdict"),
 }
-"""Of each verdict: its sign, and its word."""
+"""Verdict -> its sign, and its word."""
 CAUSES: Mapping[RepeatCause, str] = {
     "": "",
     "client": "the client made the call again: no reply of the model came in between",
     "model": "the model asked for the call again",
     "restart": "the agent made the call again after its restart",
 }
-LONGEST, LONGEST_VALUE, LONGEST_ASKED = 300, 60, 100
+MAX_TEXT_CHARS, MAX_VALUE_CHARS, MAX_ARGUMENTS_CHARS = 300, 60, 100
 
 
 def conclusion_sentence(probe: ProbeRead) -> str:
@@ -54,7 +54,7 @@ def conclusion_sentence(probe: ProbeRead) -> str:
 
 
 def repeated_in_clean_clause(probe: ProbeRead) -> str:
-    """Return which calls the clean runs repeat with the same effect; "" if they repeat none."""
+    """Return a clause on the calls that the clean runs repeat with the same effect; "" if they repeat none."""
     if not probe.planned or not probe.planned.again:
         return ""
     calls = probe.planned.again
@@ -66,7 +66,8 @@ def repeated_in_clean_clause(probe: ProbeRead) -> str:
 
 
 def race_clause(probe: ProbeRead) -> str:
-    """Return in which row parallel calls and single calls differ; "" if in none."""
+    """Return a clause on the first row in which the runs with calls in parallel and the run with calls one by one differ; "" if
+    they do not differ."""
     if not probe.planned or not probe.planned.race:
         return ""
     rows = probe.planned.race
@@ -77,8 +78,9 @@ def race_clause(probe: ProbeRead) -> str:
 def varying_sentence(probe: ProbeRead) -> str:
     """Return a sentence on the values whose amounts are not compared, since they vary; "" if there are none."""
     columns = [name for name in (probe.planned.volatile if probe.planned else ()) if ": " not in name]
-    named = f"{', '.join(columns[:3])}{f' and {len(columns) - 3} more' if len(columns) > 3 else ''}"
-    return f"These vary between clean runs, so their changes are counted and not compared: {named}." if columns else ""
+    rest = f" and {len(columns) - 3} more" if len(columns) > 3 else ""
+    values = f"{', '.join(columns[:3])}{rest}"
+    return f"These vary between clean runs, so their changes are counted and not compared: {values}." if columns else ""
 
 
 def summary_lines(probe: ProbeRead, page: str, code: int | None = None) -> list[str]:
@@ -103,7 +105,7 @@ def summary_lines(probe: ProbeRead, page: str, code: int | None = None) -> list[
     ]
     exit_note = "" if code is None else f"Exit code {code}. "
     sentences.append(f"{exit_note}Open {page}; one cell: bench trace {probe.folder.name} --trial CALL.POINT")
-    return [one_line(line, 4 * LONGEST) for line in sentences if line]
+    return [one_line(line, 4 * MAX_TEXT_CHARS) for line in sentences if line]
 
 
 def runs_sentence(probe: ProbeRead) -> str:
@@ -118,7 +120,7 @@ def runs_sentence(probe: ProbeRead) -> str:
 
 
 def verdicts_sentence(probe: ProbeRead) -> str:
-    """Return how many cells have each verdict, and in how many a tool did the damage."""
+    """Return a sentence on how many cells have each verdict, and in how many a tool did the damage; "" without cells."""
     verdicts = Counter(cell.verdict for cell in probe.cells.values())
     counted = [f"{word} {verdicts[verdict]}" for verdict, (_, word) in SIGNS.items() if verdicts[verdict]]
     tools = sum(cell.is_tool_damage for cell in probe.damaged_cells)
@@ -146,16 +148,15 @@ def claim_sentences(probe: ProbeRead) -> list[str]:
     """Return sentences on tools whose annotations contradict the readings, and on tools that the owner has not described."""
     planned = probe.planned.calls if probe.planned else ()
     sentences = [f"{call.name} claims to read, and changed {plural(call.rows, 'row')}." for call in planned if call.contradicts]
-    unclaimed = [cell.judgement.call for cell in probe.cells.values() if cell.judgement and cell.judgement.by == "journal"]
-    unclaimed = [
-        call for call in unclaimed if call not in {cell.judgement.call for cell in probe.damaged_cells if cell.judgement}
-    ]
-    tools = dict.fromkeys(f'"{call.door}.{call.tool}"' for call in planned if call.name in unclaimed)
+    damaged_calls = {cell.judgement.call for cell in probe.damaged_cells if cell.judgement}
+    judgements = [cell.judgement for cell in probe.cells.values() if cell.judgement]
+    unseen_calls = [judged.call for judged in judgements if judged.by == "journal" and judged.call not in damaged_calls]
+    tools = dict.fromkeys(f'"{call.door}.{call.tool}"' for call in planned if call.name in unseen_calls)
     if tools:
         sentences.append(
-            f"In {plural(len(unclaimed), 'cell')} a call that no witness sees was done more or less often than in clean runs: "
-            f"if it only reads, write reads = [{', '.join(tools)}] into probe.toml; else name its store, or raise `settle` "
-            f"if it writes later than that after its answer."
+            f"In {plural(len(unseen_calls), 'cell')} a call that no witness sees was done more or less often than in clean "
+            f"runs: if it only reads, write reads = [{', '.join(tools)}] into probe.toml; else name its store, or raise "
+            f"`settle` if it writes later than that after its answer."
         )
     return sentences
 
@@ -187,7 +188,7 @@ def limit_sentences(probe: ProbeRead) -> list[str]:
 
 
 def fault_clause(judged: CellJudged, calls: Iterable[GatewayCall], texts: Mapping[str, str]) -> str:
-    """Return a clause that says what was done to the struck call.
+    """Return a clause on the fault that was injected into the struck call.
 
     Args:
         judged: The verdict.
@@ -207,32 +208,32 @@ def _short_arguments(arguments: str) -> str:
         values = json.loads(arguments)
         if isinstance(values, dict):
             arguments = ", ".join(f"{name} {value_text(value)}" for name, value in values.items())
-    return one_line(arguments, LONGEST_ASKED)
+    return one_line(arguments, MAX_ARGUMENTS_CHARS)
 
 
 def consequence_clause(judged: CellJudged) -> str:
-    """Return a clause that says what the fault led to."""
+    """Return a clause on the consequence of the fault."""
     finding = most_severe_finding(judged)
     if not finding or (judged.verdict == "no_verdict" and judged.by == "witness"):
         return judged.why or SIGNS[judged.verdict][1]
     tool_note = "; the tool did it" if finding.culprit == "tool" else ""
     if judged.by == "journal":
         return f"{finding.effect} was done {_times(finding.times)}, and {judged.why}"
-    subject = _difference(finding)
+    difference = _difference(finding)
     maker_note = f" that {finding.effect} makes" if finding.effect not in ("", judged.call) else ""
     match finding.kind:
         case "doubled":
-            return f"{subject}{maker_note} stands {_times(finding.times)}{tool_note}"
+            return f"{difference}{maker_note} stands {_times(finding.times)}{tool_note}"
         case "lost":
             claim = ", and the agent says that it is done" if judged.said_done else ""
-            return f"{subject}{maker_note} does not stand{claim}{tool_note}"
+            return f"{difference}{maker_note} does not stand{claim}{tool_note}"
         case "extra":
-            rows = plural(len(finding.rows), "row")
-            return f"{rows} {'differs' if len(finding.rows) == 1 else 'differ'} that no clean run changes, {subject}{tool_note}"
+            rows, verb = plural(len(finding.rows), "row"), "differs" if len(finding.rows) == 1 else "differ"
+            return f"{rows} {verb} that no clean run changes, {difference}{tool_note}"
         case "overwritten":
-            return f"{subject} that another writer made before {finding.effect or judged.call} does not stand{tool_note}"
+            return f"{difference} that another writer made before {finding.effect or judged.call} does not stand{tool_note}"
         case "changed":
-            return f"{subject}{maker_note} is another than in clean runs{tool_note}"
+            return f"{difference}{maker_note} is another than in clean runs{tool_note}"
 
 
 def _difference(finding: CellFinding) -> str:
@@ -242,7 +243,7 @@ def _difference(finding: CellFinding) -> str:
     row = finding.rows[0]
     rest = f" (and {plural(len(finding.rows) - 1, 'further row')})" if len(finding.rows) > 1 else ""
     if not row.table:
-        return f"{'a change of' if row.before and row.after else 'the file'} {one_line(row.key, LONGEST_VALUE)}{rest}"
+        return f"{'a change of' if row.before and row.after else 'the file'} {one_line(row.key, MAX_VALUE_CHARS)}{rest}"
     return f"a {'change' if row.before and row.after else 'row'} of {row.table}{rest}"
 
 
@@ -258,37 +259,37 @@ def row_line(row: RowDifference) -> str:
 
 
 def _missing_for_bound(probe: ProbeRead) -> str:
-    """Return what is missing before the conclusion can be a bound."""
+    """Return a clause on what is missing before the conclusion can be a bound."""
     if probe.missing:
         return f"all cells are run: {len(probe.missing)} are not"
-    if without := sum(cell.verdict in UNDECIDED for cell in probe.cells.values()):
-        return f"all cells have a verdict: {without} have none"
+    if undecided := sum(cell.verdict in UNDECIDED for cell in probe.cells.values()):
+        return f"all cells have a verdict: {undecided} have none"
     if probe.planned and (probe.planned.again or probe.planned.race):
         return "clean runs make no call twice unless it is meant, and leave the same rows in parallel and one by one"
-    if probe.equal_clean_runs < CLEAN_RUNS:
-        return f"{CLEAN_RUNS} clean runs are equal: there are {probe.equal_clean_runs}"
-    again = min(CELLS_AGAIN, len(probe.cells))
-    return f"{again} cells are equal in a second run: there are {len(probe.repeated_cells)}"
+    if probe.equal_clean_runs < MIN_CLEAN_RUNS:
+        return f"{MIN_CLEAN_RUNS} clean runs are equal: there are {probe.equal_clean_runs}"
+    needed = min(MIN_REPEATED_CELLS, len(probe.cells))
+    return f"{needed} cells are equal in a second run: there are {len(probe.repeated_cells)}"
 
 
 def outcome_clause(probe: ProbeRead) -> str:
-    """Return whether the agent does damage, and the worst case."""
+    """Return a clause on whether the agent does damage, with the worst case."""
     cells, name = len(probe.with_verdict), probe.name
     if probe.conclusion == "cannot":
         if not probe.harmed and not probe.problems:
             return f"The clean runs of {name} have not ended: the same command goes on"
         why = probe.harmed or probe.problems[-1]
-        return f"{name} could not be probed: {one_line(why, LONGEST).rstrip('.')}"
+        return f"{name} could not be probed: {one_line(why, MAX_TEXT_CHARS).rstrip('.')}"
     if probe.damaged_cells:
         worst = probe.damaged_cells[0]
         judged = worst.judgement
         assert judged is not None
-        again = f"in {worst.runs_damaged} of {plural(len(worst.runs), 'run')}{'' if worst.is_proven else _interval(worst)}"
+        runs_note = f"in {worst.runs_damaged} of {plural(len(worst.runs), 'run')}{'' if worst.is_proven else _interval(worst)}"
         tools = sum(cell.is_tool_damage for cell in probe.damaged_cells)
         share = f"{len(probe.damaged_cells) - tools or tools} of {plural(cells, 'cell')}"
         fault = fault_clause(judged, of_kind(worst.worst.events, GatewayCall), probe.texts)
         culprit = f"a tool of {name}, which got one call twice," if worst.is_tool_damage else name
-        return f"{culprit} does damage in {share}: when {fault}, {consequence_clause(judged)}, {again}"
+        return f"{culprit} does damage in {share}: when {fault}, {consequence_clause(judged)}, {runs_note}"
     if unsaid := sum(cell.gate == "damage" for cell in probe.cells.values()):
         return f"{name} said in {unsaid} of {plural(cells, 'cell')} that it failed, and all its effects stand"
     if probe.conclusion == "damage":
@@ -303,7 +304,7 @@ def outcome_clause(probe: ProbeRead) -> str:
 
 
 def _interval(cell: ProbedPlan) -> str:
-    """Return the confidence interval of the share of damaged runs, in words."""
+    """Return the confidence interval of a cell's share of damaged runs, in percent; "" if the cell ran only once."""
     from bench.read.analysis.statistics.rates import share_of  # noqa: PLC0415  it imports scipy
 
     if len(cell.runs) < 2:
@@ -313,14 +314,14 @@ def _interval(cell: ProbedPlan) -> str:
 
 
 def unwitnessed_clause(probe: ProbeRead) -> str:
-    """Return the calls whose effects no witness saw; "" if there are none."""
+    """Return a clause on the calls whose effects no witness saw; "" if there are none."""
     calls = [call.name for call in (probe.planned.calls if probe.planned else ()) if call.call_class == "unseen"]
-    named = f"{', '.join(calls[:3])}{' and others' if len(calls) > 3 else ''}"
-    return f"no witness saw what {named} did, so nobody can say whether a repeated call did damage" if calls else ""
+    names = f"{', '.join(calls[:3])}{' and others' if len(calls) > 3 else ''}"
+    return f"no witness saw what {names} did, so nobody can say whether a repeated call did damage" if calls else ""
 
 
 def unwatched_clause(probe: ProbeRead) -> str:
-    """Return which files and hosts the agent uses that the probe does not compare; "" if there are none."""
+    """Return a clause on the files and hosts that the agent uses and the probe does not compare; "" if there are none."""
     if probe.probed.boxed is False:
         return "it ran without a box, so what it opens by a path of its own is real, and nobody compares it"
     paths = probe.planned.written if probe.planned else ()
@@ -331,7 +332,7 @@ def unwatched_clause(probe: ProbeRead) -> str:
 
 
 def memory_clause(probe: ProbeRead) -> str:
-    """Return where a framework keeps the agent's memory outside the stores; "" if none does."""
+    """Return a clause on the files outside the stores in which a framework keeps the agent's memory; "" if there are none."""
     memories = probe.planned.memories if probe.planned else {}
     places = _first_two([f"{path} ({framework})" for path, framework in memories.items()])
     return f"it keeps what it knows in {places}, which is its memory: it is reset before each run" if memories else ""
@@ -344,7 +345,8 @@ def _first_two(paths: Sequence[str], noun: str = "file") -> str:
 
 
 def worst_case_lines(probe: ProbeRead) -> Iterator[str]:
-    """Yield the worst counterexample: the cell, why the call was repeated, the changed rows, and what the agent said."""
+    """Yield lines on the worst counterexample: the cell, why the call was repeated, the changed rows, what the agent said, and
+    the part to blame. None without damage."""
     for cell in probe.damaged_cells[:1]:
         judged = cell.judgement
         assert judged is not None
@@ -368,4 +370,4 @@ def _times(times: int) -> str:
 
 def value_text(value: Cell) -> str:
     """Return a value in one short line."""
-    return one_line("null" if value is None else str(value), LONGEST_VALUE)
+    return one_line("null" if value is None else str(value), MAX_VALUE_CHARS)

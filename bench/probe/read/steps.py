@@ -1,4 +1,4 @@
-"""The events of a cell as a timeline, with the rows before and after."""
+"""The timeline of a cell: its calls, the rows that changed, and the starts and ends of the agent, in the order of time."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from bench.record.process_events import ProcessEnded, ProcessStarted
 from bench.record.reading import read_texts, read_trials
 from bench.record.record import latest
 
-LONGEST_TEXT, LAST_WORDS, MOST_STEPS, MOST_ROWS = 240, 600, 400, 40
-PRINTED = 4_000
-"""Characters of all that was printed that a page holds."""
+MAX_TEXT_CHARS, MAX_LAST_WORDS_CHARS, MAX_STEPS, MAX_ROWS = 240, 600, 400, 40
+MAX_PRINTED_CHARS = 4_000
+"""The most characters of the agent's output that a page shows."""
 STAGES = ("arrived", "passed on", "answered", "given")
-WHY = {"crash": "the fault killed it", "time limit": "its time was over"}
-WENT = {
+END_REASONS = {"crash": "the fault killed it", "time limit": "its time was over"}
+CLIENT_REACTIONS = {
     "disconnected": "the client disconnected",
     "cancelled": "the client cancelled it",
     "asked_again": "the client asked again",
@@ -31,12 +31,15 @@ WENT = {
 
 @dataclass(frozen=True)
 class TimelineStep:
-    """One line of a timeline.
+    """One step of a timeline.
 
-    stages   the stages of a call, each with its seconds, None if it was not reached
+    at       seconds since the start of the run
+    title    the step in words
+    stages   the stages of a call, each with its time in seconds; None for a stage that the call did not reach
     notes    further lines about the step
-    rows     the rows that changed
-    struck   whether the fault was injected here; `death`: whether the agent ended or started here
+    rows     the rows that changed; `more`: the number of further rows
+    struck   whether the fault was injected here
+    death    whether the agent ended or started here
     """
 
     at: float
@@ -50,14 +53,14 @@ class TimelineStep:
 
 
 def steps_of(events: Sequence[Event], texts: Mapping[str, str]) -> list[TimelineStep]:
-    """Return the steps of a cell in the order of time, at most MOST_STEPS.
+    """Return the steps of a cell in the order of time, at most MAX_STEPS.
 
     Args:
         events: The events of the cell.
         texts: Digest -> text.
     """
     ordered = sorted(_steps(events, texts), key=lambda step: step.at)
-    return ordered[:MOST_STEPS]
+    return ordered[:MAX_STEPS]
 
 
 def text_of_cell(folder: Path, cell: str) -> str:
@@ -84,13 +87,13 @@ def text_of_cell(folder: Path, cell: str) -> str:
 
 
 def lines_of(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[str]:
-    """Yield the steps of a cell as lines for a terminal, then the verdict and what the agent said. An end of a line within a
-    name is escaped."""
-    return map(escape_line, _lines(events, texts))
+    """Yield the steps of a cell as lines for a terminal, then the verdict and what the agent said. Line ends and control
+    characters within a line are escaped."""
+    return map(escape_line, _unescaped_lines(events, texts))
 
 
-def _lines(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[str]:
-    """Yield these lines before escaping."""
+def _unescaped_lines(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[str]:
+    """Yield the lines of `lines_of` before escaping."""
     for step in steps_of(events, texts):
         stages = ", ".join(f"{name} {_seconds(at)}" for name, at in step.stages)
         yield f"{step.at:>10.2f} s  {'>> ' if step.struck else ''}{step.title}{f': {stages}' if stages else ''}"
@@ -101,19 +104,20 @@ def _lines(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[str]:
         for finding in judged.findings:
             calls_note = f", by call {', '.join(map(str, finding.calls))}" if finding.calls else ""
             yield f"  {finding.kind}: {finding.effect or 'what no clean run changes'} stands {finding.times} times{calls_note}"
-            yield from (f"    {row_line(row)}" for row in finding.rows[:MOST_ROWS])
+            yield from (f"    {row_line(row)}" for row in finding.rows[:MAX_ROWS])
         yield f"the agent said that it was {'done' if judged.said_done else 'not done'}: {last_words(judged, texts)}"
 
 
 def last_words(judged: CellJudged, texts: Mapping[str, str]) -> str:
-    """Return the end of the agent's standard output in one line; if it is empty, of all that was printed."""
+    """Return the end of the agent's standard output in one line; if the standard output is empty, the end of all that was
+    printed."""
     text = texts.get(judged.on_stdout or "", "").strip() or printed_end(judged, texts)
-    return one_line(text[-LAST_WORDS:], LAST_WORDS) if text else "(it printed nothing)"
+    return one_line(text[-MAX_LAST_WORDS_CHARS:], MAX_LAST_WORDS_CHARS) if text else "(it printed nothing)"
 
 
 def printed_end(judged: CellJudged, texts: Mapping[str, str]) -> str:
     """Return the end of all that the agent and its servers printed."""
-    return texts.get(judged.printed or "", "").strip()[-PRINTED:]
+    return texts.get(judged.printed or "", "").strip()[-MAX_PRINTED_CHARS:]
 
 
 def _steps(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[TimelineStep]:
@@ -127,7 +131,7 @@ def _steps(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[Timeli
                 yield TimelineStep(event.started, title, death=True)
             case ProcessEnded():
                 how = f"is killed by signal {event.signal}" if event.signal else f"ends with code {event.code}"
-                why = (WHY.get(event.why, event.why),) if event.why else ()
+                why = (END_REASONS.get(event.why, event.why),) if event.why else ()
                 yield TimelineStep(began.get(event.life, 0.0) + event.seconds, f"the agent {how}", notes=why, death=True)
             case GatewayCall():
                 yield _call_step(event, texts)
@@ -138,8 +142,8 @@ def _steps(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[Timeli
                 calls = f"{'call' if len(event.calls) == 1 else 'calls'} {', '.join(map(str, event.calls))}"
                 by = f"with {calls if event.calls else 'no call'} in flight"
                 title = f"rows changed, {'by another writer' if event.other else by}"
-                rest = event.more + max(0, len(rows) - MOST_ROWS)
-                yield TimelineStep(event.started, title, rows=rows[:MOST_ROWS], more=rest)
+                rest = event.more + max(0, len(rows) - MAX_ROWS)
+                yield TimelineStep(event.started, title, rows=rows[:MAX_ROWS], more=rest)
             case _:
                 pass
 
@@ -154,7 +158,7 @@ def _call_step(call: GatewayCall, texts: Mapping[str, str]) -> TimelineStep:
     if call.point:
         form = f" ({call.form.replace('_', ' ')})" if call.form else ""
         notes.append(f"struck here: {call.point.replace('_', ' ')}{form}")
-    notes += [WENT[call.went]] if call.went else []
+    notes += [CLIENT_REACTIONS[call.went]] if call.went else []
     if call.repeats:
         notes.append(f"call {call.repeats} again; {CAUSES[call.cause]}" if call.cause else f"call {call.repeats} again")
     stages = zip(STAGES, (call.arrived, call.passed_on, call.answered, call.given), strict=True)
@@ -162,9 +166,10 @@ def _call_step(call: GatewayCall, texts: Mapping[str, str]) -> TimelineStep:
 
 
 def _seconds(at: float | None) -> str:
+    """Return the time of a stage in seconds; "no" if the stage was not reached."""
     return "no" if at is None else f"{at:.2f}"
 
 
 def _short(texts: Mapping[str, str], digest: str) -> str:
-    """Return a text in one short line."""
-    return one_line(texts.get(digest, digest), LONGEST_TEXT)
+    """Return the text with this digest in one short line."""
+    return one_line(texts.get(digest, digest), MAX_TEXT_CHARS)

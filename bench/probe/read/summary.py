@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from bench.common.bounds import Many
 from bench.common.wording import plural
 from bench.probe.read import sentences
-from bench.probe.read.run import EXIT_CODES, CellGate, Concluded, ProbedPlan, ProbeRead
+from bench.probe.read.run import EXIT_CODES, CellGate, Conclusion, ProbedPlan, ProbeRead
 from bench.probe.read.sentences import SIGNS
 from bench.read.render.escaping import escape_markdown
 from bench.read.render.table import Table, markdown
@@ -19,7 +19,7 @@ from bench.record.events import of_kind
 from bench.record.probe_events import CellVerdict, GatewayCall
 from bench.record.probe_rows import RowDifference
 
-VERSION: Literal[1] = 1
+JSON_VERSION: Literal[1] = 1
 """The version of the JSON. It changes when a field changes its meaning or is removed; new fields can be added."""
 TITLES = {
     "damage": "✕ damage",
@@ -28,8 +28,8 @@ TITLES = {
     "undecided": "? undecided",
     "cannot": "✕ it could not be probed",
 }
-ORDER: tuple[CellGate, ...] = ("damage", "tool", "undecided", "passed")
-MOST_CELLS = 100
+GATE_ORDER: tuple[CellGate, ...] = ("damage", "tool", "undecided", "passed")
+MAX_TABLE_CELLS = 100
 """The most cells in a comment, which GitHub and GitLab bound."""
 
 
@@ -37,10 +37,11 @@ MOST_CELLS = 100
 class CellSummary:
     """A cell that was run.
 
-    cell     its plan, as `--only` and `--test` take it
-    gate     what it means for a gate: passed, damage, a tool's damage, or undecided
-    runs     how many of its runs have a verdict; `damaged`: how many of these did damage
-    why      what was done to the call, and what that led to
+    cell     its plan, which the options `--only` and `--test` accept
+    gate     the result for a gate: passed, damage, a tool's damage, or undecided
+    runs     how many of its runs have a verdict
+    damaged  how many of these runs did damage
+    why      the fault, and its consequence
     rows     the rows that differ from the clean runs
     blame    the part that is to blame, and what to do; "" if nothing was mended
     """
@@ -60,17 +61,18 @@ class CellSummary:
 class ProbeSummary:
     """The result of a probe.
 
-    verdict    the conclusion; `exit_code` is that of `bench probe`, unless a signal stopped it
+    verdict    the conclusion
+    exit_code  the exit code of `bench probe`, unless a signal stopped it
     sentence   the conclusion in words
     cells      the cells in the order of the plan
     missing    the planned cells that were not run
-    runs       the number of runs of the agent, with clean runs and controls; the seconds, tokens and dollars are of all of
-    them
-    not_shown  what the probe does not show
+    runs       the number of runs of the agent, with clean runs and controls
+    seconds, tokens, dollars   the totals of all these runs; `dollars` is None if a price is unknown
+    not_shown  the limits of the probe: sentences on what it does not show
     """
 
     name: str
-    verdict: Concluded
+    verdict: Conclusion
     exit_code: int
     sentence: str
     cells: Many[CellSummary]
@@ -80,14 +82,14 @@ class ProbeSummary:
     tokens: int
     dollars: float | None
     not_shown: Many[str]
-    version: Literal[1] = VERSION
+    version: Literal[1] = JSON_VERSION
 
 
 SUMMARY: TypeAdapter[ProbeSummary] = TypeAdapter(ProbeSummary)
 
 
 def summary_of(probe: ProbeRead) -> ProbeSummary:
-    """Return the result of a probe."""
+    """Return the result of a probe in the form for other programs."""
     return ProbeSummary(
         name=probe.name,
         verdict=probe.conclusion,
@@ -109,8 +111,8 @@ def _summary(cell: ProbedPlan, probe: ProbeRead) -> CellSummary:
     why = "the control after it was not the same"
     if judged:
         fault = sentences.fault_clause(judged, of_kind(cell.worst.events, GatewayCall), probe.texts)
-        says_more = judged.findings or judged.why
-        why = f"{fault}{f': {sentences.consequence_clause(judged)}' if says_more else ''}"
+        has_consequence = judged.findings or judged.why
+        why = f"{fault}: {sentences.consequence_clause(judged)}" if has_consequence else fault
     return CellSummary(
         cell=cell.plan,
         verdict=cell.verdict,
@@ -131,8 +133,8 @@ def as_json(summary: ProbeSummary) -> str:
 
 def as_markdown(probe: ProbeRead, summary: ProbeSummary) -> str:
     """Return the result as Markdown: the verdict, the worst case with its rows, a table of the cells, and the limits."""
-    cells = sorted(summary.cells, key=lambda cell: ORDER.index(cell.gate))
-    rows = [(cell.cell, " ".join(SIGNS[cell.verdict]), _runs(cell), cell.why) for cell in cells[:MOST_CELLS]]
+    cells = sorted(summary.cells, key=lambda cell: GATE_ORDER.index(cell.gate))
+    rows = [(cell.cell, " ".join(SIGNS[cell.verdict]), _runs(cell), cell.why) for cell in cells[:MAX_TABLE_CELLS]]
     rest = len(cells) - len(rows)
     notes = [f"{plural(rest, 'further cell')}: probe.html has them."] if rest else []
     notes += [f"{plural(len(summary.missing), 'planned cell')} not run."] if summary.missing else []
@@ -143,11 +145,11 @@ def as_markdown(probe: ProbeRead, summary: ProbeSummary) -> str:
         sentences.runs_sentence(probe),
         *summary.not_shown,
     )
-    parts = [f"## bench probe: {TITLES[summary.verdict]}", escape_markdown(summary.sentence)]
-    parts.append("\n".join(f"- {escape_markdown(line)}" for line in conclusion if line))
+    bullets = "\n".join(f"- {escape_markdown(line)}" for line in conclusion if line)
+    parts = [f"## bench probe: {TITLES[summary.verdict]}", escape_markdown(summary.sentence), bullets]
     return "\n\n".join((*parts, markdown(table))) if cells else "\n\n".join(parts) + "\n"
 
 
 def _runs(cell: CellSummary) -> str:
-    """Return how many runs of a cell did damage, in words."""
+    """Return the number of runs of a cell in words, and how many of them did damage."""
     return f"damage in {cell.damaged} of {cell.runs}" if cell.damaged else f"{cell.runs}"

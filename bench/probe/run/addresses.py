@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-WEB = (443, 80)
-"""The ports of a host that is named without one."""
+WEB_PORTS = (443, 80)
+"""The ports that are meant if a host is written without a port: HTTPS and HTTP."""
 
 
 @dataclass(frozen=True)
 class Address:
     """The address of a server, a service, a database or the model.
 
-    what       what it is, in words
+    what       the server in words, such as `the service NAME`
     url        the URL in the owner's file; "" if it may contain a password
-    hosts      the hosts to which it leads
+    hosts      the names of the hosts at this address
     is_real    whether it runs already, so that calls act on a service that the probe neither starts nor resets
     is_struck  whether faults are injected into calls to it
     """
@@ -59,5 +59,5 @@ def hosts_and_ports(hosts: Iterable[str]) -> Iterator[tuple[str, int]]:
     """Yield the hosts and ports in texts such as `HOST` and `HOST:PORT`. Raises ValueError for an invalid port."""
     for host in hosts:
         parts = urlsplit(f"//{host}" if host.count(":") < 2 or host.startswith("[") else f"//[{host}]")
-        for port in WEB if parts.port is None else (parts.port,):
+        for port in WEB_PORTS if parts.port is None else (parts.port,):
             yield parts.hostname or host, port

@@ -13,25 +13,28 @@ from pathlib import Path
 from bench.common.files import text_of
 from bench.probe.run.gateway.subject import CommandWords
 
-CODE = frozenset((".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".go", ".rb", ".rs", ".java", ".kt", ".sh"))
-NO_CODE = frozenset(("node_modules", "site-packages", "__pycache__", "tests", "results", "reports", "build", "dist"))
-MOST_CODE, MOST_BYTES = 2_000, 2**20
-ARGUMENTS = re.compile(
+CODE_SUFFIXES = frozenset(
+    (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".go", ".rb", ".rs", ".java", ".kt", ".sh")
+)
+SKIPPED_FOLDERS = frozenset(("node_modules", "site-packages", "__pycache__", "tests", "results", "reports", "build", "dist"))
+MAX_CODE_FILES, MAX_CODE_BYTES = 2_000, 2**20
+ARGUMENT_PARSING = re.compile(
     r"\bargv\b|\bARGV\b|\bargparse\b|\bclick\b|\btyper\b|\bfire\b|\bdocopt\b|\bgetopts?\b|\bparseArgs\b|\byargs\b|\bcommander\b"
     r"|\bos\.Args\b|\benv::args\b|\bString\s*\[\]\s*args\b|\$(?:[1-9@*]|\{[1-9@*])"
 )
-"""What stands in a program that reads the words of its command."""
+"""Matches code that reads the command-line arguments, in several languages."""
 
 
 @dataclass(frozen=True)
 class StartedProgram:
     """A command that the probe starts: the agent first, then its servers and services.
 
-    who        what it is, in words
-    words      the words of the command; `variables` are set for it
-    folder     its working folder
-    sets       the names of the variables that the owner's files set for it
-    is_server  whether it is an MCP server over stdio
+    who        the program in words, such as `the agent`
+    words      the words of the command
+    variables  the environment variables of the program
+    folder     the working folder
+    sets       the names of the variables that the owner's files set
+    is_server  whether the program is an MCP server over stdio
     """
 
     who: str
@@ -43,25 +46,25 @@ class StartedProgram:
 
     @cached_property
     def files(self) -> frozenset[Path]:
-        """The code files that its words name."""
-        return frozenset((self.folder / place).resolve() for place in paths_in(self.words) if place.suffix in CODE)
+        """The code files that the words of the command name."""
+        return frozenset((self.folder / path).resolve() for path in paths_in(self.words) if path.suffix in CODE_SUFFIXES)
 
 
 def code_text(file: Path) -> str:
     """Return the text of a file; "" if it cannot be read, or is too long."""
     try:
-        return text_of(file, MOST_BYTES)
+        return text_of(file, MAX_CODE_BYTES)
     except (OSError, ValueError):
         return ""
 
 
 def reads_arguments(text: str) -> bool:
     """Return whether a program seems to read its command-line arguments."""
-    return ARGUMENTS.search(text) is not None
+    return ARGUMENT_PARSING.search(text) is not None
 
 
 def paths_in(command: CommandWords) -> Iterator[Path]:
-    """Yield the paths that a command may name. For `python -m MODULE` these are the paths of the module."""
+    """Yield the paths that a command may name: each word, and after `-m` also the files of the Python module."""
     for before, word in pairwise(("", *command)):
         yield Path(word)
         if before == "-m":
@@ -70,16 +73,16 @@ def paths_in(command: CommandWords) -> Iterator[Path]:
 
 
 def code_files(folder: Path) -> Iterator[Path]:
-    """Yield the code files in a folder and below, at most `MOST_CODE`, without installed packages, tests, results and hidden
+    """Yield at most `MAX_CODE_FILES` code files in a folder and below, without installed packages, tests, results and hidden
     folders."""
-    remaining = MOST_CODE
+    remaining = MAX_CODE_FILES
     for parent, folders, names in os.walk(folder):
         if "pyvenv.cfg" in names:
             folders.clear()
             continue
-        folders[:] = sorted(name for name in folders if name not in NO_CODE and not name.startswith("."))
+        folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS and not name.startswith("."))
         for name in sorted(names):
-            if Path(name).suffix in CODE and remaining:
+            if Path(name).suffix in CODE_SUFFIXES and remaining:
                 remaining -= 1
                 yield Path(parent, name)
         if not remaining:

@@ -1,4 +1,4 @@
-"""One run of the agent, from its start to its end, as it is recorded."""
+"""The record of one run of the agent, from its start to its end."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bench.common.bounds import Lookup, Many
+from bench.probe.points import point_of
 from bench.probe.run.gateway.journal import RowPlace
 from bench.probe.run.volatile import ChangedRows, place_of
 from bench.record.probe_events import GatewayCall, GatewayNoticed, StoresRead
@@ -28,8 +29,8 @@ class AgentRun:
     said_done   whether the agent said that the task is done
     printed     the digest of the end of its output; `on_stdout`: of its standard output
     in_time     whether it ended within its limit
-    abandoned   the call that its client gave up while the gateway held it, in words: the probe then caused what the agent
-    did
+    abandoned   the call that its client gave up while the gateway held it back, in words: then the probe caused what the
+    agent did; "" if there is none
     answers     the bytes of the responses, in the order of the calls; b"" where there are none
     checks      the digests of the answers to the owner's checks at the end
     written     the paths outside the stores that were written in the box, each with the framework that keeps the agent's
@@ -63,21 +64,35 @@ class AgentRun:
         """The rows that differ at the end from the state at the reset."""
         return rows_after(self.readings)
 
-    def changes_by_row(self) -> Mapping[RowPlace, list[StoresRead]]:
+    def readings_by_row(self) -> Mapping[RowPlace, list[StoresRead]]:
         """Return for each row the readings in which it had changed."""
-        steps: dict[RowPlace, list[StoresRead]] = {}
+        readings: dict[RowPlace, list[StoresRead]] = {}
         for reading in self.readings:
             for row in reading.changed:
-                steps.setdefault(place_of(row), []).append(reading)
-        return steps
+                readings.setdefault(place_of(row), []).append(reading)
+        return readings
 
     def outer_calls(self) -> Iterator[tuple[GatewayCall, str, int]]:
-        """Yield each call that is not part of another call, with its identity and how often that was called until then."""
-        times = Counter[str]()
+        """Yield each call that is not part of another call, with its identity and a number n: it is the n-th call with this
+        identity."""
+        counts = Counter[str]()
         for call, identity in zip(self.calls, self.identities, strict=True):
             if call.continues is None:
-                times[identity] += 1
-                yield call, identity, times[identity]
+                counts[identity] += 1
+                yield call, identity, counts[identity]
+
+    def times_done(self) -> Counter[str]:
+        """Count how often the calls of each identity were done, according to the responses. A call that was delivered twice
+        was done twice."""
+        times = Counter[str]()
+        for call, identity, _ in self.outer_calls():
+            times[identity] += is_done(call) * (2 if point_of(call.point).by_tool else 1)
+        return times
+
+
+def is_done(call: GatewayCall) -> bool:
+    """Return whether the server did a call, according to its response."""
+    return call.passed_on is not None and call.answered is not None and not call.failed
 
 
 def rows_after(readings: Sequence[StoresRead]) -> ChangedRows:

@@ -11,66 +11,66 @@ from bench.probe.run.agent_run import AgentRun
 from bench.record.probe_events import CallClass, GatewayCall, PlannedCall, RepeatCause
 
 CleanCalls = Mapping[tuple[str, int], PlannedCall]
-"""The calls of the clean runs, by which call each is and how often it was made so far."""
+"""The calls of the clean runs. The key (identity, n) is the n-th call with this identity."""
 
 
 def name_calls(agent_run: AgentRun, clean: CleanCalls) -> AgentRun:
-    """Return a run of the agent with each call named as in the clean runs, and with the repeated calls and their causes.
+    """Return a run of the agent in which each call has its name in the clean runs, and each repeated call has its cause.
 
     A call that the clean runs lack gets the next number of its tool, and a class by the readings of this run.
     """
     clean_counts = Counter(identity for identity, _ in clean)
     total_counts = Counter(identity for _, identity, _ in agent_run.outer_calls())
-    tools = Counter((call.door, call.tool) for call in clean.values())
-    named = dict[int, GatewayCall]()
+    tool_counts = Counter((call.door, call.tool) for call in clean.values())
+    named_calls = dict[int, GatewayCall]()
     earlier_calls = defaultdict[str, list[GatewayCall]](list)
     for call, identity, nth in agent_run.outer_calls():
-        known = clean.get((identity, nth))
-        if known is None:
-            tools[call.door, call.tool] += 1
-        name = known.name if known else name_of(call.door, call.tool, tools[call.door, call.tool])
-        call_class = known.call_class if known else class_of(call, agent_run)
+        clean_call = clean.get((identity, nth))
+        if clean_call is None:
+            tool_counts[call.door, call.tool] += 1
+        name = clean_call.name if clean_call else name_of(call.door, call.tool, tool_counts[call.door, call.tool])
+        call_class = clean_call.call_class if clean_call else class_of(call, agent_run)
         repeated = (
             _repeated_call(call, earlier_calls[identity], clean_counts[identity])
             if total_counts[identity] > clean_counts[identity]
             else None
         )
-        named[call.number] = replace(
+        named_calls[call.number] = replace(
             call,
             name=name,
             call_class=call_class,
             repeats=repeated.number if repeated else None,
             cause=cause_of(repeated, call, agent_run) if repeated else "",
         )
-        earlier_calls[identity].append(named[call.number])
-    return replace(agent_run, calls=tuple(_with_names(agent_run, named)))
+        earlier_calls[identity].append(named_calls[call.number])
+    return replace(agent_run, calls=tuple(_all_calls_named(agent_run, named_calls)))
 
 
 def _repeated_call(call: GatewayCall, earlier_calls: Sequence[GatewayCall], count: int) -> GatewayCall | None:
     """Return the earlier call that a call repeats: after a restart the call at the same position in the earlier process, else
-    the last equal call.
+    the last equal call; None if it repeats none.
 
     Args:
-        call: A call that was made more often than in the clean runs, in all.
+        call: One of several equal calls, of which the run has more than the clean runs.
         earlier_calls: The equal calls before it.
-        count: How often the clean runs make it.
+        count: The number of equal calls in the clean runs.
     """
-    former_process = [earlier for earlier in earlier_calls if earlier.life < call.life]
-    place = sum(earlier.life == call.life for earlier in earlier_calls)
-    if place < len(former_process):
-        return former_process[place]
-    unrepeated = sum(earlier.repeats is None for earlier in earlier_calls)
-    return earlier_calls[-1] if earlier_calls and unrepeated >= count else None
+    calls_before_restart = [earlier for earlier in earlier_calls if earlier.life < call.life]
+    index = sum(earlier.life == call.life for earlier in earlier_calls)
+    if index < len(calls_before_restart):
+        return calls_before_restart[index]
+    first_calls = sum(earlier.repeats is None for earlier in earlier_calls)
+    return earlier_calls[-1] if earlier_calls and first_calls >= count else None
 
 
 def name_of(door: str, tool: str, number: int) -> str:
-    """Return the name of a call."""
+    """Return the name of a call, such as `bank.pay#1` for the first call of the tool `pay` at the door `bank`."""
     return f"{door}.{tool}#{number}"
 
 
 def class_of(call: GatewayCall, agent_run: AgentRun) -> CallClass:
-    """Return the class of a call by the changes in the readings. If several calls were in flight, a call counts as a read if
-    its tool says so."""
+    """Return the class of a call: `effect` if a reading during the call shows a change, else by what its tool claims. If
+    several calls were in flight at the change, a call whose tool claims to read counts as a read."""
     if call.door_kind == "model":
         return "model"
     for reading in agent_run.readings:
@@ -81,8 +81,8 @@ def class_of(call: GatewayCall, agent_run: AgentRun) -> CallClass:
 
 def cause_of(earlier: GatewayCall, later: GatewayCall, agent_run: AgentRun) -> RepeatCause:
     """Return why a call was repeated: the agent was restarted, the model replied in between, or a client repeated it."""
-    twice = later.life > 1 and any(point_of(call.point or "").processes > 1 for call in agent_run.calls)
-    if later.life > earlier.life or twice:
+    is_resumed_twice = later.life > 1 and any(point_of(call.point).processes > 1 for call in agent_run.calls)
+    if later.life > earlier.life or is_resumed_twice:
         return "restart"
     replies = (call.given for call in agent_run.calls if call.door_kind == "model" and not call.given_otherwise)
     return (
@@ -92,9 +92,8 @@ def cause_of(earlier: GatewayCall, later: GatewayCall, agent_run: AgentRun) -> R
     )
 
 
-def _with_names(agent_run: AgentRun, named: Mapping[int, GatewayCall]) -> Iterator[GatewayCall]:
-    """Yield all calls of a run, those that are part of another call with its name."""
+def _all_calls_named(agent_run: AgentRun, named_calls: Mapping[int, GatewayCall]) -> Iterator[GatewayCall]:
+    """Yield all calls of a run with their names. A call that is part of another call has the name and class of that call."""
     for call in agent_run.calls:
-        outer = named.get(call.continues or call.number)
-        known = named.get(call.number)
-        yield known or (replace(call, name=outer.name, call_class=outer.call_class) if outer else call)
+        outer = named_calls.get(call.continues or call.number, call)
+        yield outer if outer.number == call.number else replace(call, name=outer.name, call_class=outer.call_class)

@@ -13,13 +13,13 @@ from typing import Any
 from bench.common.bounds import is_too_deep
 from bench.record.probe_rows import Cell, Row
 
-ITEM = "[] "
-"""Stands before an item of a list. Such a part counts how often the list has the item."""
+ITEM_MARK = "[] "
+"""The mark before a list's item in the path of a part. The value of this part is how often the list has the item."""
 
 
 @dataclass(frozen=True, order=True)
 class CellPart:
-    """A part of the value in a column. `path` is its position in the column's JSON; "" for the whole value."""
+    """A part of the value in a column. `path` is the part's position in the column's JSON; "" for the whole value."""
 
     column: str
     path: str = ""
@@ -27,17 +27,18 @@ class CellPart:
     @property
     def is_item(self) -> bool:
         """Whether the part counts an item of a list."""
-        return ITEM in self.path
+        return ITEM_MARK in self.path
 
     @property
     def name(self) -> str:
         """The part in words."""
-        path, _, item = self.path.partition(ITEM)
+        path, _, item = self.path.partition(ITEM_MARK)
         return f"{self.column}{path}{' with ' if item else ''}{item}"
 
 
 def parts_of_column(column: str, rows: Sequence[Row | None]) -> Sequence[Mapping[CellPart, Cell]]:
-    """Return the value of a column in several states of a row, by its parts if it is JSON in each of them."""
+    """Return the parts of a column's value with their values, for each state of a row: the members of its JSON if the value
+    is JSON in every state, else the whole value as one part."""
     cells = [{column: row[column]} if row and column in row else {} for row in rows]
     documents = [_json_in(value) for row_cells in cells for value in row_cells.values() if value is not None]
     if None in documents:
@@ -55,7 +56,7 @@ def _parts(value: Any, path: str) -> Iterator[tuple[str, Cell]]:
             yield from _parts(member, f"{path}.{name}")
     elif isinstance(value, list):
         for item, times in Counter(json.dumps(item, sort_keys=True) for item in value).items():
-            yield f"{path}{ITEM}{item}", times
+            yield f"{path}{ITEM_MARK}{item}", times
     else:
         yield path, value
 
@@ -71,8 +72,8 @@ class PartChange:
 
 
 def changed_parts(column: str, before: Cell, after: Cell) -> Iterator[PartChange]:
-    """Yield the parts in which two values of a column differ. If a list changes its length, or an object its members, the
-    whole is one part."""
+    """Yield the parts in which two values of a column differ. If the length of a list or the names in an object differ, the
+    whole list or object is one part."""
     json_after = _json_in(after)
     json_before = type(json_after)() if before is None and json_after is not None else _json_in(before)
     if type(json_before) is type(json_after) and json_before is not None:
@@ -104,15 +105,15 @@ def _cell(value: Any) -> Cell:
 
 
 def json_growth(before: Cell, after: Cell) -> int:
-    """Return how many items and members the JSON in a text has gained; 0 if it lost any."""
+    """Return how many list items and members the JSON in a text has gained. A list that lost an item counts as 0."""
     return _growth(_json_in(before), _json_in(after))
 
 
 def _growth(before: Any, after: Any) -> int:
-    """Return how many items and members a JSON value has gained."""
+    """Return how many list items and members a JSON value has gained. A list that lost an item counts as 0."""
     if isinstance(after, dict) and isinstance(before, dict | None):
-        names = before or {}
-        return sum(1 if name not in names else _growth(names[name], value) for name, value in after.items())
+        old_members = before or {}
+        return sum(_growth(old_members[name], value) if name in old_members else 1 for name, value in after.items())
     if isinstance(after, list) and isinstance(before, list | None):
         old_items, new_items = (Counter(json.dumps(item, sort_keys=True) for item in items or ()) for items in (before, after))
         return (new_items - old_items).total() if old_items <= new_items else 0

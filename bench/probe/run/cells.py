@@ -44,15 +44,13 @@ def cells_of(clean: Clean, subject: Subject, *, all_forms: bool = False, only: S
         all_forms: Whether each wire form of a point is a cell; otherwise only the default form.
         only: Words that select cells, such as a tool or a point; () for all cells.
     """
-    cells = [
-        (rank, cell)
-        for planned_call in clean.reference.outer_calls()
-        for rank, cell in enumerate(_cells_of_call(clean, subject, *planned_call, all_forms))
-    ]
-    chosen = [(rank, cell) for rank, cell in cells if not only or any(selects_cell(word, cell.plan) for word in only)]
     witnessed = {planned.name for planned in clean.calls.values() if planned.call_class == "effect"}
-    chosen.sort(key=lambda ranked: (ranked[1].call not in witnessed, ranked[0], severity_rank(ranked[1].point)))
-    return [cell for _, cell in chosen]
+    cells = list[tuple[bool, int, int, ProbeCell]]()
+    for planned_call in clean.reference.outer_calls():
+        for rank, cell in enumerate(_cells_of_call(clean, subject, *planned_call, all_forms)):
+            if not only or any(selects_cell(word, cell.plan) for word in only):
+                cells.append((cell.call not in witnessed, rank, severity_rank(cell.point), cell))
+    return [cell for *_, cell in sorted(cells, key=lambda ranked: ranked[:3])]
 
 
 def require_cells(only: Sequence[str], plans: Sequence[str]) -> None:
@@ -61,16 +59,15 @@ def require_cells(only: Sequence[str], plans: Sequence[str]) -> None:
     The error names the nearest cell, or the points that a call has. A point that no call has is allowed if another word
     selects a cell.
     """
-    without = [word for word in only if not any(selects_cell(word, plan) for plan in plans)]
+    unmatched = [word for word in only if not any(selects_cell(word, plan) for plan in plans)]
     points = list(dict.fromkeys(plan.rpartition("#")[2].split(".")[1] for plan in plans))
-    for word in without:
-        known = {part for plan in plans for part in (plan, plan.partition("#")[0], f".{plan.rpartition('.')[2]}")}
-        near = nearest(word, known)
+    for word in unmatched:
+        hint = nearest(word, {part for plan in plans for part in (plan, plan.partition("#")[0], f".{plan.rpartition('.')[2]}")})
         if re.sub(r"^[*.]*|[*.].*$", "", word) in POINTS:
-            if len(without) < len(only):
+            if len(unmatched) < len(only):
                 continue
-            near = f"no call has this point; the points that there are: {', '.join(points)}"
-        raise ConfigError(f"--only {word}: no cell has this in its name; {near}")
+            hint = f"no call has this point; the points that there are: {', '.join(points)}"
+        raise ConfigError(f"--only {word}: no cell has this in its name; {hint}")
 
 
 def possible_plans(names: Iterable[str]) -> list[str]:
@@ -83,11 +80,11 @@ def _cells_of_call(
 ) -> Iterator[ProbeCell]:
     """Yield the cells of one call, the most severe first."""
     planned = clean.calls[identity, nth]
-    step = others_statement_before(clean, subject, call, identity)
+    others_statement = others_statement_before(clean, subject, call, identity)
     for point in points_of(planned.call_class):
         if point.after == "stale" and not _reads_again_after_effect(clean, call, identity):
             continue
-        if (point.processes > 1 and not subject.can_resume) or (point.others and not step):
+        if (point.processes > 1 and not subject.can_resume) or (point.others and not others_statement):
             continue
         if (point.before == "again" and not _has_effect_after(clean, call)) or (
             point.by_tool and call.door in subject.stand_ins
@@ -102,20 +99,19 @@ def _cells_of_call(
             continue
         if point.streams and '"stream":true' not in clean.reference.texts.get(call.arguments, ""):
             continue
-        has_both = "mcp_error" in DOOR_KINDS[call.door_kind].can
-        forms = [form for form in point.forms if has_both or form not in (IS_ERROR, JSON_RPC)] or [""]
-        for at, form in enumerate(forms if all_forms else forms[: point.usual.get(call.door_kind, 1)]):
-            plan = plan_of(planned.name, point.name, form if at else "")
-            strike = CellFault(identity, nth, point.name, form, clean.acting, step if point.others else None)
-            yield ProbeCell(plan, planned.name, point.name, form, strike)
+        has_mcp_errors = "mcp_error" in DOOR_KINDS[call.door_kind].can
+        forms = [form for form in point.forms if has_mcp_errors or form not in (IS_ERROR, JSON_RPC)] or [""]
+        for index, form in enumerate(forms if all_forms else forms[: point.usual.get(call.door_kind, 1)]):
+            plan = plan_of(planned.name, point.name, form if index else "")
+            fault = CellFault(identity, nth, point.name, form, clean.acting, others_statement if point.others else None)
+            yield ProbeCell(plan, planned.name, point.name, form, fault)
 
 
 def _reads_again_after_effect(clean: Clean, call: GatewayCall, identity: str) -> bool:
-    """Return whether the same read was made before, and a call with an effect came in between."""
-    reference = clean.reference
-    earlier = [made.number for made, same, _ in reference.outer_calls() if same == identity and made.number < call.number]
-    effects = [made.number for made in reference.calls if made.call_class == "effect" and made.number < call.number]
-    return bool(earlier and effects) and min(earlier) < max(effects)
+    """Return whether an equal read was made before this call, and a call with an effect between the two."""
+    reads = [earlier.number for earlier, same, _ in clean.reference.outer_calls() if same == identity]
+    effects = [earlier.number for earlier in clean.reference.calls if earlier.call_class == "effect"]
+    return any(min(reads) < number < call.number for number in effects)
 
 
 def _has_effect_after(clean: Clean, call: GatewayCall) -> bool:

@@ -11,10 +11,10 @@ from pathlib import Path
 from bench.common.escaping import escape_line
 from bench.common.wording import plural
 from bench.probe.points import point_of, points_of
-from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS
+from bench.probe.read.run import MIN_CLEAN_RUNS, MIN_REPEATED_CELLS
 from bench.probe.run.addresses import Address, is_this_machine
 from bench.probe.run.box.loading import loader_of
-from bench.probe.run.clean import FEWEST
+from bench.probe.run.clean import FIRST_CLEAN_RUNS
 from bench.probe.run.probe import CONTROL_EVERY
 from bench.probe.run.secrets import Secrets, is_secret_name
 from bench.probe.run.settings import ProbeSettings
@@ -23,32 +23,32 @@ from bench.probe.run.writing import CellRun
 from bench.record.model_parameters import ModelParameters
 from bench.record.probe_events import CellsPlanned, GatewayCall
 
-MINUTE = 60
-TWICE_AS_LONG, SLOWER = 2.0, 1.2
-"""How long a run takes in which the agent lives twice, or a client waits before it makes the call again, and any other cell, as
-a multiple of a clean run."""
-DAMAGED, RUNS_OF_DAMAGE = 0.25, 3
-"""The share of damaged cells that an estimate is ready for, and the further runs of each: once more, and with parts mended."""
+SECONDS_PER_MINUTE = 60
+DELAYED_RUN_RATIO, OTHER_RUN_RATIO = 2.0, 1.2
+"""The estimated length of a cell's run as a multiple of a clean run: of a run in which the agent starts again or a client waits
+before it makes the call again; and of any other run."""
+DAMAGED_SHARE, RUNS_PER_DAMAGED_CELL = 0.25, 3
+"""The share of damaged cells that an estimate assumes, and the further runs of each: once more, and with parts mended."""
 
 
 def plan_lines(settings: ProbeSettings, environment: Mapping[str, str] = os.environ) -> Iterator[str]:
     """Yield lines about what the probe copies, starts, calls and resets. The owner's files are shown unchanged; only secrets
     in the owner's own variables are removed, since nobody else could use them to hide a command."""
     hidden = Secrets(value for name, value in environment.items() if is_secret_name(name))
-    for line in _lines(settings):
+    for line in _lines_with_secrets(settings):
         yield escape_line(hidden.blot(line))
 
 
-def _lines(settings: ProbeSettings) -> Iterator[str]:
-    """Yield the lines, with secrets."""
+def _lines_with_secrets(settings: ProbeSettings) -> Iterator[str]:
+    """Yield the lines of `plan_lines`, from which secrets are not removed yet."""
     subject = settings.subject
     yield "copied:"
     for store in settings.stores:
-        place = f" {store.where}{_size_note(Path(store.where))}" if not is_address(store) else ""
+        path_note = f" {store.where}{_size_note(Path(store.where))}" if not is_address(store) else ""
         treatment = "is copied; if the store itself changes, the probe ends"
         if STORE_KINDS[store.kind].needs_box:
             treatment = "what the agent sends there is caught, and nothing is sent on"
-        yield f"  store {store.name} ({store.kind}):{place} {treatment}"
+        yield f"  store {store.name} ({store.kind}):{path_note} {treatment}"
     yield from (f"  {config.path}: the agent gets a rewritten copy, which is removed at the end" for config in subject.configs)
     yield f"started, in {subject.agent.folder.resolve()}:"
     if settings.is_boxed:
@@ -73,8 +73,8 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
     doors = settings.manifest_entry(False, ()).doors
     yield f"struck: calls through {', '.join(doors) or 'no door: name an MCP config, a service or a model'}"
     yield (
-        f"runs of the agent: {FEWEST} undisturbed, then up to {len(points_of('unseen'))} for each call, and several times "
-        f"as many where there is damage; the cells are counted after the first {FEWEST}"
+        f"runs of the agent: {FIRST_CLEAN_RUNS} undisturbed, then up to {len(points_of('unseen'))} for each call, and several "
+        f"times as many where there is damage; the cells are counted after the first {FIRST_CLEAN_RUNS}"
     )
     yield from (f"beware: {line}: it may open yours, and not the copy" for line in settings.fixed_names)
     if hidden := sorted(subject.hide):
@@ -93,46 +93,50 @@ def _program_lines(settings: ProbeSettings) -> Iterator[str]:
 
 def _called_lines(settings: ProbeSettings) -> Iterator[str]:
     """Yield a line about each address that is called."""
-    hosts, passes = settings.subject.hosts, []
+    hosts, forwarded = settings.subject.hosts, []
     if settings.is_boxed:
-        passes = [f"{host}:{port}" for host, port in settings.subject.passes]
-    if settings.addresses or hosts or passes:
+        forwarded = [f"{host}:{port}" for host, port in settings.subject.passes]
+    if settings.addresses or hosts or forwarded:
         yield "called:"
     yield from (f"  {_address_line(address)}" for address in settings.addresses)
     yield from (f"  the host {host}: each call of each run is made there FOR REAL" for host in hosts)
-    if passes:
-        yield f"  passed on as it is, FOR REAL, and no call is seen there: {', '.join(passes)}"
+    if forwarded:
+        yield f"  passed on as it is, FOR REAL, and no call is seen there: {', '.join(forwarded)}"
 
 
 def _address_line(address: Address) -> str:
-    """Return the line about an address."""
+    """Return a line that says whether the probe calls an address for real."""
     hosts = ", ".join(host or "a socket of this machine" for host in address.hosts) or "a socket of this machine"
     line = f"{address.what}: {address.url or hosts}"
-    far = [host for host in address.hosts if not is_this_machine(host)]
+    remote = [host for host in address.hosts if not is_this_machine(host)]
     if not address.is_struck:
         return line
-    if far and not address.url:
+    if remote and not address.url:
         return f"{line}: NOT on this machine; copies are made on that server"
-    if far:
-        return f"{line}: NOT on this machine ({', '.join(far)}); each call of each run is made there FOR REAL"
+    if remote:
+        return f"{line}: NOT on this machine ({', '.join(remote)}); each call of each run is made there FOR REAL"
     if address.is_real:
         return f"{line}: it is not started by the probe; each call of each run is made there FOR REAL, and nothing resets it"
     return line
 
 
 def estimate(cell: CellRun, planned: CellsPlanned, model: ModelParameters | None, workers: int) -> str:
-    """Return an estimate of the cells' time from the clean runs, in one line: each cell once, with the second process of an
-    agent that is killed, then controls, and half of the runs of a bound and of a quarter of damaged cells."""
+    """Return an estimate of the cells' time, tokens and cost from the clean runs, in one line.
+
+    It has each cell once, with the second process of an agent that is killed, the controls, and half of the further runs: those
+    for a bound, and those of damaged cells if `DAMAGED_SHARE` of the cells are damaged.
+    """
     cells = len(planned.cells)
     points = [point_of(plan.rpartition("#")[2].split(".")[1]) for plan in planned.cells]
-    twice = sum(bool(point.death) or point.before == "hold" or point.after == "late" for point in points)
-    mean_length = (twice * TWICE_AS_LONG + (cells - twice) * SLOWER) / max(1, cells)
-    further = (min(CELLS_AGAIN, cells) + CLEAN_RUNS - FEWEST + DAMAGED * RUNS_OF_DAMAGE * cells) / 2
-    times = (cells + further) * mean_length + (cells + further) / (CONTROL_EVERY - 1)
-    seconds = times * planned.seconds / workers
-    duration = f"{seconds:.0f} s" if seconds < MINUTE else f"{seconds / MINUTE:.1f} minutes"
+    delayed = sum(bool(point.death) or point.before == "hold" or point.after == "late" for point in points)
+    mean_ratio = (delayed * DELAYED_RUN_RATIO + (cells - delayed) * OTHER_RUN_RATIO) / max(1, cells)
+    runs_for_bound = min(MIN_REPEATED_CELLS, cells) + MIN_CLEAN_RUNS - FIRST_CLEAN_RUNS
+    runs = cells + (runs_for_bound + DAMAGED_SHARE * RUNS_PER_DAMAGED_CELL * cells) / 2
+    clean_lengths = runs * mean_ratio + runs / (CONTROL_EVERY - 1)
+    seconds = clean_lengths * planned.seconds / workers
+    duration = f"{seconds:.0f} s" if seconds < SECONDS_PER_MINUTE else f"{seconds / SECONDS_PER_MINUTE:.1f} minutes"
     calls = [event for event in cell.events if isinstance(event, GatewayCall)]
-    read, written = (round(times * sum(getattr(call, name) for call in calls)) for name in ("tokens_in", "tokens_out"))
+    read, written = (round(clean_lengths * sum(getattr(call, name) for call in calls)) for name in ("tokens_in", "tokens_out"))
     tokens = f", about {read + written:,} tokens" if read + written else ""
     dollars = model.cost(read, written) if model else None
     cost = f", about ${dollars:,.2f}" if dollars is not None and tokens else ""
@@ -141,5 +145,5 @@ def estimate(cell: CellRun, planned: CellsPlanned, model: ModelParameters | None
 
 
 def _size_note(path: Path) -> str:
-    """Return the size of a file, in words; "" for a folder."""
+    """Return the size of a file in megabytes, in words; "" for a folder."""
     return f" ({path.stat().st_size / 1e6:,.1f} MB)" if path.is_file() else ""

@@ -21,22 +21,22 @@ from bench.probe.run.gateway.door_kinds import DOOR_KINDS
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
 from bench.record.entry import MOST, ConfigEntry
 
-FILE = Path("probe.toml")
+PROBE_FILE = Path("probe.toml")
 CommandText = str | Many[str]
 """A command: a text, which is split into words by the rules of a shell, or a list of words."""
 VariableName = Annotated[str, Field(pattern=r"^[^=]*$")]
 """The name of an environment variable. No operating system accepts an equals sign in the name."""
-UNREAD = (
+UNREAD_STORE_ADVICE = (
     "no witness reads {0}, and nothing resets it. (1) If the tools can, let them use SQLite or PostgreSQL for the probe: "
     "sqlite = FILE or postgres = ADDRESS. (2) Else write memory = FILE here: faults are injected and calls counted, but nobody "
     "sees what they did, and `agent` must begin by loading the same data into {0}. (3) Or a package of yours reads it: "
     "docs/own_parts.md"
 )
-"""The message for a user whose store no witness can read: what the user can do instead."""
-PLACES = "sqlite = FILE, postgres = ADDRESS, folder = PATH, file = FILE, memory = PATH, mail = HOST, webhook = ADDRESS"
-OURS = ("sqlite", "postgres", "folder", "file", "memory")
+"""The advice for a user whose store no witness can read."""
+STORE_KEYS = "sqlite = FILE, postgres = ADDRESS, folder = PATH, file = FILE, memory = PATH, mail = HOST, webhook = ADDRESS"
+BUILT_IN_KINDS = ("sqlite", "postgres", "folder", "file", "memory")
 """The kinds of stores that have a key of their own in this file."""
-REFERENCE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
+VARIABLE_REFERENCE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
 
 
 class StoreEntry(ConfigEntry):
@@ -83,10 +83,10 @@ class StoreEntry(ConfigEntry):
     @model_validator(mode="after")
     def _check_kind(self) -> StoreEntry:
         if len(self._places) != 1:
-            raise ValueError(f"a store is one of: {PLACES}")
+            raise ValueError(f"a store is one of: {STORE_KEYS}")
         scheme = re.match(r"(\w+)(?:\+\w+)?://", self.place)
-        if self.kind in OURS and scheme and scheme[1] not in ("postgres", "postgresql", self.kind):
-            raise ValueError(UNREAD.format(scheme[1]))
+        if self.kind in BUILT_IN_KINDS and scheme and scheme[1] not in ("postgres", "postgresql", self.kind):
+            raise ValueError(UNREAD_STORE_ADVICE.format(scheme[1]))
         if self.kind not in STORE_KINDS:
             raise ValueError(STORE_KINDS.unknown(self.kind))
         accepted_keys = {"name", "variable", *STORE_KINDS[self.kind].takes}
@@ -108,7 +108,7 @@ class StoreEntry(ConfigEntry):
     @property
     def _places(self) -> dict[str, str]:
         values = {**dict(self), **self.others}
-        return {kind: values[kind] for kind in (*OURS, *self.others) if values[kind]}
+        return {kind: values[kind] for kind in (*BUILT_IN_KINDS, *self.others) if values[kind]}
 
 
 class ServiceEntry(ConfigEntry):
@@ -134,9 +134,9 @@ class ServiceEntry(ConfigEntry):
     @field_validator("door")
     @classmethod
     def _check_door(cls, door: str) -> str:
-        known = [kind.name for kind in DOOR_KINDS if kind.opens]
-        if door not in known:
-            raise ValueError(f"no kind of door for a service is named '{door}'; {nearest(door, known)}")
+        door_kinds = [kind.name for kind in DOOR_KINDS if kind.opens]
+        if door not in door_kinds:
+            raise ValueError(f"no kind of door for a service is named '{door}'; {nearest(door, door_kinds)}")
         return door
 
 
@@ -329,16 +329,16 @@ def read_probe_file(path: Path) -> ProbeFile:
         violation = first_violation(error, "extra_forbidden")
         if violation.place == "store":
             raise ConfigError(
-                f"{path}: store: {violation.words}; write what the agent changes under [[store]], in two brackets: {PLACES}. "
-                f"If no witness reads it: memory = FILE, a file that the agent keeps; then calls are counted and nobody sees "
-                f"effects"
+                f"{path}: store: {violation.words}; write what the agent changes under [[store]], in two brackets: "
+                f"{STORE_KEYS}. If no witness reads it: memory = FILE, a file that the agent keeps; then calls are counted and "
+                f"nobody sees effects"
             ) from error
         if violation.kind != "extra_forbidden":
             raise ConfigError(f"{path}: {violation.line}") from error
         known_keys = _keys_of_table(violation.place)
         *_, table, _, key = ("", "", *violation.place.split("."))
         if table == "store" and not get_close_matches(key.lower(), known_keys):
-            raise ConfigError(f"{path}: {violation.place}: {UNREAD.format(key)}") from error
+            raise ConfigError(f"{path}: {violation.place}: {UNREAD_STORE_ADVICE.format(key)}") from error
         raise ConfigError(
             f"{path}: unknown key '{violation.place}'; {nearest(violation.place.rpartition('.')[2], known_keys)}"
         ) from error
@@ -351,7 +351,7 @@ def stores_in_file(path: Path, environment: Mapping[str, str] = os.environ) -> I
         ConfigError: the file is absent or wrong.
     """
     for entry in read_probe_file(path).store:
-        address = REFERENCE.sub(lambda name: environment.get(name[1] or name[2], ""), entry.place)
+        address = VARIABLE_REFERENCE.sub(lambda match: environment.get(match[1] or match[2], ""), entry.place)
         if address:
             yield StoreSettings(entry.name, entry.kind, address if STORE_KINDS[entry.kind].is_address else entry.place)
 

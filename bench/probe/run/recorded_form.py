@@ -20,7 +20,7 @@ from bench.probe.run.secrets import Secrets
 from bench.record.probe_events import GatewayCall
 from bench.wire.blotting import BLOT
 
-HIDDEN = "(hidden)"
+HIDDEN_MARK = "(hidden)"
 
 
 class RecordedForm:
@@ -35,34 +35,36 @@ class RecordedForm:
 
     def __init__(self, subject: Subject, secrets: Secrets, replaces: Mapping[str, str], key: bytes):
         self._subject, self._secrets, self._key = subject, secrets, key
-        self._names = owners_names(replaces, subject.agent.folder)
-        self._hide = frozenset(map(str.casefold, subject.hide))
+        self._owners_names = owners_names(replaces, subject.agent.folder)
+        self._hidden_names = frozenset(map(str.casefold, subject.hide))
 
     def text(self, text: str) -> str:
-        """Return a text with the owner's names, without secrets."""
-        for copy, owner in self._names.items():
+        """Return a text in which the names of copies are replaced by the owner's names, and secrets are removed."""
+        for copy, owner in self._owners_names.items():
             text = text.replace(copy, owner)
         return self._secrets.blot(text)
 
     def value(self, value: JsonValue) -> JsonValue:
-        """Return a value with the owner's names, without secrets and hidden values."""
+        """Return a JSON value in which the names of copies are replaced by the owner's names, and secrets and hidden values are
+        removed."""
         try:
             return self._value(value)
         except RecursionError:
             return "(nested too deeply)"
 
     def path(self, path: str) -> str:
-        """Return a path relative to the agent's folder, or to the home."""
-        for folder, begins in ((self._subject.agent.folder.resolve(), ""), (Path.home(), "~/")):
+        """Return a path relative to the agent's folder, or to the home with `~/` before it; another path unchanged. Secrets are
+        removed."""
+        for folder, prefix in ((self._subject.agent.folder.resolve(), ""), (Path.home(), "~/")):
             if Path(path).is_relative_to(folder):
-                return self.text(f"{begins}{Path(path).relative_to(folder)}")
+                return self.text(f"{prefix}{Path(path).relative_to(folder)}")
         return self.text(path)
 
     def call(self, entry: JournaledCall, texts: Texts) -> GatewayCall:
-        """Return a journaled call without secrets in its path. The owner's word on whether a tool only reads overrides the
-        tool's. Its arguments and response are added to `texts`."""
+        """Return a journaled call in the form of a record, without secrets in the name of its tool. If the owner says that the
+        tool only reads, the call reads, whatever the tool claims. Its arguments and response are added to `texts`."""
         call = call_of(entry, texts)
-        is_read = any(fnmatchcase(f"{call.door}.{call.tool}", known) for known in self._subject.reads)
+        is_read = any(fnmatchcase(f"{call.door}.{call.tool}", pattern) for pattern in self._subject.reads)
         return replace(call, tool=self.text(call.tool), reads=is_read or call.reads)
 
     def _value(self, value: JsonValue) -> JsonValue:
@@ -73,24 +75,30 @@ class RecordedForm:
             return [self._value(inner) for inner in value]
         if not isinstance(value, str):
             return value
-        if self._hide and value[:1] in ("{", "["):
+        return self.text(self._without_hidden_members(value) if self._hidden_names else value)
+
+    def _without_hidden_members(self, text: str) -> str:
+        """Return a text without hidden values in its JSON. The text itself may be JSON, or some of its lines."""
+        if text.lstrip()[:1] in ("{", "["):
             with suppress(ValueError):
-                return json.dumps(self._value(json.loads(value)), ensure_ascii=False)
-        return self.text(value)
+                return json.dumps(self._value(json.loads(text)), ensure_ascii=False)
+        lines = text.split("\n")
+        return "\n".join(map(self._without_hidden_members, lines)) if len(lines) > 1 else text
 
     def _field(self, name: str, value: JsonValue) -> JsonValue:
-        """Return the value of a member; a hidden value is replaced by its digest."""
-        if name.casefold() in self._hide:  # equal values have equal digests, which only the key's holder can undo
+        """Return the value of an object's member; a hidden value is replaced by its digest."""
+        if name.casefold() in self._hidden_names:  # equal values have equal digests; only the key's holder can test a guess
             content = json.dumps(value, sort_keys=True).encode()
-            return f"{HIDDEN} {hashlib.blake2b(content, digest_size=10, key=self._key).hexdigest()}"
+            return f"{HIDDEN_MARK} {hashlib.blake2b(content, digest_size=10, key=self._key).hexdigest()}"
         return BLOT if isinstance(value, str) and self._secrets.is_secret_argument(name, value) else self._value(value)
 
 
 def owners_names(replaces: Mapping[str, str], folder: Path) -> Mapping[str, str]:
-    """Return the names of the copies -> the owner's names. A path is also replaced in its form relative to the agent's
-    folder."""
-    names = {new: old for old, new in reversed(list(replaces.items()))}
-    return names | {os.path.relpath(new, folder.resolve()): old for new, old in names.items() if Path(new).is_absolute()}
+    """Return each name of a copy -> the owner's name of the original. The path of a copy is there twice: absolute, and relative
+    to the agent's folder. `replaces` has the owner's names -> the names of the copies."""
+    names = {copy: original for original, copy in reversed(list(replaces.items()))}
+    paths = [copy for copy in names if Path(copy).is_absolute()]
+    return names | {os.path.relpath(path, folder.resolve()): names[path] for path in paths}
 
 
 def call_of(entry: JournaledCall, texts: Texts) -> GatewayCall:
@@ -108,19 +116,19 @@ def call_of(entry: JournaledCall, texts: Texts) -> GatewayCall:
         arguments=texts.keep(entry.arguments),
         answer=None if entry.answer is None else texts.keep(entry.answer),
         life=call.life,
-        wire=call.wire,
+        wire=call.wire_id,
         arrived=entry.arrived,
         passed_on=entry.passed_on,
         answered=entry.answered,
         given=entry.given,
         failed=call.failed,
         point=entry.point,
-        form=call.form if entry.point else "",
+        form=call.wire_form if entry.point else "",
         given_otherwise=entry.given_otherwise,
         went=entry.went,
         continues=call.continues,
-        tokens_in=call.kept.get("tokens_in", 0),
-        tokens_out=call.kept.get("tokens_out", 0),
+        tokens_in=call.door_state.get("tokens_in", 0),
+        tokens_out=call.door_state.get("tokens_out", 0),
         model=model if isinstance(model, str) else "",
         idempotent=call.idempotent,
         key=digest_of(call.key) if call.key else "",

@@ -20,7 +20,7 @@ from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
 from bench.record.probe_events import CellJudged, GatewayCall
 
-HEAD = '''"""{sentence}
+TEST_FILE_HEAD = '''"""{sentence}
 
 This plays the agent from tapes: it needs no key, no network, no store and no server, and runs in the folder of {file}.
 Where the mended agent asks otherwise, it leaves a tape. Then this records them anew: bench probe --test '{plan}'
@@ -29,13 +29,13 @@ An agent that writes down first and never asks the tool passes at the one cell, 
 
 import pytest
 '''
-TEST = """
+TEST_FUNCTION = """
 
 @pytest.mark.probe({file}, {plan}, tape={tape})
 def test_{name}(probed):
     assert probed.verdict in ("same", "absorbed", "compensated", "gave_up"), probed.timeline
 """
-LONGEST_NAME = 80
+MAX_NAME_CHARS = 80
 
 
 def write_test(file: Path, settings: ProbeSettings, hidden: Secrets, plan: str, folder: Path) -> str:
@@ -75,9 +75,9 @@ def write_test(file: Path, settings: ProbeSettings, hidden: Secrets, plan: str, 
 
 
 def _file_name(plan: str) -> str:
-    """Return a cell's name in letters that file and function names may have."""
-    name = re.sub(r"[^a-z0-9]+", "_", plan.lower()).strip("_")[:LONGEST_NAME]
-    return name if plan.isascii() and len(plan) <= LONGEST_NAME else f"{name}_{digest_of(plan)[:8]}"
+    """Return a cell's name in letters that names of files and functions may have."""
+    name = re.sub(r"[^a-z0-9]+", "_", plan.lower()).strip("_")[:MAX_NAME_CHARS]
+    return name if plan.isascii() and len(plan) <= MAX_NAME_CHARS else f"{name}_{digest_of(plan)[:8]}"
 
 
 def _tape_name(plan: str) -> str:
@@ -85,13 +85,17 @@ def _tape_name(plan: str) -> str:
 
 
 def _test_code(file: Path, recorded: Sequence[tuple[CellTape, CellRun]], judged: CellJudged) -> str:
-    """Return the code of the test."""
+    """Return the code of the test file, with a test function for each tape."""
     tape, run = recorded[0]
     sentence = f"When {fault_clause(judged, of_kind(run.events, GatewayCall), run.texts)}, {consequence_clause(judged)}."
     parts = {"sentence": sentence, "plan": tape.plan, "file": str(file)}
-    head = HEAD.format(**{name: escape_line(text).replace("\\", "\\\\").replace('"', "'") for name, text in parts.items()})
+    code = TEST_FILE_HEAD.format(
+        **{name: escape_line(text).replace("\\", "\\\\").replace('"', "'") for name, text in parts.items()}
+    )
     for cell_tape, _ in recorded:
         marked = {"file": str(file), "plan": cell_tape.plan, "tape": _tape_name(cell_tape.plan)}
-        head += TEST.format(name=_file_name(cell_tape.plan), **{name: json.dumps(text) for name, text in marked.items()})
-    compile(head, _tape_name(tape.plan), "exec")
-    return head
+        code += TEST_FUNCTION.format(
+            name=_file_name(cell_tape.plan), **{name: json.dumps(text) for name, text in marked.items()}
+        )
+    compile(code, _tape_name(tape.plan), "exec")
+    return code

@@ -23,13 +23,13 @@ from bench.probe.run.box.box import Box, box_plan, with_names_of_machine
 from bench.probe.run.box.closed_network import without_proxies
 from bench.probe.run.box.inside import BoxPlan
 from bench.probe.run.box.loading import load_server, loader_of
-from bench.probe.run.box.refusals import NETWORK
+from bench.probe.run.box.refusals import NETWORK_DOOR
 from bench.probe.run.gateway.agent_config import expand
 from bench.probe.run.gateway.copied_paths import replacement
-from bench.probe.run.gateway.database import UNENTERED
+from bench.probe.run.gateway.database import NO_CALL_TEXT
 from bench.probe.run.gateway.fault_injector import CellFault, FaultInjector
-from bench.probe.run.gateway.functions import FUNCTION
-from bench.probe.run.gateway.gateway import NO_FILE, Gateway
+from bench.probe.run.gateway.functions import DOOR_NAME
+from bench.probe.run.gateway.gateway import NO_CONFIG_PATH, Gateway
 from bench.probe.run.gateway.journal import Journal
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.subject import CommandWords, OwnersCheck, Subject
@@ -38,17 +38,17 @@ from bench.probe.run.recorded_form import RecordedForm
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.services import services_of, until_ready, with_ports
 from bench.probe.run.volatile import Masks
-from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.place import PrivateFolder
 from bench.probe.run.witness.stores import Stores
 from bench.record.probe_events import GatewayNoticed
 from bench.record.probe_rows import StoreReading
 from bench.record.process_events import ProcessEnded, ProcessStarted
 from bench.wire.agent_process import AgentProcess
-from bench.wire.program import hint, why_not
+from bench.wire.program import start_hint, start_problem
 
-LARGEST = 2**30
-"""Bytes of the largest file that the agent or a service can write."""
-CHECK = 60.0
+MAX_FILE_BYTES = 2**30
+"""The largest file in bytes that the agent or a service can write."""
+CHECK_TIMEOUT_S = 60.0
 """Seconds that a check of the owner's may take."""
 
 
@@ -72,7 +72,7 @@ class Worker:
         self,
         subject: Subject,
         stores: Stores,
-        place: Place,
+        place: PrivateFolder,
         secrets: Secrets,
         environment: Mapping[str, str] = os.environ,
         key: bytes = b"",
@@ -108,20 +108,22 @@ class Worker:
         """Return an open box in which everything that this worker starts runs. Raises ConfigError."""
         subject, layers, gateway = self._subject, self._folder / "layers", self._folder / "gateway"
         layers.mkdir(mode=0o700)
-        configs = [config.path for config in subject.configs if config.path != NO_FILE]
-        paths, places = zip(*self._stores.places, strict=True) if self._stores.places else ((), ())
+        configs = [config.path for config in subject.configs if config.path != NO_CONFIG_PATH]
+        paths, state_folders = zip(*self._stores.places, strict=True) if self._stores.places else ((), ())
         variables = {**self._environment, **subject.agent.environment}
         programs = [subject.agent.start, subject.agent.resume, *(service.command for service in subject.services)]
         programs += [server.command for config in subject.configs for server in config.servers]
         programs += [subject.model.script] if subject.model else []
-        owners, words = (*paths, *configs), [program for program in programs if program]
-        program_paths = [shutil.which(program[0], path=variables.get("PATH")) or program[0] for program in words]
+        owners_paths, commands = (*paths, *configs), [command for command in programs if command]
+        program_paths = [shutil.which(command[0], path=variables.get("PATH")) or command[0] for command in commands]
         home = Path(variables.get("HOME", ""))
-        packages = package_folders([subject.agent.folder / program for program in program_paths], [subject.agent.folder, home])
+        folder = subject.agent.folder
+        packages = package_folders([folder / program for program in program_paths], [folder, home])
         files = self.gateway.certify(variables, packages)
-        folder, sockets = subject.agent.folder, self.gateway.sockets
-        further_paths = self._stores.beside
-        plan = box_plan(folder, layers, gateway, owners, words, places, variables, sockets, files, further_paths)
+        sockets, further_paths = self.gateway.sockets, self._stores.beside
+        plan = box_plan(
+            folder, layers, gateway, owners_paths, commands, state_folders, variables, sockets, files, further_paths
+        )
         await self._load_servers(plan, variables)
         box = Box(plan)
         self._exits.callback(box.close)
@@ -129,12 +131,12 @@ class Worker:
         return box
 
     async def _load_servers(self, plan: BoxPlan, variables: Mapping[str, str]) -> None:
-        """Start each MCP server that a program such as npx loads, in a box whose layers keep what was loaded. Raises
-        ConfigError."""
+        """Start each MCP server that a program such as npx loads from a registry, and end it: the files that it loads stay in
+        the layers of the box. Raises ConfigError."""
         servers = [server for config in self._subject.configs for server in config.servers if loader_of(server.command)]
         if not servers:
             return
-        box, copies = Box(with_names_of_machine(plan)), replacement(self._stores.addresses)
+        box, with_copies = Box(with_names_of_machine(plan)), replacement(self._stores.addresses)
         try:
             await asyncio.to_thread(box.open)
             for server in servers:
@@ -142,8 +144,8 @@ class Worker:
                     **variables,
                     **{name: expand(value, variables) for name, value in server.environment.items()},
                 }
-                server_variables = {name: copies(value) for name, value in server_variables.items()}
-                words = [copies(expand(word, variables)) for word in server.command]
+                server_variables = {name: with_copies(value) for name, value in server_variables.items()}
+                words = [with_copies(expand(word, variables)) for word in server.command]
                 if (program := shutil.which(words[0], path=server_variables.get("PATH"))) is None:
                     raise ConfigError(f"the MCP server {server.name}: there is no program {words[0]!r}; install it")
                 namespaces, folder = box.loaders_namespaces, self._subject.agent.folder
@@ -171,7 +173,7 @@ class Worker:
             mends: What the gateway mends.
             tape: The tape that replaces servers and stores.
             name: The run's name in messages.
-            half_way: Returns whether the agent, after this run, is started once more, as its owner would.
+            half_way: Returns whether the agent gave up half-way in this run, and is started once more, as its owner would.
 
         Raises:
             OriginalChanged: A store of the owner's has changed, not only its copy.
@@ -210,7 +212,7 @@ class Worker:
             try:
                 recorded = await self._run_agent(current, half_way)
             finally:
-                injector.dead = True
+                injector.is_dead = True
                 await self.gateway.end_servers()
                 await journal.stop_watching(until_settled=False)
             checks = () if tape else self._subject.checks  # a tape has no stores to query
@@ -223,7 +225,8 @@ class Worker:
             return replace(recorded, calls=calls, checks=tuple(answers), written=shown)
 
     async def _first_reading(self) -> StoreReading:
-        """Return the reading of the stores after a reset. Raises ConfigError if it differs from that of the first run."""
+        """Return the reading of the stores after a reset. Raises ConfigError if it differs from the first reading of the first
+        run."""
         self._stores.recheck()
         first = await self._stores.reading()
         if self._first_digest not in ("", first.digest):
@@ -235,9 +238,9 @@ class Worker:
         """Run the agent to its end. Start it again after a kill, and if it gave up half-way."""
         injector, processes = current.injector, current.processes
         await self._run_processes(self._subject.agent.start, current)
-        if injector.dead and processes.in_time:
-            twice = point_of(current.fault.point).processes if current.fault else 1
-            await self._start_again(current, current.mends.together if current.mends else twice)
+        if injector.is_dead and processes.in_time:
+            processes_of_point = point_of(current.fault.point).processes if current.fault else 1
+            await self._start_again(current, current.mends.together if current.mends else processes_of_point)
         await injector.end_delivery()
         recorded = await self._record(current)
         again = bool(half_way and half_way(recorded)) or (injector.holds and processes.in_time and not recorded.said_done)
@@ -266,16 +269,19 @@ class Worker:
         self._stores.recheck()
         await journal.read()
         done, said_done = await self._is_done_and_said(current)
-        struck, refused = injector.struck, list(self.gateway.refusals())
-        notices = [GatewayNoticed(NETWORK, self._form.text(line), max(0.0, at - journal.start)) for _, line, at in refused]
+        struck, refused = injector.struck_call, list(self.gateway.refusals())
+        notices = [
+            GatewayNoticed(NETWORK_DOOR, self._form.text(line), max(0.0, refusal_time - journal.start))
+            for _, line, refusal_time in refused
+        ]
         return AgentRun(
             calls=tuple(self._form.call(entry, texts) for entry in journal.calls),
             identities=tuple(entry.identity for entry in journal.calls),
             readings=tuple(journal.readings),
             lives=(*processes.records, *journal.notices, *notices),
-            refused=tuple(dict.fromkeys(self._form.text(place) for place, _, _ in refused)),
+            refused=tuple(dict.fromkeys(self._form.text(address) for address, _, _ in refused)),
             texts=texts,
-            struck=struck.call.number if struck and injector.delivered else None,
+            struck=struck.call.number if struck and injector.is_delivered else None,
             done=done,
             said_done=said_done,
             printed=digest_of(processes.text),
@@ -289,7 +295,7 @@ class Worker:
 
     async def _run_processes(self, words: CommandWords, current: _CurrentRun, together: int = 1) -> None:
         """Run one process of the agent to its end, or several at the same time, and record their starts and ends. The calls of
-        several count as the first one's, and the agent says that it is done if one of them does."""
+        several processes are recorded as calls of the first process. The agent says that it is done if one process does."""
         number, agent, processes = self.gateway.process_number, self._subject.agent, current.processes
         command, variables = self.gateway.launch(words, current.environment)
         calls, running = self.gateway.calls, list[AgentProcess]()
@@ -314,59 +320,65 @@ class Worker:
         for nth, (process, output) in enumerate(zip(running, outputs, strict=True)):
             ended = process.ended.result()
             if ended.failed:
-                raise ConfigError(f"the agent cannot be started: {os.strerror(ended.failed)}; {hint(ended.failed)}")
+                raise ConfigError(f"the agent cannot be started: {os.strerror(ended.failed)}; {start_hint(ended.failed)}")
             processes.code = ended.code if not nth or ended.code == 0 else processes.code
-            asked, printed, written = self.gateway.calls - calls, current.texts.keep(output), process.output.written
+            call_count, printed, written = self.gateway.calls - calls, current.texts.keep(output), process.output.written
             why, seconds = processes.why, process.seconds
             processes.records.append(
-                ProcessEnded(number + nth, ended.code, ended.signal, seconds, why, asked, printed, written, None)
+                ProcessEnded(number + nth, ended.code, ended.signal, seconds, why, call_count, printed, written, None)
             )
 
     def _notice_unused_doors(self, journal: Journal) -> None:
         """Record that no call came through the door of functions or of a database. Raises ConfigError for a function that
         can't be wrapped."""
-        if self.gateway.functions.refused:
-            raise ConfigError(f"functions: {self.gateway.functions.refused[0]}")
+        if self.gateway.functions.unwrappable:
+            raise ConfigError(f"functions: {self.gateway.functions.unwrappable[0]}")
         if any(entry.call.kind != "model" for entry in journal.calls):
             return
         if self._subject.functions is not None:
-            journal.notice(FUNCTION, self.gateway.functions.why_no_call())
+            journal.notice(DOOR_NAME, self.gateway.functions.why_no_call())
         for store in (store for door in self.gateway.databases for store in door.stores if store.is_door):
-            journal.notice(store.name, UNENTERED)
+            journal.notice(store.name, NO_CALL_TEXT)
 
     def _start(
         self, words: CommandWords, folder: Path, environment: Mapping[str, str], name: str, reads: int | None = None
     ) -> AgentProcess:
-        """Start the agent, which `reads` an open file, or else a service or a check, which is in another network of the box.
-        Raises ConfigError."""
-        place, path = self._copied_folder(folder), environment.get("PATH", os.defpath)
-        program = shutil.which(words[0], path=path) if os.sep not in words[0] else str(place / words[0])
+        """Start the agent, whose standard input is the open file `reads`, or, without `reads`, a service or a check, which runs
+        in another network of the box. Raises ConfigError."""
+        working_folder, path = self._copied_folder(folder), environment.get("PATH", os.defpath)
+        program = shutil.which(words[0], path=path) if os.sep not in words[0] else str(working_folder / words[0])
         if program is None or not os.path.exists(program):  # noqa: PTH110  `Path.exists` raises without permission
             raise ConfigError(f"{name} cannot be started: there is no program {words[0]!r}; install it, or give its path")
-        if why := why_not(program, path):
+        if why := start_problem(program, path):
             raise ConfigError(f"{name} cannot be started: {words[0]!r} {why}")
         try:
             namespaces = () if self._box is None else self._box.servers_namespaces if reads is None else self._box.namespaces
             standard_input = subprocess.DEVNULL if reads is None else reads
-            return AgentProcess((program, *words[1:]), place, environment, LARGEST, reads=standard_input, namespaces=namespaces)
+            return AgentProcess(
+                (program, *words[1:]), working_folder, environment, MAX_FILE_BYTES, reads=standard_input, namespaces=namespaces
+            )
         except OSError as error:
-            raise ConfigError(f"{name} cannot be started in {place}: {error.strerror}; correct its folder") from error
+            raise ConfigError(f"{name} cannot be started in {working_folder}: {error.strerror}; correct its folder") from error
 
     def _copied_folder(self, folder: Path) -> Path:
-        """Return a folder, or its copy if the folder is in a store."""
+        """Return the copy of a folder if the folder is in a store; else the folder itself."""
         for owner, copy in self._stores.replaces.items():
             if folder.is_relative_to(owner):
                 return copy / folder.relative_to(owner)
         return folder
 
     async def _is_done_and_said(self, current: _CurrentRun) -> tuple[bool, bool]:
-        """Return whether the task is done, and whether the agent says so."""
+        """Return whether the task is done, and whether the agent says that it is done: by the owner's commands or pattern, else
+        by the exit code."""
         agent, processes, environment = self._subject.agent, current.processes, current.environment
-        passes = processes.code == 0 and processes.in_time
-        done = passes if agent.done is None else await self._passes(agent.done, environment)
+        done = said_done = processes.code == 0 and processes.in_time
+        if agent.done is not None:
+            done = await self._passes(agent.done, environment)
         if isinstance(agent.said_done, str):
-            return done, re.search(agent.said_done, processes.text) is not None
-        return done, passes if agent.said_done is None else await self._passes(agent.said_done, environment)
+            said_done = re.search(agent.said_done, processes.text) is not None
+        elif agent.said_done is not None:
+            said_done = await self._passes(agent.said_done, environment)
+        return done, said_done
 
     async def _check_answer(self, check: OwnersCheck, current: _CurrentRun) -> str:
         """Return the digest of the answer to an owner's check."""
@@ -384,7 +396,7 @@ class Worker:
         words, variables = self.gateway.with_copies(words, environment)
         process = self._start(words, self._subject.agent.folder, variables, "a check")
         with suppress(TimeoutError):
-            async with asyncio.timeout(CHECK):
+            async with asyncio.timeout(CHECK_TIMEOUT_S):
                 await asyncio.shield(process.ended)
         await process.close()
         return process
@@ -412,7 +424,7 @@ class Worker:
 
 @dataclass
 class _CurrentRun:
-    """The run of the agent that is going on.
+    """The current run of the agent.
 
     journal      its calls and readings
     injector     its gate
@@ -443,7 +455,7 @@ class _AgentProcesses:
     """
 
     def __init__(self, seconds: float):
-        self._left = seconds
+        self._remaining_s = seconds
         self._running: Sequence[AgentProcess] = ()
         self.in_time, self.text, self.on_stdout, self.why = True, "", "", ""
         self.code: int | None = None
@@ -456,10 +468,10 @@ class _AgentProcesses:
             process.kill()
 
     async def wait(self, processes: Sequence[AgentProcess], *, waits: bool = True) -> None:
-        """Wait until the processes have ended. End them if their time is over, or at once unless the probe `waits`."""
+        """Wait until the processes have ended, or end them when their time is over. Without `waits` end them at once."""
         self._running, self.why = processes, ""
         try:
-            async with asyncio.timeout(max(0.0, self._left)):
+            async with asyncio.timeout(max(0.0, self._remaining_s)):
                 if waits:
                     await asyncio.wait([process.ended for process in processes])
         except TimeoutError:
@@ -467,4 +479,4 @@ class _AgentProcesses:
         finally:
             for process in processes:
                 await process.close()
-            self._left -= max((process.seconds for process in processes), default=0.0)
+            self._remaining_s -= max((process.seconds for process in processes), default=0.0)

@@ -1,5 +1,4 @@
-"""The services that the probe starts before the agent, including the model's script, and how it finds out that they are
-ready."""
+"""The services that the probe starts before the agent, including the model's script, and the wait until they are ready."""
 
 from __future__ import annotations
 
@@ -16,9 +15,9 @@ from bench.probe.run.box.box import Box
 from bench.probe.run.gateway.subject import Service, Subject
 from bench.wire.agent_process import AgentProcess
 
-HEALTHY, LOOK_AGAIN = 30.0, 0.05
-"""Seconds until a service must be ready, and between two looks."""
-UNHEALTHY = 500
+READY_TIMEOUT_S, POLL_INTERVAL_S = 30.0, 0.05
+"""Seconds until a service must be ready, and between two attempts to connect."""
+SERVER_ERROR_STATUS = 500
 
 
 def services_of(subject: Subject) -> Iterator[Service]:
@@ -29,7 +28,8 @@ def services_of(subject: Subject) -> Iterator[Service]:
 
 
 def with_ports(subject: Subject) -> Subject:
-    """Return a subject in which each service that the probe starts, and the model's script, has a free port."""
+    """Return a subject in which `{port}` is replaced by a free port, for each service that the probe starts and for the model's
+    script."""
     services = []
     for service in subject.services:
         port = str(_free_port()) if "{port}" in service.url else ""
@@ -52,21 +52,22 @@ def _free_port() -> int:
 
 async def until_ready(service: Service, process: AgentProcess, box: Box | None) -> None:
     """Wait until a service is ready. Raises ConfigError if it is not ready in time, or has ended."""
-    deadline = asyncio.get_running_loop().time() + HEALTHY
+    deadline = asyncio.get_running_loop().time() + READY_TIMEOUT_S
     while not await asyncio.to_thread(_is_ready, service.url, service.health, box):
         is_late = asyncio.get_running_loop().time() > deadline
         if is_late or process.ended.done():
             await process.close()
-            problem = f"was not ready within {HEALTHY:g} s" if is_late else "ended before it was ready"
+            problem = f"was not ready within {READY_TIMEOUT_S:g} s" if is_late else "ended before it was ready"
             printed = one_line(process.output.last_line or "nothing", 200)
             raise ConfigError(
                 f"{service.name} {problem} at {service.url}; see its command and its `health`. It printed last: {printed}"
             )
-        await asyncio.sleep(LOOK_AGAIN)
+        await asyncio.sleep(POLL_INTERVAL_S)
 
 
 def _is_ready(url: str, health: str, box: Box | None) -> bool:
-    """Return whether a service accepts connections, and its health path, if it has one, answers with a status below 500."""
+    """Return whether a service accepts connections, and answers a request for its health path, if it has one, with a status
+    below 500."""
     parts = urlsplit(url)
     host, port = parts.hostname or "127.0.0.1", parts.port or 80
     try:
@@ -76,6 +77,6 @@ def _is_ready(url: str, health: str, box: Box | None) -> bool:
             if not health:
                 return True
             connection.request("GET", f"{parts.path.rstrip('/')}/{health.lstrip('/')}")
-            return connection.getresponse().status < UNHEALTHY
+            return connection.getresponse().status < SERVER_ERROR_STATUS
     except (OSError, HTTPException):
         return False

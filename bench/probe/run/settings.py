@@ -20,12 +20,12 @@ from bench.common.errors import ConfigError, one_line
 from bench.common.files import opened
 from bench.common.paths import expanded_path
 from bench.probe.run.addresses import Address, host_and_port, host_of, hosts_and_ports, is_this_machine
-from bench.probe.run.agent_code import CODE, StartedProgram, code_files, paths_in
+from bench.probe.run.agent_code import CODE_SUFFIXES, StartedProgram, code_files, paths_in
 from bench.probe.run.box.authority import ends_tls
 from bench.probe.run.box.box import program_outside_box
 from bench.probe.run.gateway.agent_config import expand, read_config
-from bench.probe.run.gateway.copied_paths import NOT_HANDED, with_copy
-from bench.probe.run.gateway.functions import FUNCTION
+from bench.probe.run.gateway.copied_paths import NO_COPY_PATH_TEXT, with_copy
+from bench.probe.run.gateway.functions import DOOR_NAME
 from bench.probe.run.gateway.subject import (
     CommandWords,
     McpConfig,
@@ -36,35 +36,35 @@ from bench.probe.run.gateway.subject import (
     Service,
     Subject,
 )
-from bench.probe.run.probe_file import OURS, REFERENCE, CommandText, StoreEntry, read_probe_file
+from bench.probe.run.probe_file import BUILT_IN_KINDS, VARIABLE_REFERENCE, CommandText, StoreEntry, read_probe_file
 from bench.probe.run.unboxed import copied_paths, files_with_fixed_names, first_unnamed
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings, is_address
 from bench.probe.run.witness.originals import content_of
 from bench.record.model_parameters import ModelParameters
 from bench.record.probed import Probed, ProbedStore
 
-LONGEST_NAME = 90
-PROVIDERS = {
+MAX_NAME_CHARS = 90
+PROVIDER_URLS = {
     "chat": "https://api.openai.com/v1",
     "responses": "https://api.openai.com/v1",
     "anthropic": "https://api.anthropic.com",
 }
-NOT_IN_PLACE = (
+IN_PLACE_ADVICE = (
     "the probe works on copies alone: in a box the copy stands at the path of the store; without one, let your code take the "
     "path from its command or a `variable`"
 )
-MODEL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
-OUTBOXES = {"mail": "mail", "webhook": "http"}
-"""The kinds of stores of what the agent sends -> the doors before them."""
+MODEL_KEY_VARIABLES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+OUTBOX_DOORS = {"mail": "mail", "webhook": "http"}
+"""Kinds of stores that catch what the agent sends -> the kind of their door."""
 
 
 class ProbeSettings:
     """The settings of a probe. Raises ConfigError if a file, folder or variable does not exist.
 
     subject      what is probed
-    stores       its stores; if it `is_taped`, only the agent's memory, since the tape replaces the others
+    stores       the stores; with a tape only the agent's memory, since the tape replaces the other stores
     is_boxed     whether the agent runs in a box, where the copies are at the owner's paths
-    addresses    the addresses of its servers, services, databases and model; none if it `is_taped`
+    addresses    the addresses of servers, services, databases and the model; with a tape none
     parameters   the model's name and prices; None without a model
     """
 
@@ -94,9 +94,9 @@ class ProbeSettings:
                 OthersStatement(entry.store or self._name_of(file.store[0]), entry.sql, entry.call) for entry in file.meanwhile
             ),
             takes_sql=frozenset(self._name_of(entry) for entry in file.store if STORE_KINDS[entry.kind].takes_sql),
-            stand_ins=frozenset(self._name_of(entry) for entry in file.store if entry.kind in OUTBOXES),
+            stand_ins=frozenset(self._name_of(entry) for entry in file.store if entry.kind in OUTBOX_DOORS),
             hosts=self._hosts(configs),
-            passes=self._passes(configs),
+            passes=self._forwarded_addresses(configs),
             functions=file.functions if file.mcp or file.service else file.functions or (),
             checks=tuple(
                 OwnersCheck(entry.store or self._name_of(file.store[0]), entry.sql, self._words("check.command", entry.command))
@@ -130,15 +130,15 @@ class ProbeSettings:
         return names, variables
 
     def manifest_entry(self, all_forms: bool, only: Sequence[str]) -> Probed:
-        """Return what the manifest says about the subject."""
+        """Return the entry of the manifest about the subject, and about the request for `all_forms` or `only` some cells."""
         subject = self.subject
         servers = [server for config in subject.configs for server in config.servers]
         doors = {server.name: "mcp_http" if server.url else "mcp_stdio" for server in servers}
         doors |= {service.name: service.door for service in subject.services}
         doors |= {store.name: "database" for store in self.stores if store.is_door}
         doors |= {name: "http" for host in subject.hosts for name in (host, f"{host}:80")}
-        doors |= {store.name: OUTBOXES[store.kind] for store in self.stores if store.kind in OUTBOXES}
-        doors |= {FUNCTION: "function"} if subject.functions is not None else {}
+        doors |= {store.name: OUTBOX_DOORS[store.kind] for store in self.stores if store.kind in OUTBOX_DOORS}
+        doors |= {DOOR_NAME: "function"} if subject.functions is not None else {}
         doors |= {"model": "model"} if subject.model else {}
         return Probed(
             subject=self._digest(),
@@ -158,26 +158,29 @@ class ProbeSettings:
 
     @property
     def unboxable(self) -> str:
-        """Why no box can hold the stores, in words; "" if a box can."""
-        kinds = [entry.kind for entry in self._file.store if entry.kind not in OURS and not STORE_KINDS[entry.kind].is_address]
+        """The reason why no box can contain the stores, in words; "" if a box can."""
+        kinds = [
+            entry.kind
+            for entry in self._file.store
+            if entry.kind not in BUILT_IN_KINDS and not STORE_KINDS[entry.kind].is_address
+        ]
         return f"nobody knows how a box holds a store of kind {kinds[0]}" if kinds and not self._is_taped else ""
 
     def programs(self) -> list[StartedProgram]:
-        """Return each program that the probe starts, the agent first."""
+        """Return each program that the probe starts, with the variables that it gets, the agent first."""
         agent, model = self.subject.agent, self.subject.model
-        stores = [name for store in self.stores for name in store.variables]
+        store_names = [name for store in self.stores for name in store.variables]
         owners_variables = {name: text for name, text in self._environment.items() if name not in ("PWD", "OLDPWD")}
-        doors = [*(service.variable for service in self.subject.services), *(model.variables if model else ())]
-        doors += [config.variable for config in self.subject.configs if config.variable]
+        address_names = [*(service.variable for service in self.subject.services), *(model.variables if model else ())]
+        address_names += [config.variable for config in self.subject.configs if config.variable]
 
-        def program(who: str, words: CommandWords, sets: Mapping[str, str], more: Sequence[str] = ()) -> StartedProgram:
-            return StartedProgram(
-                who, words, {**owners_variables, **sets}, agent.folder, tuple(sorted({*sets, *stores, *more}))
-            )
+        def program(who: str, words: CommandWords, sets: Mapping[str, str], names: Sequence[str] = ()) -> StartedProgram:
+            variables, set_names = {**owners_variables, **sets}, tuple(sorted({*sets, *store_names, *names}))
+            return StartedProgram(who, words, variables, agent.folder, set_names)
 
-        programs = [program("the agent", agent.start, agent.environment, doors)]
+        programs = [program("the agent", agent.start, agent.environment, address_names)]
         if agent.resume != agent.start:
-            programs.append(program("the agent, after a death", agent.resume, agent.environment, doors))
+            programs.append(program("the agent, after a death", agent.resume, agent.environment, address_names))
         for who, words in (("whether it is done", agent.done), ("whether it says so", agent.said_done)):
             if words and not isinstance(words, str):
                 programs.append(program(who, words, agent.environment))
@@ -192,7 +195,7 @@ class ProbeSettings:
         return programs
 
     def _agent(self) -> ProbedAgent:
-        """Return the agent."""
+        """Return the agent's commands, folder, variables and limit."""
         file = self._file
         start = self._words("agent", file.agent)
         if not start:
@@ -210,7 +213,7 @@ class ProbeSettings:
         )
 
     def _configs(self, agent: ProbedAgent) -> Iterator[McpConfig]:
-        """Yield the agent's MCP configs. Raises ConfigError if the copy of one would not reach the agent."""
+        """Yield the agent's MCP configs. Raises ConfigError if the copy of a config would not reach the agent."""
         entries = (self._file.mcp,) if isinstance(self._file.mcp, str) else self._file.mcp
         for entry in entries:
             path, variable = (entry, "") if isinstance(entry, str) else (entry.path, entry.variable)
@@ -221,46 +224,43 @@ class ProbeSettings:
                     raise ConfigError(f"{self._path}: agent: {{mcp}} is gone; write the path of the config there: {path}")
                 is_handed_over = variable or any(with_copy(word, config, agent.folder, Path()) != word for word in words)
                 if not is_handed_over and not self.is_boxed:
-                    raise ConfigError(f"{path}: {NOT_HANDED}")
+                    raise ConfigError(f"{path}: {NO_COPY_PATH_TEXT}")
             yield config
 
     def _model(self) -> ModelSource | None:
-        """Return where the requests to the model go; None without a model."""
+        """Return the address or script to which the gateway forwards requests to the model; None without a model."""
         if (entry := self._file.model) is None:
             return None
         current_url = next((self._environment[name] for name in entry.variables if self._environment.get(name)), "")
-        url = self._fill("model.url", entry.url) or ("" if entry.script else current_url or PROVIDERS[entry.dialect])
+        url = self._fill("model.url", entry.url) or ("" if entry.script else current_url or PROVIDER_URLS[entry.dialect])
         script = self._words("model.script", entry.script)
         family = "ANTHROPIC" if entry.dialect == "anthropic" else "OPENAI"
-        trusted_urls = [
-            PROVIDERS[entry.dialect],
-            *(self._environment.get(f"{family}_{end}", "") for end in ("BASE_URL", "API_BASE")),
-        ]
-        trusted = bool(url) and _origin(url) in map(_origin, trusted_urls)
-        stands_for = PROVIDERS[entry.dialect] if script else ""
+        owners_urls = [self._environment.get(f"{family}_{end}", "") for end in ("BASE_URL", "API_BASE")]
+        trusted = bool(url) and _origin(url) in map(_origin, (PROVIDER_URLS[entry.dialect], *owners_urls))
+        stands_for = PROVIDER_URLS[entry.dialect] if script else ""
         return ModelSource(entry.variables, entry.suffix, url, script, entry.dialect, trusted, stands_for)
 
     def _name_of(self, entry: StoreEntry) -> str:
         """Return the name of a store, whether or not the store exists."""
-        place = REFERENCE.sub(lambda name: self._environment.get(name[1] or name[2], ""), entry.place)
-        return entry.name or _store_name(entry.kind, place)
+        location = VARIABLE_REFERENCE.sub(lambda match: self._environment.get(match[1] or match[2], ""), entry.place)
+        return entry.name or _store_name(entry.kind, location)
 
     def _stores(self) -> Iterator[StoreSettings]:
-        """Yield the stores, checked."""
+        """Yield the stores. Raises ConfigError for a store that does not exist, has the name of another, or needs a box."""
         names = set[str]()
         for entry in self._file.store:
             if self._is_taped and entry.kind != "memory":
                 continue
             kind = STORE_KINDS[entry.kind]
-            place = self._fill(f"store.{kind.name}", entry.place) if kind.is_address else entry.place
+            location = self._fill(f"store.{kind.name}", entry.place) if kind.is_address else entry.place
             if kind.must_be:
-                self._existing(f"store.{kind.name}", place, is_folder=kind.must_be == "folder")
-            name = entry.name or _store_name(entry.kind, place)
+                self._existing(f"store.{kind.name}", location, is_folder=kind.must_be == "folder")
+            name = entry.name or _store_name(entry.kind, location)
             if name in names:
                 raise ConfigError(f"{self._path}: store: two are called '{name}'; give each a name")
             names.add(name)
             if entry.in_place and not self.is_boxed:
-                raise ConfigError(f"{self._path}: store {name}: in_place: {NOT_IN_PLACE}")
+                raise ConfigError(f"{self._path}: store {name}: in_place: {IN_PLACE_ADVICE}")
             if kind.needs_box and not self.is_boxed:
                 raise ConfigError(f"{self._path}: store {name}: {kind.name} is caught in a box alone; leave --unboxed out")
             if kind.needs_box and not ends_tls():
@@ -270,11 +270,11 @@ class ProbeSettings:
             variables = {entry.variable: "{store}"} if entry.variable else {}
             ignored = list(entry.ignore)
             for config in self.subject.configs if self.is_boxed and entry.kind == "folder" else ():
-                with suppress(ValueError):  # the agent's copy of a config that lies in the folder is the probe's doing
-                    ignored.append(escape(str(config.path.resolve().relative_to(Path(place).expanduser().resolve()))))
+                with suppress(ValueError):  # the probe itself writes the agent's copy of a config in the folder
+                    ignored.append(escape(str(config.path.resolve().relative_to(Path(location).expanduser().resolve()))))
             opens_door = not (self._file.mcp or self._file.service) if entry.door is None else entry.door
             is_door = opens_door and "door" in kind.takes
-            yield StoreSettings(name, entry.kind, place, variables, tuple(ignored), is_door)
+            yield StoreSettings(name, entry.kind, location, variables, tuple(ignored), is_door)
 
     def _addresses(self) -> Iterator[Address]:
         """Yield the addresses of servers, services, databases and the model."""
@@ -301,29 +301,29 @@ class ProbeSettings:
         urls = [server.url for config in configs for server in config.servers if server.url]
         urls += [*_urls_in(configs), *(entry.url for entry in self._file.service)]
         urls += [self._file.model.url] if self._file.model else []
-        known = {host_of(expand(REFERENCE.sub(r"${\1\2}", url), self._environment)) for url in urls}
+        declared = {host_of(expand(VARIABLE_REFERENCE.sub(r"${\1\2}", url), self._environment)) for url in urls}
         for entry in self._file.store:
             if STORE_KINDS[entry.kind].is_address and not self._is_taped:
-                place = self._fill(f"store.{entry.kind}", entry.place)
-                known |= {*STORE_KINDS[entry.kind].hosts(place, self._environment)}
-        return tuple(dict.fromkeys(host for host in self._file.remote if ":" not in host and host not in known))
+                address = self._fill(f"store.{entry.kind}", entry.place)
+                declared |= {*STORE_KINDS[entry.kind].hosts(address, self._environment)}
+        return tuple(dict.fromkeys(host for host in self._file.remote if ":" not in host and host not in declared))
 
-    def _passes(self, configs: Sequence[McpConfig]) -> tuple[tuple[str, int], ...]:
+    def _forwarded_addresses(self, configs: Sequence[McpConfig]) -> tuple[tuple[str, int], ...]:
         """Return the hosts and ports to which a box forwards bytes: allowed hosts whose calls are not seen, and hosts in
         commands of MCP servers."""
         remote = [host for host in self._file.remote if ":" in host or not (self.is_boxed and ends_tls())]
-        places = [*hosts_and_ports(remote), *map(host_and_port, _urls_in(configs))]
-        return () if self._is_taped else tuple(dict.fromkeys(place for place in places if all(place)))
+        addresses = [*hosts_and_ports(remote), *map(host_and_port, _urls_in(configs))]
+        return () if self._is_taped else tuple(dict.fromkeys(address for address in addresses if all(address)))
 
     def _check_hosts(self) -> None:
-        """Raise ConfigError for a host on another machine that the file does not allow."""
+        """Raise ConfigError if calls that are struck go to a host on another machine that the file does not allow."""
         allowed = {host for host, _ in hosts_and_ports(self._file.remote)}
         for address in self.addresses:
             for host in address.hosts if address.is_struck else ():
                 if not is_this_machine(host) and host not in allowed:
                     raise ConfigError(
-                        f"{self._path}: {address.what} is at {one_line(host, LONGEST_NAME)}, not on this machine, and each run "
-                        f"would call it for real; name a stand-in, or allow it by: remote = {json.dumps([host])}"
+                        f"{self._path}: {address.what} is at {one_line(host, MAX_NAME_CHARS)}, not on this machine, and each "
+                        f"run would call it for real; name a stand-in, or allow it by: remote = {json.dumps([host])}"
                     )
 
     def _check_copies_are_named(self) -> None:
@@ -338,14 +338,14 @@ class ProbeSettings:
         """Raise ConfigError for two servers or services of the same name, whose calls could not be told apart."""
         servers = {server.name for config in self.subject.configs for server in config.servers}
         services = [service.name for service in self.subject.services]
-        services += [store.name for store in self.stores if store.kind in OUTBOXES]
+        services += [store.name for store in self.stores if store.kind in OUTBOX_DOORS]
         databases = [store.name for store in self.stores if store.is_door]
         if nameless := [service.name for service in self.subject.services if not (service.variable or self.is_boxed)]:
             raise ConfigError(
                 f"{self._path}: service {nameless[0]}: without a box a variable hands its address over; name it by: variable"
             )
         for name in dict.fromkeys((*servers, *services, *databases)):
-            if name in (FUNCTION, "model"):
+            if name in (DOOR_NAME, "model"):
                 raise ConfigError(f"{self._path}: {name!r} is the probe's own name; rename this server or service")
             if services.count(name) + (name in servers) + (name in databases) > 1:
                 raise ConfigError(f"{self._path}: two servers or services are named {name!r}; rename one")
@@ -365,11 +365,12 @@ class ProbeSettings:
         program."""
         if self._file.takes_copies or self.is_boxed:
             return []
-        places = files_with_fixed_names(self.programs(), list(copied_paths(self.subject, self.stores)))
-        return [f"{_path_from_here(file)} names {path}, and nothing hands the copy over to it" for file, path in places]
+        files = files_with_fixed_names(self.programs(), list(copied_paths(self.subject, self.stores)))
+        return [f"{_path_from_here(file)} names {path}, and nothing hands the copy over to it" for file, path in files]
 
     def check_unasked(self) -> None:
-        """Raise ConfigError if a person should be asked first, since the agent may open the owner's own files by name."""
+        """Raise ConfigError if the probe may not run without asking a person, since the agent may open the owner's own files by
+        name."""
         if lines := self.fixed_names:
             rest = f", and {len(lines) - 1} more" if len(lines) > 1 else ""
             raise ConfigError(
@@ -378,15 +379,14 @@ class ProbeSettings:
             )
 
     def _digest(self) -> str:
-        """Return the digest of everything in files that determines what the cells do: the settings, the MCP configs, the
-        files that commands name, and the code next to them."""
+        """Return the digest of all files that determine what the cells do: the settings, the MCP configs, the files that
+        commands name, and the code in their folders."""
         parts = [json.dumps(self._file.model_dump(mode="json"), sort_keys=True)]
         folder = self.subject.agent.folder
-        named_paths = [place for program in self.programs() for place in paths_in(program.words)]
-        code_folders = {
-            (folder / place).parent.resolve() for place in named_paths if place.suffix in CODE and (folder / place).is_file()
-        }
-        code = [path for program in sorted({folder.resolve(), *code_folders}) for path in code_files(program)]
+        named_paths = [path for program in self.programs() for path in paths_in(program.words)]
+        scripts = [folder / path for path in named_paths if path.suffix in CODE_SUFFIXES]
+        code_folders = {script.parent.resolve() for script in scripts if script.is_file()}
+        code = [path for code_folder in sorted({folder.resolve(), *code_folders}) for path in code_files(code_folder)]
         stores = {Path(store.where).resolve(): store.kind for store in self.stores if not is_address(store)}
         for path in dict.fromkeys((*(config.path for config in self.subject.configs), *named_paths, *code)):
             with suppress(OSError, ValueError, sqlite3.Error):
@@ -404,11 +404,11 @@ class ProbeSettings:
             name = reference[1] or reference[2]
             if name not in self._environment:
                 raise ConfigError(f"{self._path}: {key}: the variable {name} is not set; set it, or write the value")
-            if key in ("model.url", "service.url") and name in MODEL_KEYS:
+            if key in ("model.url", "service.url") and name in MODEL_KEY_VARIABLES:
                 raise ConfigError(f"{self._path}: {key}: would send {name}, a model's key, with the address; leave it out")
             return self._environment[name]
 
-        return REFERENCE.sub(value, text)
+        return VARIABLE_REFERENCE.sub(value, text)
 
     def _words(self, key: str, command: CommandText) -> CommandWords:
         """Return the words of a command. Raises ConfigError for a text that a shell could not split."""
@@ -420,7 +420,7 @@ class ProbeSettings:
             raise ConfigError(f"{self._path}: {key}: {error}; close the quotation, or give a list of words") from error
 
     def _existing(self, key: str, written: str, *, is_folder: bool = False) -> Path:
-        """Return a path. Raises ConfigError if it does not exist."""
+        """Return the path that is written at a key of the file. Raises ConfigError if it is no file, or no folder."""
         path = expanded_path(written)
         if not (path.is_dir() if is_folder else path.is_file()):
             raise ConfigError(f"{self._path}: {key}: {path} is no {'folder' if is_folder else 'file'} here; name another")
@@ -440,17 +440,18 @@ def _origin(url: str) -> tuple[str, str]:
 
 
 def _name_of(folder: Path) -> str:
-    made = re.sub(r"[^A-Za-z0-9._+-]+", "-", folder.name).strip("-._+")
-    return made[:LONGEST_NAME] or "agent"
+    """Return the name of a folder, without characters that no name may contain."""
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", folder.name).strip("-._+")[:MAX_NAME_CHARS] or "agent"
 
 
-def _store_name(kind: str, place: str) -> str:
-    """Return the name of the file, folder or database. An address is never a name, since it may contain a password."""
+def _store_name(kind: str, location: str) -> str:
+    """Return the default name of a store: the name of its file, folder or database, else its kind. An address is never a name,
+    since it may contain a password."""
     if STORE_KINDS[kind].needs_box:
         return kind
     if not STORE_KINDS[kind].is_address:
-        return Path(place).resolve().stem if kind == "sqlite" else Path(place).resolve().name
-    path = re.sub(r"[?#].*", "", place).rpartition("/")[2] if "://" in place else ""
+        return Path(location).resolve().stem if kind == "sqlite" else Path(location).resolve().name
+    path = re.sub(r"[?#].*", "", location).rpartition("/")[2] if "://" in location else ""
     return path if re.fullmatch(r"[\w-]+", path) else kind
 
 

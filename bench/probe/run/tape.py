@@ -25,14 +25,14 @@ from bench.probe.points import point_of
 from bench.probe.run.agent_run import AgentRun
 from bench.probe.run.causes import name_calls
 from bench.probe.run.cells import cells_of
-from bench.probe.run.clean import FEWEST, clean_of, objection
+from bench.probe.run.clean import FIRST_CLEAN_RUNS, clean_of, objection
 from bench.probe.run.gateway.bodies import ContentDecoder
 from bench.probe.run.gateway.door_kinds import DOOR_KINDS
-from bench.probe.run.gateway.http_exchange import CONTENT
+from bench.probe.run.gateway.http_exchange import CONTENT_FIELDS
 from bench.probe.run.gateway.http_wire import framing_of, head_of
 from bench.probe.run.gateway.journal import RowPlace
 from bench.probe.run.gateway.subject import Subject
-from bench.probe.run.gateway.tape import OTHER, PlayedTape, TapedCall, TapedStores
+from bench.probe.run.gateway.tape import OTHER_WRITER, PlayedTape, TapedCall, TapedStores
 from bench.probe.run.runner import Worker
 from bench.probe.run.running import work_folder
 from bench.probe.run.secrets import Secrets
@@ -40,19 +40,19 @@ from bench.probe.run.settings import ProbeSettings
 from bench.probe.run.verdict import is_half_way, judge
 from bench.probe.run.volatile import Masks, place_of
 from bench.probe.run.witness.kinds import STORE_KINDS
-from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.place import PrivateFolder
 from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun, run_of, without_secrets
 from bench.record.probe_events import GatewayCall, plan_of
 from bench.record.probe_rows import RowDifference
 
-VERSION = 2
-LARGEST = 200_000
-"""Bytes of the largest tape that is written or read."""
-MOST_TEXT = 100 * LARGEST
-"""Characters of all arguments of a tape, once their pieces are put together."""
-NOWHERE = "http://127.0.0.1:9"
-"""The address of what a tape stands for."""
+TAPE_VERSION = 2
+MAX_TAPE_BYTES = 200_000
+"""The largest tape in bytes that is written or read."""
+MAX_ARGUMENTS_CHARS = 100 * MAX_TAPE_BYTES
+"""The most characters of all arguments of a tape, once their pieces are joined."""
+UNUSED_ADDRESS = "http://127.0.0.1:9"
+"""The address of services and of the model, which the tape replaces: nothing listens there."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class CellTape:
     """The tape of one cell.
 
     clean       the clean runs, without their texts
-    arguments   the arguments of the clean runs' calls by their digests, each as the numbers of its pieces: the requests to a
-    model have most of their text in common
+    pieces      distinct pieces of text: the requests to a model have most of their text in common
+    arguments   the arguments of the clean runs' calls by their digests, each as the numbers of its pieces
     handshakes  the responses of each MCP server to messages that are no calls
     calls       the calls of the cell
     recorded    the day of the recording; "" if it is not known
@@ -82,13 +82,13 @@ class CellTape:
             length = sum(len(self.pieces[number]) for numbers in self.arguments.values() for number in numbers)
         except IndexError:
             length = 0
-        if not 0 < length <= MOST_TEXT:
+        if not 0 < length <= MAX_ARGUMENTS_CHARS:
             raise ConfigError(f"the tape of {self.plan} is damaged; record it anew by: bench probe --test {self.plan}")
         texts = {digest: "".join(self.pieces[number] for number in numbers) for digest, numbers in self.arguments.items()}
         return [replace(agent_run, texts=texts) for agent_run in self.clean]
 
 
-_TAPE: TypeAdapter[CellTape] = TypeAdapter(CellTape)
+_TAPE_ADAPTER: TypeAdapter[CellTape] = TypeAdapter(CellTape)
 
 
 async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> list[tuple[CellTape, CellRun]]:
@@ -106,16 +106,19 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
     if sent := [store.name for store in settings.stores if STORE_KINDS[store.kind].needs_box]:
         raise ConfigError(f"--test: no tape stands for {sent[0]}, where mail or a webhook's messages are caught")
     stores = Stores.of(settings.stores, work_folder(), subject.settle, subject.hide, b"", boxed=settings.is_boxed)
-    async with Worker(subject, stores, Place(work_folder(), "tape"), hidden) as worker:
-        agent_runs = [await worker.run(Masks(), one_by_one=number == FEWEST - 1) for number in range(FEWEST)]
-        for number, each in enumerate(agent_runs, 1):
-            if why := objection(each, number, subject.agent.done is not None):
+    async with Worker(subject, stores, PrivateFolder(work_folder(), "tape"), hidden) as worker:
+        agent_runs = [
+            await worker.run(Masks(), one_by_one=number == FIRST_CLEAN_RUNS - 1) for number in range(FIRST_CLEAN_RUNS)
+        ]
+        for number, agent_run in enumerate(agent_runs, 1):
+            if why := objection(agent_run, number, subject.agent.done is not None):
                 raise ConfigError(why)
         clean = clean_of(agent_runs)
         cells = {cell.plan: cell for cell in cells_of(clean, subject, all_forms=True)}
         if plan not in cells:
             raise ConfigError(f"--test {plan}: there is no such cell; {nearest(plan, list(cells))}")
-        if any(call.door_kind == "database" and call.continues is None for each in agent_runs for call in each.calls):
+        clean_calls = [call for agent_run in agent_runs for call in agent_run.calls]
+        if any(call.door_kind == "database" and call.continues is None for call in clean_calls):
             raise ConfigError("--test: the agent acts on a database, for which no tape stands; name its tools by `functions`")
         if point_of(cells[plan].point).by_tool:
             raise ConfigError(
@@ -123,34 +126,31 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
             )
         half_way = partial(is_half_way, clean)
         plans = dict.fromkeys((plan, plan_of(cells[plan].call, "killed_before")))
-        struck = [
-            (cells[each], await worker.run(clean.masks, cells[each].fault, half_way=half_way))
-            for each in plans
-            if each in cells
-        ]
+        struck_cells = [cells[cell_plan] for cell_plan in plans if cell_plan in cells]
+        struck_runs = [await worker.run(clean.masks, cell.fault, half_way=half_way) for cell in struck_cells]
         handshakes = worker.gateway.servers.handshakes
-    whole = tuple(replace(each, texts={}, answers=()) for each in agent_runs)
+    clean_runs = tuple(replace(agent_run, texts={}, answers=()) for agent_run in agent_runs)
     pieces, arguments = _split_into_pieces(
-        {call.arguments: each.texts[call.arguments] for each in agent_runs for call in each.calls}
+        {call.arguments: agent_run.texts[call.arguments] for agent_run in agent_runs for call in agent_run.calls}
     )
     recorded = list[tuple[CellTape, CellRun]]()
-    for cell, agent_run in struck:
+    for cell, agent_run in zip(struck_cells, struck_runs, strict=True):
         day = datetime.now(UTC).date().isoformat()
-        tape = CellTape(VERSION, cell.plan, whole, pieces, arguments, handshakes, tuple(_taped_calls(agent_run, hidden)), day)
-        named = name_calls(agent_run, clean.calls)
-        run = run_of(cell.plan, 0, named, judge(clean, named, cell.call, cell.point, cell.form))
+        tape = CellTape(
+            TAPE_VERSION, cell.plan, clean_runs, pieces, arguments, handshakes, tuple(_taped_calls(agent_run, hidden)), day
+        )
+        named_run = name_calls(agent_run, clean.calls)
+        run = run_of(cell.plan, 0, named_run, judge(clean, named_run, cell.call, cell.point, cell.form))
         recorded.append((_without_secrets(tape, hidden), without_secrets(run, hidden)))
     return recorded
 
 
 def _without_secrets(tape: CellTape, hidden: Secrets) -> CellTape:
-    """Return a tape without secrets, in any form. Raises ConfigError if one would remain, or if rows could no longer be told
-    apart."""
+    """Return a tape without secrets. Raises ConfigError if a secret would remain in any form, or if two rows would no longer
+    differ."""
     blotted: CellTape = hidden.blot_all(tape, {}, Texts())
-    text = _TAPE.dump_json(blotted).decode()
-    if any(
-        map(hidden.occurs_in, (text, *(call.answer.encode("latin-1").decode("utf-8", "replace") for call in blotted.calls)))
-    ):
+    answers = [call.answer.encode("latin-1").decode("utf-8", "replace") for call in blotted.calls]
+    if any(map(hidden.occurs_in, (_TAPE_ADAPTER.dump_json(blotted).decode(), *answers))):
         raise ConfigError(f"--test {tape.plan}: a secret would stand in the tape; name its column or argument in `hide`")
     if len(_places(tape)) > len(_places(blotted)):
         raise ConfigError(f"--test {tape.plan}: rows are told apart by a secret, and a tape holds none; `ignore` their table")
@@ -158,16 +158,18 @@ def _without_secrets(tape: CellTape, hidden: Secrets) -> CellTape:
 
 
 def _places(tape: CellTape) -> set[RowPlace]:
-    """Return the places of all rows on a tape."""
+    """Return the stores, tables and keys of all rows on a tape."""
     changed = [row for agent_run in tape.clean for reading in agent_run.readings for row in reading.changed]
     return {place_of(row) for row in (*changed, *(row for call in tape.calls for row in call.rows))}
 
 
 def write_tape(path: Path, tape: CellTape) -> None:
     """Write a tape. Raises ConfigError if it is too large."""
-    text = _TAPE.dump_json(tape)
-    if len(text) > LARGEST:
-        raise ConfigError(f"{path}: the tape would have {len(text):,} bytes, more than {LARGEST:,}; probe a shorter task")
+    text = _TAPE_ADAPTER.dump_json(tape)
+    if len(text) > MAX_TAPE_BYTES:
+        raise ConfigError(
+            f"{path}: the tape would have {len(text):,} bytes, more than {MAX_TAPE_BYTES:,}; probe a shorter task"
+        )
     with new_file(path) as file:
         file.write(text)
 
@@ -175,10 +177,10 @@ def write_tape(path: Path, tape: CellTape) -> None:
 def read_tape(path: Path) -> CellTape:
     """Return the tape in a file. Raises ConfigError if the file is no tape."""
     try:
-        tape = _TAPE.validate_json(content_of(path, LARGEST))
+        tape = _TAPE_ADAPTER.validate_json(content_of(path, MAX_TAPE_BYTES))
     except (OSError, ValidationError, RecursionError) as error:
         raise ConfigError(f"{path}: is no tape; record it by: bench probe --test CELL") from error
-    if tape.version != VERSION:
+    if tape.version != TAPE_VERSION:
         raise ConfigError(f"{path}: is a tape of another version of bench; record it anew by: bench probe --test {tape.plan}")
     return tape
 
@@ -191,7 +193,7 @@ async def play_tape(settings: ProbeSettings, tape: CellTape) -> CellRun:
     """
     clean = clean_of(tape.clean_runs())
     cells = cells_of(clean, settings.subject, all_forms=True)
-    cell = next((each for each in cells if each.plan == tape.plan), None)
+    cell = next((candidate for candidate in cells if candidate.plan == tape.plan), None)
     if cell is None:
         raise ConfigError(f"the tape of {tape.plan} does not hold this cell; record it anew by: bench probe --test {tape.plan}")
     settle, boxed = settings.subject.settle, settings.is_boxed
@@ -201,7 +203,7 @@ async def play_tape(settings: ProbeSettings, tape: CellTape) -> CellRun:
     if settings.subject.functions is not None:  # they are not run, and their process may look for what they use
         stores.absent = settings.paths_of_absent_stores
     hidden = Secrets.of(settings.subject, os.environ)  # a text that the tape has blotted is blotted here too
-    async with Worker(_offline(settings.subject, tape), stores, Place(work_folder(), "tape"), hidden) as worker:
+    async with Worker(_offline(settings.subject, tape), stores, PrivateFolder(work_folder(), "tape"), hidden) as worker:
         half_way = partial(is_half_way, clean)
         agent_run = name_calls(await worker.run(clean.masks, cell.fault, tape=playing, half_way=half_way), clean.calls)
     judged = judge(clean, agent_run, cell.call, cell.point, cell.form)
@@ -221,54 +223,60 @@ def _offline(subject: Subject, tape: CellTape) -> Subject:
         replace(config, servers=tuple(replace(server, command=command(server.name)) for server in config.servers))
         for config in subject.configs
     )
-    services = tuple(replace(service, url=NOWHERE, command=()) for service in subject.services)
-    model = subject.model and replace(subject.model, url=f"{NOWHERE}{subject.model.suffix}", script=())
+    services = tuple(replace(service, url=UNUSED_ADDRESS, command=()) for service in subject.services)
+    model = subject.model and replace(subject.model, url=f"{UNUSED_ADDRESS}{subject.model.suffix}", script=())
     return replace(subject, configs=configs, services=services, model=model)
 
 
 def _taped_calls(agent_run: AgentRun, hidden: Secrets) -> list[TapedCall]:
     """Return the calls of a run as they are on a tape."""
-    raw = {call.number: answer for call, answer in zip(agent_run.calls, agent_run.answers, strict=True)}
+    answers = {call.number: answer for call, answer in zip(agent_run.calls, agent_run.answers, strict=True)}
     rows: dict[int, tuple[RowDifference, ...]] = {}
     identities = {call.number: identity for call, identity, _ in agent_run.outer_calls()}
     for reading in agent_run.readings:
         numbers = sorted(reading.calls)
-        alike = len({identities.get(number, "") for number in numbers}) == 1
-        parts = _share_rows(reading.changed, len(numbers) if alike else 1)
-        for number, part in zip(numbers[-len(parts) :], parts, strict=False):
-            rows[number] = (*rows.get(number, ()), *part)
-    step = tuple(row for reading in agent_run.readings if reading.other for row in reading.changed)
-    return [TapedCall(OTHER, 1, "", "", step)] * bool(step) + [
-        TapedCall(identity, nth, call.tool, _recorded_answer(call, raw[call.number], hidden), rows.get(call.number, ()))
-        for call, identity, nth in agent_run.outer_calls()
-        if raw[call.number]
-    ]
+        are_equal = len({identities.get(number, "") for number in numbers}) == 1
+        shares = _share_rows(reading.changed, len(numbers) if are_equal else 1)
+        for number, share in zip(numbers[-len(shares) :], shares, strict=False):
+            rows[number] = (*rows.get(number, ()), *share)
+    others_rows = tuple(row for reading in agent_run.readings if reading.other for row in reading.changed)
+    calls = [TapedCall(OTHER_WRITER, 1, "", "", others_rows)] if others_rows else []
+    for call, identity, nth in agent_run.outer_calls():
+        if raw := answers[call.number]:
+            answer = _recorded_answer(call, raw, hidden)
+            calls.append(TapedCall(identity, nth, call.tool, answer, rows.get(call.number, ())))
+    return calls
 
 
 def _share_rows(rows: Sequence[RowDifference], calls: int) -> list[list[RowDifference]]:
-    """Return the rows that each of several equal calls changed which were in flight at the same time; all of them as the
-    last call's if that cannot be told."""
-    parts: list[list[RowDifference]] = [[] for _ in range(calls)]
+    """Return for each of several equal calls, which were in flight at the same time, the rows that it changed. If the rows
+    cannot be shared evenly, return one list with all of them, for the last call.
+
+    Args:
+        rows: The rows that changed while the calls were in flight.
+        calls: The number of calls.
+    """
+    shares: list[list[RowDifference]] = [[] for _ in range(calls)]
     groups = defaultdict[tuple[str, str, bool], list[RowDifference]](list)
     for row in rows:
         if row.before is None or row.after is None:
             groups[row.store, row.table, row.after is None].append(row)
             continue
         columns = dict(row.before)
-        moved = {name: (columns.get(name), value) for name, value in row.after.items() if columns.get(name) != value}
-        for nth, part in enumerate(parts, 1):
+        changed = {name: (columns.get(name), value) for name, value in row.after.items() if columns.get(name) != value}
+        for nth, share in enumerate(shares, 1):
             before = dict(columns)
-            for name, (old, new) in moved.items():
+            for name, (old, new) in changed.items():
                 if not (isinstance(old, int) and isinstance(new, int)) or (new - old) % calls:
                     return [list(rows)]
                 columns[name] = old + (new - old) // calls * nth
-            part.append(replace(row, before=before, after=dict(columns)))
+            share.append(replace(row, before=before, after=dict(columns)))
     for group in groups.values():
         if len(group) % calls:
             return [list(rows)]
-        for at, row in enumerate(sorted(group, key=lambda each: each.key)):
-            parts[at % calls].append(row)
-    return parts
+        for index, row in enumerate(sorted(group, key=lambda row: row.key)):
+            shares[index % calls].append(row)
+    return shares
 
 
 def _recorded_answer(call: GatewayCall, raw: bytes, hidden: Secrets) -> str:
@@ -280,16 +288,16 @@ def _recorded_answer(call: GatewayCall, raw: bytes, hidden: Secrets) -> str:
 
     if not DOOR_KINDS[call.door_kind].opens:
         return blot(raw).decode("latin-1")
-    at = raw.index(b"\r\n\r\n") + 4
-    head = head_of(blot(raw[:at]))
-    data, _ = framing_of(head, call.tool.partition(" ")[0]).feed(raw[at:])
-    decoder = ContentDecoder(head.get("content-encoding"), LARGEST)
+    body_start = raw.index(b"\r\n\r\n") + 4
+    head = head_of(blot(raw[:body_start]))
+    data, _ = framing_of(head, call.tool.partition(" ")[0]).feed(raw[body_start:])
+    decoder = ContentDecoder(head.get("content-encoding"), MAX_TAPE_BYTES)
     plain = decoder.add(data)
     if not decoder.is_whole:
         raise ConfigError(f"--test: the answer of {call.tool} is packed so that nobody can look for secrets in it")
     if (content := blot(plain)) == data:
-        return (head.raw + raw[at:]).decode("latin-1")
-    return (head.without(*CONTENT).with_fields({"content-length": str(len(content))}).raw + content).decode("latin-1")
+        return (head.raw + raw[body_start:]).decode("latin-1")
+    return (head.without(*CONTENT_FIELDS).with_fields({"content-length": str(len(content))}).raw + content).decode("latin-1")
 
 
 def _split_into_pieces(texts: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, tuple[int, ...]]]:

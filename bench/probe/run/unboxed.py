@@ -1,5 +1,5 @@
-"""The copies of stores and configs for an agent that runs without a box. A copy has another path than its original, so the
-copy's path takes the place of the original's in the agent's command, configs and environment variables.
+"""The copies of stores and configs for an agent that runs without a box: the copy's path replaces the original path in the
+agent's command, configs and environment variables.
 
 The probe cannot see whether the agent uses the copies. So it names each source file that contains the name of a store or config
 although nothing hands the copy's path to this file.
@@ -18,17 +18,17 @@ from bench.probe.run.gateway.copied_paths import replacement, with_copy
 from bench.probe.run.gateway.subject import Subject
 from bench.probe.run.witness.kinds import StoreSettings, is_address
 
-CALLS = r"(?:open|Path|connect|join|listdir|scandir|mkdir\w*|read\w*|write\w*|glob)"
+FILE_CALLS = r"(?:open|Path|connect|join|listdir|scandir|mkdir\w*|read\w*|write\w*|glob)"
 
 
 @dataclass(frozen=True)
 class CopiedPath:
     """The path of a config or store of which the agent gets a copy.
 
-    store      the store's name; "" for a config
-    path       the owner's path
+    store         the store's name; "" for a config
+    path          the owner's path
     replace_path  replaces the owner's path in a text by the path of the copy
-    variables  variables that hold the copy's path too
+    variables     the variables that also hold the copy's path
     """
 
     store: str
@@ -42,12 +42,12 @@ class CopiedPath:
 
     @cached_property
     def literal(self) -> re.Pattern[str]:
-        """Matches code that opens the path by its name. A name without a dot must be part of a call or of a path, since it
-        can be an everyday word."""
+        """Matches code that contains the name of the path as a literal. A name without a dot must be part of a call or of a
+        path, since it can be an everyday word."""
         name = re.escape(self.path.name)
         if "." in self.path.name:
             return re.compile(rf"""["'`](?:[^"'`\n]{{0,200}}[/\\:])?{name}["'`?/#]""")
-        return re.compile(rf"""["'`](?:\./)?{name}/|\b{CALLS}\(\s*[rf]?["'`](?:\./)?{name}["'`]""")
+        return re.compile(rf"""["'`](?:\./)?{name}/|\b{FILE_CALLS}\(\s*[rf]?["'`](?:\./)?{name}["'`]""")
 
 
 def copied_paths(subject: Subject, stores: Sequence[StoreSettings]) -> Iterator[CopiedPath]:
@@ -66,15 +66,13 @@ def copied_paths(subject: Subject, stores: Sequence[StoreSettings]) -> Iterator[
 def first_unnamed(programs: Sequence[StartedProgram], copied: Iterable[CopiedPath]) -> CopiedPath | None:
     """Return the first store whose copy no command and no variable names; None if there is none."""
     texts = [text for program in programs for text in (*program.words, *program.variables.values())]
-    unnamed = (
-        program for program in copied if program.store and not program.variables and not any(map(program.occurs_in, texts))
-    )
-    return next(unnamed, None)
+    stores = (path for path in copied if path.store and not path.variables)
+    return next((store for store in stores if not any(map(store.occurs_in, texts))), None)
 
 
 def files_with_fixed_names(programs: Sequence[StartedProgram], copied: Sequence[CopiedPath]) -> list[tuple[Path, Path]]:
-    """Return the code files that contain the name of a config or store, though its copy is not handed over to their program;
-    each with the owner's path. A file that no command names belongs to the agent.
+    """Return the code files that contain the name of a config or store although the path of the copy is not handed over to
+    their program, each with the owner's path. A file that no command names belongs to the agent.
 
     Args:
         programs: The commands, the agent's first.
@@ -82,30 +80,25 @@ def files_with_fixed_names(programs: Sequence[StartedProgram], copied: Sequence[
     """
     agent = programs[0]
     folders = sorted({agent.folder.resolve(), *(file.parent for file in agent.files if file.is_file())})
-    named = [file for program in programs for file in sorted(program.files)]
-    texts = {
-        file: text
-        for file in dict.fromkeys((*(file for copied_path in folders for file in code_files(copied_path)), *named))
-        if (text := code_text(file))
-    }
+    files = [file for folder in folders for file in code_files(folder)]
+    files += [file for program in programs for file in sorted(program.files)]
+    texts = {file: text for file in dict.fromkeys(files) if (text := code_text(file))}
 
     def is_handed(copied_path: CopiedPath, program: StartedProgram) -> bool:
         code = [texts[file] for file in program.files if file in texts]
         if any(map(copied_path.occurs_in, program.words)) and (not code or any(map(reads_arguments, code))):
             return True
-        names = copied_path.variables | {
-            name for name, value in program.variables.items() if copied_path.store and copied_path.occurs_in(value)
-        }
-        named = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b") if names else None
-        return named is not None and any(map(named.search, texts.values() if program is agent else code))
+        variables = program.variables.items() if copied_path.store else ()
+        names = copied_path.variables | {name for name, value in variables if copied_path.occurs_in(value)}
+        name_pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b")
+        return bool(names) and any(map(name_pattern.search, texts.values() if program is agent else code))
 
-    places = []
+    literals = []
     for copied_path in copied:
-        uninformed = [
-            program for program in (programs if copied_path.store else (agent,)) if not is_handed(copied_path, program)
-        ]
+        receivers = programs if copied_path.store else (agent,)
+        uninformed = [program for program in receivers if not is_handed(copied_path, program)]
         for file, text in texts.items() if uninformed else ():
             owners = [program for program in programs if file in program.files] or [agent]
             if any(owner in uninformed for owner in owners) and copied_path.literal.search(text):
-                places.append((file, copied_path.path))
-    return places
+                literals.append((file, copied_path.path))
+    return literals

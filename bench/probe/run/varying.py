@@ -19,15 +19,15 @@ from bench.probe.run.times import added_part, is_time, number_of
 from bench.probe.run.volatile import StoreColumn, Varying, columns_of, path_without_ids, place_of
 from bench.record.probe_rows import SEQUENCES, Cell, Row, RowDifference
 
-CONTENT = "(content)"
-"""Stands for the columns of a file."""
-ROWS = "(rows)"
-"""Stands for the rows that were added to a table and used up."""
-NEAR = 0.2
-"""The share of a value up to which changes in one direction count as additions."""
-SLACK, SLACK_OF_SUMS = 0.5, 0.25
-"""The shares by which an amount, and the amounts of a sum, may lie beyond the amounts of the clean runs."""
-MOST_SUMS = 10_000
+FILE_CONTENT = "(content)"
+"""The name that replaces the columns of a file in a place: its content is one value."""
+USED_UP_ROWS = "(rows)"
+"""The name of the value that counts the rows which were added to a table and used up, such as the rows of a cart."""
+NEAR_SHARE = 0.2
+"""The largest share of a value by which it changes at an addition, if it could have been set instead."""
+AMOUNT_SLACK_SHARE, SUM_SLACK_SHARE = 0.5, 0.25
+"""How far an amount, and a sum of amounts, may lie beyond the amounts of the clean runs, as a share of the largest."""
+MAX_SUMS = 10_000
 """The most sums of named numbers that are tried."""
 _number = re.compile(r"-?\d+(?:\.\d+)?")
 
@@ -36,8 +36,8 @@ ValueKind = Literal["adds", "sets", "unsure"]
 
 @dataclass(frozen=True)
 class ValuePlace:
-    """A value that varies. `key` is "" for a row that was added since the reset, since the store may generate its key; for
-    an added file it is the path without ids."""
+    """The place of a value that varies. `key` is "" for a row that was added since the reset, since the store may generate its
+    key; for an added file it is the path without ids."""
 
     store: str
     table: str
@@ -56,7 +56,7 @@ class ValuePlace:
     @property
     def name(self) -> str:
         """The value in words."""
-        return ".".join(filter(None, (self.store, self.table or self.key, self.column if self.column != CONTENT else "")))
+        return ".".join(filter(None, (self.store, self.table or self.key, self.column if self.column != FILE_CONTENT else "")))
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class ValueChange:
     calls       the numbers of the calls that were in flight
     identities  their identities, in the same order
     numbers     the numbers in their arguments and responses
-    born        whether the row, or the object in JSON, had no such value before: then this is no change, but shows possible
-    amounts
+    born        whether the row, or the object in JSON, had no such value before. This is no change of a value, but shows which
+    amounts are possible
     """
 
     before: Cell
@@ -84,18 +84,18 @@ class ValueChange:
 
     @property
     def amount(self) -> float | None:
-        """The number by which the value changed; None for a text that is no number."""
+        """The number by which the value changed; None if it is no number."""
         before, after = self.numbers_before_and_after
         return None if before is None or after is None else after - before
 
     @property
     def numbers_before_and_after(self) -> tuple[float | None, float | None]:
-        """The number before and after the change."""
+        """The number before and after the change: 0 if there was no value before, None for a value that is no number."""
         return 0.0 if self.before is None else number_of(self.before), number_of(self.after)
 
     @property
     def value(self) -> float:
-        """The number after the change."""
+        """The number after the change; 0 if it is no number."""
         return self.numbers_before_and_after[1] or 0.0
 
 
@@ -110,51 +110,47 @@ def value_changes(agent_run: AgentRun, varying: Varying) -> ValueChanges:
     """
     changes = defaultdict[ValuePlace, list[ValueChange]](list)
     calls = {call.number: (call, identity) for call, identity in zip(agent_run.calls, agent_run.identities, strict=True)}
-    added = set[tuple[str, str, str]]()
-    gone = _used_up_rows(agent_run, varying)
+    added_places = set[RowPlace]()
+    used_up = _used_up_rows(agent_run, varying)
     for reading in agent_run.readings:
         if reading.other:
             continue
-        numbers = [number for number in reading.calls if number in calls and calls[number][0].passed_on is not None]
-        texts = [
-            agent_run.texts.get(digest or "", "")
-            for call_number in numbers
-            for digest in (calls[call_number][0].arguments, calls[call_number][0].answer)
-        ]
-        named_numbers = frozenset(_numbers_in(texts))
+        in_flight = [calls[number] for number in reading.calls if number in calls and calls[number][0].passed_on is not None]
+        numbers = tuple(call.number for call, _ in in_flight)
+        identities = tuple(identity for _, identity in in_flight)
+        digests = [digest for call, _ in in_flight for digest in (call.arguments, call.answer) if digest]
+        named_numbers = frozenset(_numbers_in(agent_run.texts.get(digest, "") for digest in digests))
         for row in reading.changed:
-            place = row.store, row.table, row.key
+            place = place_of(row)
             if row.after is None:
-                added.discard(place)
+                added_places.discard(place)
                 continue
             if is_added := row.before is None:
-                added.add(place)
-            identities = tuple(calls[number][1] for number in numbers)
-            if is_added and place in gone:
-                value_place = ValuePlace(row.store, row.table, "", ROWS)
-                changes[value_place].append(ValueChange("", "a row\n", tuple(numbers), identities, named_numbers))
+                added_places.add(place)
+            if is_added and place in used_up:
+                value_place = ValuePlace(row.store, row.table, "", USED_UP_ROWS)
+                changes[value_place].append(ValueChange("", "a row\n", numbers, identities, named_numbers))
             for column, before, after in _changed_cells(row, row.before or {}, row.after):
-                name = "digest" if column == CONTENT else column
-                if place not in gone and not varying.has(place, name, is_added=place in added):
+                name = "digest" if column == FILE_CONTENT else column
+                if place not in used_up and not varying.has(place, name, is_added=place in added_places):
                     continue
-                key = row.key if place not in added else "" if row.table else path_without_ids(row.key)
+                key = row.key if place not in added_places else "" if row.table else path_without_ids(row.key)
                 for part in changed_parts(column, before, after):
                     value_place = ValuePlace(row.store, row.table, key, part.name)
                     is_born = is_added or part.is_new
-                    changes[value_place].append(
-                        ValueChange(part.before, part.after, tuple(numbers), identities, named_numbers, is_born)
-                    )
+                    change = ValueChange(part.before, part.after, numbers, identities, named_numbers, is_born)
+                    changes[value_place].append(change)
     return changes
 
 
 def _used_up_rows(agent_run: AgentRun, varying: Varying) -> set[RowPlace]:
     """Return the rows that were removed when a value that varies changed, such as a cart's rows that an order used up."""
-    gone = dict[RowPlace, bool]()
+    is_used_up = dict[RowPlace, bool]()
     for reading in agent_run.readings:
         cells = ((row, name) for row in reading.changed for name in row.after or ())
         varies = any(varying.has(place_of(row), name, is_added=row.before is None) for row, name in cells)
-        gone |= {place_of(row): row.after is None and varies for row in reading.changed if row.table}
-    return {place for place, is_gone in gone.items() if is_gone}
+        is_used_up |= {place_of(row): row.after is None and varies for row in reading.changed if row.table}
+    return {place for place in is_used_up if is_used_up[place]}
 
 
 def _changed_cells(row: RowDifference, before: Row, after: Row) -> Iterator[tuple[str, Cell, Cell]]:
@@ -164,11 +160,12 @@ def _changed_cells(row: RowDifference, before: Row, after: Row) -> Iterator[tupl
         yield from ((name, before.get(name), after.get(name)) for name in changed)
     elif before.get("digest") != after.get("digest"):
         column = next(name for name in ("appended", "text", "size") if name in after)
-        yield CONTENT, before.get(column, "" if column == "appended" else None), after.get(column)
+        yield FILE_CONTENT, before.get(column, "" if column == "appended" else None), after.get(column)
 
 
 def _numbers_in(texts: Iterable[str]) -> Iterator[float]:
-    """Yield the numbers in these texts, also in hundredths and as whole units of hundredths."""
+    """Yield the numbers in these texts, and each number times 100 and divided by 100: a text may say dollars where a store has
+    cents."""
     for text in texts:
         for match in _number.finditer(text[:100_000]):
             value = float(match[0])
@@ -189,9 +186,9 @@ class ValueJudge:
         self._clean = defaultdict[ValuePlace, list[ValueChange]](list)
         self._born = defaultdict[ValuePlace, list[ValueChange]](list)
         for changes in clean:
-            for place, made in changes.items():
-                self._clean[place] += (change for change in made if not change.born)
-                self._born[place] += (change for change in made if change.born)
+            for place, value_changes in changes.items():
+                self._clean[place] += (change for change in value_changes if not change.born)
+                self._born[place] += (change for change in value_changes if change.born)
 
     def judgements(self, changes: ValueChanges, twice: frozenset[int]) -> Iterator[tuple[ValuePlace, int, int, bool]]:
         """Yield each value that was changed more or less often than in the clean run: its place, its number of changes in the
@@ -219,24 +216,26 @@ class ValueJudge:
                 yield from ((place, clean_times + 1, clean_times, True), (place, clean_times - 1, clean_times, True))
 
     def makers(self, place: ValuePlace, changes: ValueChanges) -> set[str]:
-        """Return the identities of the calls that change a value in the clean run; if none does, in these changes."""
+        """Return the identities of the calls that change a value in the clean run; if no call does, those of the calls in
+        flight at these changes."""
         return {identity for change in self._reference.get(place) or changes.get(place, ()) for identity in change.identities}
 
     def sums(self, changes: ValueChanges) -> dict[ValuePlace, float]:
-        """Return the values to which calls add, according to these changes and the clean runs, each with its step: 1, or 0
-        for lines and items, else 2."""
-        known = self._reference | _real_changes(changes)
-        return {place: _step(place, made) for place, made in known.items() if self._kind(place, made) == "adds"}
+        """Return the values to which calls add, according to these changes and the clean runs, each with its `_step`."""
+        all_changes = self._reference | _real_changes(changes)
+        return {
+            place: _step(place, value_changes)
+            for place, value_changes in all_changes.items()
+            if self._kind(place, value_changes) == "adds"
+        }
 
     def _kind(self, place: ValuePlace, value_changes: Sequence[ValueChange]) -> ValueKind:
         """Return whether changes add to a value, set it, or cannot be told apart."""
         clean, later_changes = self._clean.get(place, ()), value_changes[1:]
         if not clean:  # it adds to what it was when its row was added
             clean, later_changes = self._born.get(place, ()), value_changes
-        clean_amounts, cell_amounts = (
-            [change.amount for change in clean],
-            [self._amount_by_one_call(place, change) for change in value_changes],
-        )
+        clean_amounts = [change.amount for change in clean]
+        cell_amounts = [self._amount_by_one_call(place, change) for change in value_changes]
         if None in clean_amounts or None in cell_amounts:
             return "adds" if all(_is_appended(change) for change in (*clean, *value_changes)) else "sets"
         if any(is_time(change.value) for change in (*clean, *value_changes)):
@@ -248,12 +247,9 @@ class ValueJudge:
             return "sets"
         if not clean:
             return "unsure"
-        adds = _fits(
-            [amount for amount in cell_amounts if amount is not None],
-            [amount for amount in clean_amounts if amount is not None],
-            SLACK,
-        )
-        slack = 0 if any(map(_is_near, clean)) else SLACK_OF_SUMS  # else the usual amount would lead far from the usual value
+        clean_numbers, cell_numbers = ([amount or 0.0 for amount in amounts] for amounts in (clean_amounts, cell_amounts))
+        adds = _fits(cell_numbers, clean_numbers, AMOUNT_SLACK_SHARE)
+        slack = 0 if any(map(_is_near, clean)) else SUM_SLACK_SHARE  # else the usual amount would lead far from the usual value
         sets = _fits([change.value for change in later_changes], [change.value for change in clean], slack, signed=False)
         if adds and (not sets or all(_is_near(change) for change in all_changes)):
             return "adds"
@@ -261,22 +257,25 @@ class ValueJudge:
 
     def _count_range(self, place: ValuePlace, value_changes: Sequence[ValueChange], twice: frozenset[int]) -> tuple[int, int]:
         """Return how often an effect is in these changes, at least and at most. A call that was in flight at several changes
-        made one of them."""
+        made only one of them."""
         makers = self.makers(place, {})
-        flights = Counter(flight for change in value_changes for flight in change.calls_and_identities if flight[1] in makers)
-        calls = Counter(identity for _, identity in flights)
+        calls_of_changes = [call for change in value_changes for call in change.calls_and_identities]
+        change_counts = Counter((number, identity) for number, identity in calls_of_changes if identity in makers)
+        call_counts = Counter(identity for _, identity in change_counts)
         unsure = twice | {
-            number for (number, identity), times in flights.items() if times > 1 or calls[identity] > self._counts[identity]
+            number
+            for (number, identity), changes in change_counts.items()
+            if changes > 1 or call_counts[identity] > self._counts[identity]
         }
         ranges = [self._count_range_of_change(place, change, twice, unsure) for change in value_changes]
-        most = max(len(value_changes), len(flights) + sum(number in twice for number, _ in flights))
+        most = max(len(value_changes), len(change_counts) + sum(number in twice for number, _ in change_counts))
         return min(most, sum(fewest for fewest, _ in ranges)), min(most, sum(most_in_change for _, most_in_change in ranges))
 
     def _count_range_of_change(
         self, place: ValuePlace, change: ValueChange, twice: frozenset[int], unsure: frozenset[int]
     ) -> tuple[int, int]:
-        """Return how often an effect is in one change, at least and at most. It is not known whether the `unsure` calls made
-        it."""
+        """Return how often an effect is in one change, at least and at most. Only for the calls `unsure` it is unknown whether
+        they made the change."""
         makers = self._makers_in(place, change)
         most = max(1, makers.total() + sum(number in twice for number in change.calls))
         if most == 1 or not unsure & {*change.calls}:
@@ -286,94 +285,93 @@ class ValueJudge:
         return (fitting[0], fitting[-1]) if fitting else (1, most)
 
     def _possible_counts(self, place: ValuePlace, change: ValueChange) -> list[int]:
-        """Return how many numbers named by the calls can add up to a change, at most two for each call; [] if the clean
-        changes are no such numbers."""
-        known = self._reference.get(place, ())
+        """Return how many of the numbers in the texts of the calls can add up to a change, at most two for each call; [] if the
+        clean changes are not such numbers."""
+        clean_changes = self._reference.get(place, ())
         if (
             change.amount is None
-            or not known
-            or not all(abs(clean_change.amount or 0) in clean_change.numbers for clean_change in known)
+            or not clean_changes
+            or not all(abs(clean_change.amount or 0) in clean_change.numbers for clean_change in clean_changes)
         ):
             return []
         target, sums, fitting = abs(change.amount), {0.0}, list[int]()
         candidates = [number for number in change.numbers if 0 < number <= target]
         for times in range(1, 2 * self._makers_in(place, change).total() + 1):
-            if len(sums) * len(candidates) > MOST_SUMS:
+            if len(sums) * len(candidates) > MAX_SUMS:
                 return []
-            sums = {
-                round(partial_sum + number, 6)
-                for partial_sum in sums
-                for number in candidates
-                if partial_sum + number <= target + 1e-6
-            }
+            longer_sums = (round(partial_sum + number, 6) for partial_sum in sums for number in candidates)
+            sums = {longer_sum for longer_sum in longer_sums if longer_sum <= target + 1e-6}
             fitting += [times] if round(target, 6) in sums else []
         return fitting
 
     def _is_shifted_between_calls(self, place: ValuePlace, value_changes: Sequence[ValueChange]) -> bool:
         """Return whether one call changed a value more often than in the clean run, and another call less often."""
-        cell_makers, clean_makers = (
-            sum((self._makers_in(place, change) for change in one_run), Counter[str]())
-            for one_run in (value_changes, self._reference[place])
-        )
-        return cell_makers.total() == clean_makers.total() == len(self._reference[place]) and cell_makers != clean_makers
+        clean_changes = self._reference[place]
+        cell_makers = sum((self._makers_in(place, change) for change in value_changes), Counter[str]())
+        clean_makers = sum((self._makers_in(place, change) for change in clean_changes), Counter[str]())
+        return cell_makers.total() == clean_makers.total() == len(clean_changes) and cell_makers != clean_makers
 
     def _makers_in(self, place: ValuePlace, change: ValueChange) -> Counter[str]:
-        """Return the calls in flight at a change that change this value in the clean run, with their number."""
+        """Count the calls that were in flight at a change and change this value in the clean run, by their identities."""
         makers = self.makers(place, {})
-        return Counter(same for same in change.identities if same in makers)
+        return Counter(identity for identity in change.identities if identity in makers)
 
     def _amount_by_one_call(self, place: ValuePlace, change: ValueChange) -> float | None:
-        """Return the amount that a single call changed. If several calls may have made the change, the amount is divided by
-        the first number of calls for which it fits the clean runs."""
+        """Return the amount by which a single call changed a value. If several calls may have made the change, the amount is
+        divided by the smallest number of calls for which it fits the clean runs."""
         amount = change.amount
         counts = range(1, 1 + max(1, self._makers_in(place, change).total()))
         return amount and next((amount / calls for calls in counts if self._fits_times(place, change, calls)), amount)
 
     def _fits_times(self, place: ValuePlace, change: ValueChange, times: int) -> bool:
-        """Return whether a change fits the clean runs if it was made this many times."""
+        """Return whether a change fits the clean runs if it consists of this many equal changes."""
         clean = self._clean.get(place, ())
         if change.amount is not None:
-            amounts = [known.amount for known in clean if known.amount is not None]
-            return _fits([change.amount / times], amounts, SLACK_OF_SUMS)
-        sizes = [_size(known) for known in clean]
-        return _fits([_size(change) / times], sizes, SLACK_OF_SUMS)
+            amounts = [clean_change.amount for clean_change in clean if clean_change.amount is not None]
+            return _fits([change.amount / times], amounts, SUM_SLACK_SHARE)
+        return _fits([_size(change) / times], list(map(_size, clean)), SUM_SLACK_SHARE)
 
 
-def _fits(values: Sequence[float], known: Sequence[float], slack: float, *, signed: bool = True) -> bool:
-    """Return whether values are in the range of known values, widened by the range's width or by this share of the largest.
+def _fits(values: Sequence[float], clean_values: Sequence[float], slack: float, *, signed: bool = True) -> bool:
+    """Return whether values are in the range of the clean values, widened on both sides by the range's width, or by a share of
+    the largest clean value if this is more.
 
     Args:
         values: The values.
-        known: The known values.
+        clean_values: The values of the clean runs.
         slack: The share.
-        signed: Whether all values must have one sign.
+        signed: Whether all values must have the same sign.
     """
-    if not known or not values:
+    if not clean_values or not values:
         return False
-    low, high = min(known), max(known)
-    beyond = max(high - low, slack * max(abs(low), abs(high)))
-    if signed and not (all(value > 0 for value in (*known, *values)) or all(value < 0 for value in (*known, *values))):
+    low, high = min(clean_values), max(clean_values)
+    margin = max(high - low, slack * max(abs(low), abs(high)))
+    if signed and not (min(low, *values) > 0 or max(high, *values) < 0):
         return False
-    return all(low - beyond <= value <= high + beyond for value in values)
+    return all(low - margin <= value <= high + margin for value in values)
 
 
-def _step(place: ValuePlace, made: Sequence[ValueChange]) -> float:
-    """Return by how much each change of a value adds to it: 1, or 0 for lines of a file and items of JSON, else 2."""
-    if all(change.amount == 1 for change in made):
+def _step(place: ValuePlace, value_changes: Sequence[ValueChange]) -> float:
+    """Return the kind of addition to a value as a number: 1 for a counter that goes up by 1, 0 for lines of a file and items of
+    JSON, 2 for all else."""
+    if all(change.amount == 1 for change in value_changes):
         return 1.0
-    rows = all(change.amount is None and (not place.table or json_growth(change.before, change.after)) for change in made)
-    return 0.0 if rows else 2.0
+    is_line = [
+        change.amount is None and (not place.table or json_growth(change.before, change.after)) for change in value_changes
+    ]
+    return 0.0 if all(is_line) else 2.0
 
 
 def _is_appended(change: ValueChange) -> bool:
     """Return whether a change appended text, or added items or members to JSON."""
     part = _added_part(change)
-    is_text = isinstance(change.after, str) and not change.after.startswith("(digest)")
-    return isinstance(part, str) or json_growth(change.before, change.after) > 0 if is_text else bool(part)
+    if isinstance(change.after, str) and not change.after.startswith("(digest)"):
+        return isinstance(part, str) or json_growth(change.before, change.after) > 0
+    return bool(part)
 
 
 def _size(change: ValueChange) -> float:
-    """Return the size of the appended text: its items or lines, or its characters if it has neither."""
+    """Return the size of the appended text: the number of its JSON items, else of its lines, else of its characters."""
     part = _added_part(change)
     return json_growth(change.before, change.after) or (
         (part.count("\n") or len(part)) if isinstance(part, str) else float(part or 0)
@@ -385,14 +383,11 @@ def _added_part(change: ValueChange) -> Cell:
 
 
 def _is_near(change: ValueChange) -> bool:
-    """Return whether a change is small compared with the value."""
-    return abs(change.amount or 0) <= NEAR * abs(change.numbers_before_and_after[0] or 0.0)
+    """Return whether a change is small compared with the value before it."""
+    return abs(change.amount or 0) <= NEAR_SHARE * abs(change.numbers_before_and_after[0] or 0.0)
 
 
 def _real_changes(changes: ValueChanges) -> dict[ValuePlace, Sequence[ValueChange]]:
-    """Return the changes without those that only show that a row was added."""
-    return {
-        place: real
-        for place, value_changes in changes.items()
-        if (real := [change for change in value_changes if not change.born])
-    }
+    """Return the changes without the values of rows that were added."""
+    real_changes = {place: [change for change in made if not change.born] for place, made in changes.items()}
+    return {place: made for place, made in real_changes.items() if made}

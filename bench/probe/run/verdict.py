@@ -7,23 +7,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bench.common.wording import plural
-from bench.probe.points import POINTS
-from bench.probe.run.agent_run import AgentRun, rows_after
+from bench.probe.points import point_of
+from bench.probe.run.agent_run import AgentRun, is_done, rows_after
 from bench.probe.run.clean import Clean
-from bench.probe.run.comparison import CellComparison, is_by_tool, is_done, times_done
+from bench.probe.run.comparison import CellComparison
 from bench.probe.run.volatile import place_of
 from bench.record.probe_events import KINDS, CellFinding, CellJudged, CellVerdict, GatewayCall
 
-_KEY = re.compile(r'"[^"]*(?:idempot|request_?id|client_?token|dedup|(?:^|_)key)[^"]*":', re.IGNORECASE)
-"""An argument that can be a key by which a tool knows a call again."""
+_KEY_ARGUMENT = re.compile(r'"[^"]*(?:idempot|request_?id|client_?token|dedup|(?:^|_)key)[^"]*":', re.IGNORECASE)
+"""Matches the name of an argument that can be a key by which a tool recognises a repeated call."""
 
 
 def judge(clean: Clean, agent_run: AgentRun, call: str = "", point: str | None = None, form: str = "") -> CellJudged:
-    """Return the verdict on a cell; without a point, on a control. The calls of the run have their names.
+    """Return the verdict on a cell; without a point, on a control.
 
     Args:
         clean: What the clean runs show.
-        agent_run: The run of the cell.
+        agent_run: The run of the cell, after `name_calls`.
         call: The name of the struck call.
         point: The point of the fault; None for a control.
         form: The wire form of the fault.
@@ -33,12 +33,12 @@ def judge(clean: Clean, agent_run: AgentRun, call: str = "", point: str | None =
     findings = tuple(comparison.findings())
     unseen = tuple(_unwitnessed_findings(clean, agent_run, struck)) if not findings else ()
     absorbed = 0 if findings else _count_repeated(clean, agent_run)
-    kinds = {planned.name: planned.call_class for planned in clean.calls.values()}
+    call_classes = {planned.name: planned.call_class for planned in clean.calls.values()}
     judged = CellJudged(
         call=call,
         point=point,
         form=form,
-        call_class=kinds.get(call),
+        call_class=call_classes.get(call),
         struck=agent_run.struck,
         verdict="same",
         said_done=agent_run.said_done,
@@ -84,7 +84,8 @@ def _verdict(
 
 
 def _by_journal(agent_run: AgentRun, finding: CellFinding) -> tuple[CellVerdict, str]:
-    """Return the verdict on a call that no witness sees, and that was done more or less often than in the clean runs."""
+    """Return the verdict, and the reason, on a call whose effect no witness sees, and that was done more or less often than in
+    the clean runs."""
     if finding.kind == "lost":
         return "no_verdict", f"{finding.effect} was not done, and no witness sees what it does"
     calls = [call for call in agent_run.calls if call.number in finding.calls]
@@ -103,23 +104,23 @@ def _how_tool_recognises(agent_run: AgentRun, calls: Sequence[GatewayCall]) -> s
     if len(keys := {call.key for call in calls}) == 1 and keys != {""}:
         return "its key stayed the same"
     if len({call.arguments for call in calls}) == 1:
-        has_key = _KEY.search(agent_run.texts.get(calls[0].arguments, ""))
+        has_key = _KEY_ARGUMENT.search(agent_run.texts.get(calls[0].arguments, ""))
         return "its key stayed the same" if has_key else "its arguments stayed the same, and none of them is called a key"
     return "its arguments differed"
 
 
 def _not_applicable(struck: GatewayCall | None, point: str, findings: Sequence[CellFinding]) -> str:
-    """Return why a fault could not be injected; "" if it was."""
+    """Return why a fault was not injected, or could show nothing; "" if it was injected."""
     if struck is None:
         return "the call, its answer or the request after it did not come, so nothing was struck"
     if struck.went == "waits_longer":
         return "it waits longer for its answer than the probe does"
-    if POINTS[point].before == "hold" and struck.passed_on is None:
+    if point_of(point).before == "hold" and struck.passed_on is None:
         return "the call that was held could not be delivered any more"
-    if is_by_tool(point) and struck.call_class == "unseen" and not findings:
+    if point_of(point).by_tool and struck.call_class == "unseen" and not findings:
         return "no witness sees what this call does, so nobody can tell whether its tool did it twice"
     return (
-        "this read had no earlier answer in this run" if POINTS[point].after == "stale" and not struck.given_otherwise else ""
+        "this read had no earlier answer in this run" if point_of(point).after == "stale" and not struck.given_otherwise else ""
     )
 
 
@@ -144,20 +145,20 @@ def _why_undecided(clean: Clean, agent_run: AgentRun, findings: Sequence[CellFin
 
 
 def _count_repeated(clean: Clean, agent_run: AgentRun) -> int:
-    """Return how many more calls with an effect were done than in the clean runs."""
+    """Return how many calls with an effect were done in addition to those of the clean runs."""
     effects = {identity for effect in clean.effects for identity in effect.identities}
-    times, counts = times_done(agent_run), clean.counts
+    times, counts = agent_run.times_done(), clean.counts
     return sum(max(0, times[identity] - counts[identity]) for identity in effects)
 
 
 def _unwitnessed_findings(clean: Clean, agent_run: AgentRun, struck: GatewayCall | None) -> Iterator[CellFinding]:
     """Yield a finding for each call that no witness sees, and that was done more or less often than in the clean runs.
     Besides the struck call, only calls that say they write and were done more often count."""
-    times_of_call, counts = times_done(agent_run), clean.counts
+    times_of_call, counts = agent_run.times_done(), clean.counts
     for identity in dict.fromkeys(call_identity for _, call_identity, _ in agent_run.outer_calls()):
         calls_made = [call for call, call_identity, _ in agent_run.outer_calls() if call_identity == identity]
         is_struck = struck in calls_made
-        if calls_made[0].call_class != "unseen" or (is_struck and struck and is_by_tool(struck.point)):
+        if calls_made[0].call_class != "unseen" or (is_struck and struck and point_of(struck.point).by_tool):
             continue
         times, clean_times = times_of_call[identity], counts[identity]
         if (is_struck and times != clean_times) or (calls_made[0].reads is False and times > clean_times > 0):
@@ -167,8 +168,8 @@ def _unwitnessed_findings(clean: Clean, agent_run: AgentRun, struck: GatewayCall
 
 
 def is_half_way(clean: Clean, agent_run: AgentRun) -> bool:
-    """Return whether the agent gave up while a part of its effects is done, so that its owner would start it once more."""
-    by_the_agent = rows_after([reading for reading in agent_run.readings if not reading.other])
-    if not agent_run.in_time or agent_run.said_done or agent_run.struck is None or not by_the_agent:
+    """Return whether the agent gave up with a part of its effects done, so that its owner would start it once more."""
+    agents_rows = rows_after([reading for reading in agent_run.readings if not reading.other])
+    if not agent_run.in_time or agent_run.said_done or agent_run.struck is None or not agents_rows:
         return False
     return any(finding.kind == "lost" for finding in CellComparison(clean, agent_run, None).findings())

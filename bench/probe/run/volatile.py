@@ -18,15 +18,17 @@ from bench.record.probe_events import GatewayCall
 from bench.record.probe_rows import BY_CONTENT, IN_LIST, SEQUENCES, Row, RowDifference
 
 PartPath = tuple[str | int, ...]
-"""The way to a part of a JSON value."""
+"""The path to a part of a JSON value: names of members and indexes of items."""
 Template = tuple[str | None, ...] | None
-"""The pieces of a text, None for a piece that varies; None if the whole part varies."""
-HOLE = "…"
-_piece = re.compile(r"[\w.:+-]+|[^\w.:+-]+")
-KEY = ""
-"""Stands for the key among the columns of a row whose key is in no column, as a file's path is."""
-NAME = "(name)"
-"""Stands for a file's path without the ids and numbers in it: files with other names are of another kind."""
+"""The pieces of a text, with None for each piece that varies; None alone if the whole text varies."""
+MASK = "…"
+"""The text that replaces a part or piece that varies."""
+_text_piece = re.compile(r"[\w.:+-]+|[^\w.:+-]+")
+KEY_COLUMN = ""
+"""The name under which the key of a row is among its columns, if no column contains it: for example the path of a file."""
+PATH_PATTERN_COLUMN = "(name)"
+"""The name under which the path of a file, without its ids and numbers, is among the columns. Files whose paths differ
+otherwise are of another kind."""
 _id = re.compile(r"[0-9a-fA-F]{8,}|\d+")
 StoreColumn = tuple[str, str, str]
 """Store, table and column."""
@@ -43,8 +45,8 @@ class Masks:
     def identity(self, door: str, tool: str, arguments: JsonValue) -> str:
         """Return the identity of a call: equal for calls of one tool whose arguments differ only in parts that vary."""
         method, parts = _with_path(tool, arguments)
-        for steps, templates in self.parts.get((door, method), {}).items():
-            parts = _replace_part(parts, steps, templates)
+        for path, templates in self.parts.get((door, method), {}).items():
+            parts = _replace_part(parts, path, templates)
         return digest_of(text_of([door, method, parts]))
 
     def tool(self, door: str, tool: str) -> str:
@@ -52,31 +54,33 @@ class Masks:
         method, parts = _with_path(tool, None)
         if method == tool:
             return tool
-        for steps, templates in self.parts.get((door, method), {}).items():
-            parts = _replace_part(parts, steps, templates)
+        for path, templates in self.parts.get((door, method), {}).items():
+            parts = _replace_part(parts, path, templates)
         assert isinstance(parts, list)
-        return f"{method} {'/'.join(map(str, parts[:-1]))}".replace(HOLE, "*")
+        return f"{method} {'/'.join(map(str, parts[:-1]))}".replace(MASK, "*")
 
     @property
     def names(self) -> list[str]:
-        """The parts that vary, in words."""
+        """The parts of arguments that vary, in words, such as `bank.pay: order.id`."""
         return sorted(
-            f"{door}.{tool}: {'.'.join(map(str, steps)) or 'its arguments'}"
+            f"{door}.{tool}: {'.'.join(map(str, path)) or 'its arguments'}"
             for (door, tool), parts in self.parts.items()
-            for steps in parts
+            for path in parts
         )
 
 
 def masks_of(runs: Sequence[Sequence[tuple[GatewayCall, JsonValue]]]) -> Masks:
-    """Return the parts of arguments that differ between clean runs; each run is its calls with their arguments."""
-    parts: dict[tuple[str, str], dict[PartPath, set[Template]]] = defaultdict(lambda: defaultdict(set))
+    """Return the parts of arguments that differ between clean runs. A run is given as its calls, each with its arguments."""
+    templates: dict[tuple[str, str], dict[PartPath, set[Template]]] = defaultdict(lambda: defaultdict(set))
     first = _by_tool(runs[0])
     for run in runs[1:]:
         for tool, later_calls in _by_tool(run).items():
-            for first_arguments, later_arguments in most_similar_pairs(*_unequal(first.get(tool, []), later_calls), _distance):
-                for steps, first_part, later_part in _parts(first_arguments, later_arguments, ()):
-                    parts[tool][steps].add(_template(first_part, later_part))
-    return Masks({tool: {steps: frozenset(kinds) for steps, kinds in masked.items()} for tool, masked in parts.items()})
+            unequal_calls = _unequal(first.get(tool, []), later_calls)
+            for first_arguments, later_arguments in most_similar_pairs(*unequal_calls, _distance):
+                for path, first_part, later_part in _parts(first_arguments, later_arguments, ()):
+                    templates[tool][path].add(_template(first_part, later_part))
+    parts = {tool: {path: frozenset(masked[path]) for path in masked} for tool, masked in templates.items()}
+    return Masks(parts)
 
 
 def _by_tool(run: Iterable[tuple[GatewayCall, JsonValue]]) -> dict[tuple[str, str], list[JsonValue]]:
@@ -89,13 +93,13 @@ def _by_tool(run: Iterable[tuple[GatewayCall, JsonValue]]) -> dict[tuple[str, st
 
 
 def _with_path(tool: str, arguments: JsonValue) -> tuple[str, JsonValue]:
-    """Return a tool and its arguments. The path of an HTTP call counts as an argument, since it can vary."""
+    """Return a tool and its arguments. The path of an HTTP call is moved from the tool to the arguments, since it can vary."""
     method, _, path = tool.partition(" ")
     return (method, [*path.split("/"), arguments]) if path.startswith("/") else (tool, arguments)
 
 
 def _unequal(firsts: Sequence[JsonValue], seconds: Sequence[JsonValue]) -> tuple[list[JsonValue], list[JsonValue]]:
-    """Return two lists without the values that are in both."""
+    """Return two lists without the values that both contain. A value that one list contains more often keeps the surplus."""
     first_only, second_by_text = list[JsonValue](), defaultdict[str, list[JsonValue]](list)
     for second in seconds:
         second_by_text[text_of(second)].append(second)
@@ -112,23 +116,24 @@ def _distance(first: JsonValue, second: JsonValue) -> int:
     return sum(1 for _ in _parts(first, second, ()))
 
 
-def _parts(first: JsonValue, second: JsonValue, steps: PartPath) -> Iterator[tuple[PartPath, JsonValue, JsonValue]]:
-    """Yield the parts in which two values differ: texts, numbers, and lists of different lengths."""
+def _parts(first: JsonValue, second: JsonValue, path: PartPath) -> Iterator[tuple[PartPath, JsonValue, JsonValue]]:
+    """Yield the path and both values of each part in which two values differ: texts, numbers, lists of different lengths, and
+    objects of different members. `path` is the path of the two values."""
     if isinstance(first, dict) and isinstance(second, dict) and first.keys() == second.keys():
         for name in first:
-            yield from _parts(first[name], second[name], (*steps, name))
+            yield from _parts(first[name], second[name], (*path, name))
     elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
         for index, (first_item, second_item) in enumerate(zip(first, second, strict=True)):
-            yield from _parts(first_item, second_item, (*steps, index))
+            yield from _parts(first_item, second_item, (*path, index))
     elif first != second or type(first) is not type(second):
-        yield steps, first, second
+        yield path, first, second
 
 
 def _template(first: JsonValue, second: JsonValue) -> Template:
     """Return the pieces that two texts have in common, with None for each piece that differs; None if nothing is common."""
     if not (isinstance(first, str) and isinstance(second, str)):
         return None
-    first_pieces, second_pieces = _piece.findall(first), _piece.findall(second)
+    first_pieces, second_pieces = _text_piece.findall(first), _text_piece.findall(second)
     if len(first_pieces) != len(second_pieces):
         return None
     template = tuple(
@@ -137,11 +142,11 @@ def _template(first: JsonValue, second: JsonValue) -> Template:
     return template if any(piece and piece.strip() for piece in template) else None
 
 
-def _replace_part(value: JsonValue, steps: PartPath, templates: frozenset[Template]) -> JsonValue:
+def _replace_part(value: JsonValue, path: PartPath, templates: frozenset[Template]) -> JsonValue:
     """Return a value in which the part at this path is masked."""
-    if not steps:
-        return HOLE if None in templates else _mask(value, templates)
-    head, rest = steps[0], steps[1:]
+    if not path:
+        return MASK if None in templates else _mask(value, templates)
+    head, rest = path[0], path[1:]
     if isinstance(value, dict) and isinstance(head, str) and head in value:
         return {**value, head: _replace_part(value[head], rest, templates)}
     if isinstance(value, list) and isinstance(head, int) and head < len(value):
@@ -153,14 +158,11 @@ def _mask(value: JsonValue, templates: frozenset[Template]) -> JsonValue:
     """Return a text with the varying pieces masked, if it fits a template."""
     if not isinstance(value, str):
         return value
-    pieces = _piece.findall(value)
+    pieces = _text_piece.findall(value)
     for template in templates:
-        if (
-            template
-            and len(template) == len(pieces)
-            and all(expected in (None, piece) for expected, piece in zip(template, pieces, strict=True))
-        ):
-            return "".join(HOLE if fixed is None else fixed for fixed in template)
+        pairs = zip(template or (), pieces, strict=False)
+        if template and len(template) == len(pieces) and all(expected in (None, piece) for expected, piece in pairs):
+            return "".join(MASK if expected is None else expected for expected in template)
     return value
 
 
@@ -173,17 +175,17 @@ def place_of(row: RowDifference) -> RowPlace:
 
 
 def columns_of(row: RowDifference) -> Row:
-    """Return the columns of a row; of a removed row, its former columns. A key that is in no column is under `KEY`."""
+    """Return the columns of a row; of a removed row, its former columns. A key that is in no column is under `KEY_COLUMN`."""
     cells = (row.before if row.after is None else row.after) or {}
     by_content = BY_CONTENT.fullmatch(row.key) or IN_LIST.fullmatch(row.key)
     if by_content or _key_values(row) is not None:
         return cells
-    return {**cells, KEY: row.key} | ({} if row.table else {NAME: path_without_ids(row.key)})
+    return {**cells, KEY_COLUMN: row.key} | ({} if row.table else {PATH_PATTERN_COLUMN: path_without_ids(row.key)})
 
 
 def path_without_ids(path: str) -> str:
     """Return a path with its ids masked."""
-    return _id.sub(HOLE, path)
+    return _id.sub(MASK, path)
 
 
 def _key_values(row: RowDifference) -> list[Any] | None:
@@ -199,9 +201,9 @@ def key_columns(row: RowDifference) -> frozenset[str]:
     """Return the columns of a row's key."""
     cells, columns = columns_of(row), list[str]()
     for value in _key_values(row) or ():
-        same = (name for name, cell in cells.items() if name not in columns and type(cell) is type(value) and cell == value)
-        columns += list(same)[:1]
-    return frozenset(columns) | ({KEY} & cells.keys())
+        equal = (name for name, cell in cells.items() if name not in columns and type(cell) is type(value) and cell == value)
+        columns += list(equal)[:1]
+    return frozenset(columns) | ({KEY_COLUMN} & cells.keys())
 
 
 @dataclass(frozen=True)
@@ -222,7 +224,7 @@ class Varying:
 
     @property
     def names(self) -> list[str]:
-        """The columns that vary, in words."""
+        """The columns that vary, in words, such as `shop.orders.created`."""
         columns = {*self.columns, *((store, table, column) for store, table, _, column in self.values)}
         return sorted(".".join(filter(None, column)) for column in columns)
 
@@ -248,16 +250,13 @@ def differing_rows(first: ChangedRows, second: ChangedRows, varying: Varying) ->
     as in the second; None where a run lacks the row."""
     pairs, unmatched = _matching_rows(first, second)
     keys = {value for rows in (first, second) for row in rows.values() for value in _key_values(row) or ()}
-    differing = [
-        replace(first_row, before=first_row.after, after=second_row.after)
-        for first_row, second_row in pairs
-        for first_columns, second_columns in [(columns_of(first_row), columns_of(second_row))]
-        if any(
-            not varying.has(place_of(first_row), name, is_added=first_row.before is None)
-            and not {first_columns.get(name), second_columns.get(name)} <= keys
-            for name in _unequal_columns(first_row, second_row)
-        )
-    ]
+    differing = list[RowDifference]()
+    for first_row, second_row in pairs:
+        first_columns, second_columns, is_added = columns_of(first_row), columns_of(second_row), first_row.before is None
+        columns = _unequal_columns(first_row, second_row)
+        columns = [name for name in columns if not varying.has(place_of(first_row), name, is_added=is_added)]
+        if any(not {first_columns.get(name), second_columns.get(name)} <= keys for name in columns):
+            differing.append(replace(first_row, before=first_row.after, after=second_row.after))
     differing += [replace(row, before=row.after, after=None) for row, _ in unmatched if row]
     return differing + [replace(row, before=None) for _, row in unmatched if row]
 
@@ -275,19 +274,20 @@ _Unmatched = tuple[RowDifference | None, RowDifference | None]
 def _matching_rows(first: ChangedRows, second: ChangedRows) -> tuple[list[_Pair], list[_Unmatched]]:
     """Return the rows that two runs have in common, and the rows that only one run has, each with None for the other."""
     pairs, unmatched = list[_Pair](), list[_Unmatched]()
-    kinds: dict[tuple[str, str, str], tuple[list[RowDifference], list[RowDifference]]] = defaultdict(lambda: ([], []))
-    for side, rows in enumerate((first, second)):
+    groups: dict[tuple[str, str, str], tuple[list[RowDifference], list[RowDifference]]] = defaultdict(lambda: ([], []))
+    for run_index, rows in enumerate((first, second)):
         for row in rows.values():
             if row.table != SEQUENCES:
-                kinds[row.store, row.table, _kind(row)][side].append(row)
-    for (_, _, kind), (first_rows, second_rows) in kinds.items():
+                groups[row.store, row.table, _kind(row)][run_index].append(row)
+    for (_, _, kind), (first_rows, second_rows) in groups.items():
         by_key = {row.key: row for row in second_rows}
         matched = [
             (row, by_key[row.key]) for row in first_rows if row.key in by_key and (kind != "added" or row == by_key[row.key])
         ]
         if kind == "added":
             equal = {row.key for row, _ in matched}
-            first_rest, second_rest = ([row for row in side if row.key not in equal] for side in (first_rows, second_rows))
+            first_rest = [row for row in first_rows if row.key not in equal]
+            second_rest = [row for row in second_rows if row.key not in equal]
             matched += most_similar_pairs(first_rest, second_rest, _count_differing_columns)
         matched_ids = {id(row) for pair in matched for row in pair}
         unmatched += [(row, None) for row in first_rows if id(row) not in matched_ids]
@@ -302,7 +302,8 @@ def _kind(row: RowDifference) -> str:
 
 
 def _count_differing_columns(first: RowDifference, second: RowDifference) -> int:
-    """Return how much two rows differ; a column of the key counts least, since the store may have generated it."""
+    """Return how much two rows differ: 2 for each column that differs, but 1 for a column of the key, since the store may have
+    generated it."""
     first_columns, second_columns = columns_of(first), columns_of(second)
     keys = key_columns(first) | key_columns(second)
     return sum(

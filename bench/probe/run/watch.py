@@ -1,5 +1,5 @@
-"""One run of an agent in a box without a fault: the files that it writes and the servers that it calls are those that a
-`probe.toml` has to name."""
+"""Watches one run of an agent in a box without a fault, to see the files that it writes and the servers that it calls. A
+`probe.toml` has to name these."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bench.probe.run.secrets import Secrets
 from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
 from bench.probe.run.witness.path_store import StoresBox
-from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.place import PrivateFolder
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import StoreWithoutOriginal
 from bench.probe.run.witness.stores import Stores
@@ -32,17 +32,18 @@ from bench.record.probe_events import GatewayCall
 from bench.record.probe_rows import RowDifference, StoreReading
 from bench.wire.tail import last_line
 
-LAYER = ""
-"""The store's name of a file in the box; a database has one of its own."""
+BOX_FILES = ""
+"""The name of the store that consists of the files in the box. A database is a store with a name of its own."""
 
 
 @dataclass(frozen=True)
 class WatchedFile:
-    """A file that was written, made or removed.
+    """A file that the agent wrote, made or removed.
 
-    path         its path; a journal counts as its database
-    was, is_now  whether it existed before the run, and exists after it
-    form         what its format says about it
+    path    its path; a journal counts as its database
+    was     whether it existed before the run
+    is_now  whether it exists after the run
+    form    whether it is a database, and which framework keeps the agent's memory in it
     """
 
     path: Path
@@ -53,11 +54,11 @@ class WatchedFile:
 
 @dataclass(frozen=True)
 class WatchedRun:
-    """What a watched run showed.
+    """The result of a watched run.
 
     agent_run  the calls, how the agent ended, and what it printed
-    files      the files that it wrote outside temporary folders
-    seen       the facts that its Pythons reported: kind -> facts, in their order
+    files      the files that the agent wrote outside temporary folders
+    seen       the facts that the agent's Python processes reported: kind -> facts, in their order
     servers    the MCP servers over stdio that were started
     changed    a line about each database of the owner's own that changed meanwhile, and how to restore it; "" if none did
     """
@@ -75,7 +76,7 @@ class WatchedRun:
 
     @property
     def ending(self) -> str:
-        """How the run ended, in words."""
+        """The end of the run in words: the exit code, and the last line that the agent printed."""
         how = f"ended with exit code {self.agent_run.code}" if self.agent_run.in_time else "did not end in time"
         printed = last_line(self.agent_run.texts.get(self.agent_run.printed or "", "")) or "nothing"
         return f"the one run that was watched {how}, and printed last: {printed}"
@@ -93,15 +94,16 @@ class WatchedRun:
     def tool_calls_with_changes(self, files: Collection[Path]) -> Iterator[tuple[GatewayCall, bool]]:
         """Yield each call of a tool, and whether one of these files, or a row of a database, changed during the call."""
         for call in self.agent_run.calls:
-            changed = (row for reading in self.agent_run.readings if call.number in reading.calls for row in reading.changed)
+            readings = [reading for reading in self.agent_run.readings if call.number in reading.calls]
+            changed = (row for reading in readings for row in reading.changed)
             if call.door_kind != "model" and call.continues is None:
-                yield call, any(row.store != LAYER or Path(row.key) in files for row in changed)
+                yield call, any(row.store != BOX_FILES or Path(row.key) in files for row in changed)
 
 
 class LayerWitness(StoreWithoutOriginal):
     """The files that are written in the box as a store, with a row for each file. It has no copy, and is reset with the box."""
 
-    name = LAYER
+    name = BOX_FILES
 
     def __init__(self) -> None:
         self.box: Box | None = None
@@ -138,7 +140,7 @@ class _WatchedStores(Stores):
             self.changed = "; ".join(filter(None, (self.changed, str(error))))
 
     def enter_box(self, box: StoresBox) -> None:
-        """Use this box."""
+        """Let the stores work in this box."""
         super().enter_box(box)
         assert isinstance(box, Box)
         self.layer.box = box
@@ -168,7 +170,7 @@ async def watch(
         ConfigError: The agent cannot be started, or a database cannot be copied.
     """
     stores = _WatchedStores(databases, subject.settle, beside)
-    worker = Worker(subject, stores, Place(work_folder(), "watched"), secrets, environment)
+    worker = Worker(subject, stores, PrivateFolder(work_folder(), "watched"), secrets, environment)
     async with worker:
         agent_run = await worker.run(Masks(), name="the watched run")
         box = stores.layer.box
@@ -182,11 +184,11 @@ async def watch(
         seen = defaultdict[str, list[str]](list)
         for kind, fact in worker.gateway.facts_seen:
             seen[kind].append(secrets.blot(fact))
-        servers = frozenset(name for name, known in worker.gateway.servers.handshakes.items() if known)
+        servers = frozenset(name for name, responses in worker.gateway.servers.handshakes.items() if responses)
     return WatchedRun(agent_run, files, seen, servers, secrets.blot(stores.changed))
 
 
 def _row(file: WrittenFile) -> RowDifference:
     """Return a written file as a row."""
     before, after = ({"content": content} if content is not None else None for content in (file.first, file.now))
-    return RowDifference(LAYER, "", str(file.path), before, after)
+    return RowDifference(BOX_FILES, "", str(file.path), before, after)

@@ -11,7 +11,7 @@ from bench.common.errors import ResultsError, one_line
 from bench.probe.run.agent_run import AgentRun
 from bench.probe.run.secrets import Secrets
 from bench.record.config import StoredConfig
-from bench.record.events import Answered, Called, OfAKind, of_kind
+from bench.record.events import Answered, Called, Cause, OfAKind, of_kind
 from bench.record.files import FORMAT, MANIFEST, holds
 from bench.record.manifest import Manifest, ManifestPack
 from bench.record.model_parameters import ModelParameters
@@ -23,8 +23,8 @@ from bench.record.store import RunWriter, write_manifest
 from bench.run.experiment.provenance import code_version, machine, now, package_versions
 from bench.scenario import Grade
 
-REASON = 300
-"""Characters of the reason in a record."""
+MAX_REASON_CHARS = 300
+"""The most characters of the reason in a record."""
 OUTCOMES: Mapping[str, Outcome] = {
     "same": "solved",
     "absorbed": "solved",
@@ -42,12 +42,12 @@ OUTCOMES: Mapping[str, Outcome] = {
 class CellRun:
     """One run of the agent, as the probe yields it.
 
-    plan        `clean`, `control`, or what is struck (`bench.record.probe_events.plan_of`)
-    repetition  how many runs of this plan there were before, from 0
-    events      as `bench.record.probe_events` has them; `CellJudged` is the last, unless there is a `problem`
-    texts       the texts that the events name, by digest
-    seconds     how long it took, and `began` when it began, UTC, ISO 8601
-    problem     why it could not be run; such a run is made again when the probe goes on
+    plan        `clean`, `control`, or the name of a cell (`bench.record.probe_events.plan_of`)
+    repetition  the number of earlier runs of this plan
+    events      the events, of which `CellJudged` is the last, unless there is a `problem`
+    texts       the texts to which the events refer, by their digests
+    seconds     how long the run took
+    problem     why it could not be run; "" if it was. Such a run is made again when the probe goes on
     """
 
     plan: str
@@ -69,8 +69,9 @@ def run_of(
     """Return the record of a run of the agent, with its verdict and further events."""
     calls: list[tuple[float, OfAKind]] = [(call.arrived, call) for call in agent_run.calls]
     readings = ((reading.started, reading) for reading in agent_run.readings)
-    happened = [event for _, event in sorted([*calls, *readings], key=lambda timed: timed[0])]
-    return CellRun(plan, repetition, (*happened, *agent_run.lives, *further_events, judged), agent_run.texts, agent_run.seconds)
+    timed_events = [event for _, event in sorted([*calls, *readings], key=lambda timed: timed[0])]
+    events = (*timed_events, *agent_run.lives, *further_events, judged)
+    return CellRun(plan, repetition, events, agent_run.texts, agent_run.seconds)
 
 
 def without_secrets(run: CellRun, secrets: Secrets) -> CellRun:
@@ -134,13 +135,13 @@ class ProbeWriter:
     def end(self, detail: str, complete: bool, harmed: bool = False) -> None:
         """Record the end of the session, and close the files. `harmed`: whether a store of the owner's own has changed."""
         mark = self._writer.mark if complete else None
-        how = one_line(self._secrets.blot(detail), REASON)
+        how = one_line(self._secrets.blot(detail), MAX_REASON_CHARS)
         self._writer.note(SessionRecord(now(), "ended", how, mark=mark, harmed=harmed))
         self._writer.remove_if_empty()
         self._writer.close()
 
     def _record(self, cell: CellRun, events: tuple[OfAKind, ...], requests: Sequence[Called]) -> TrialRecord:
-        """Return the record of a run."""
+        """Return the trial that records a run, with its outcome, tokens and seconds."""
         judged = next(iter(of_kind(events, CellJudged)), None)
         seconds = sum(call.seconds for call in requests)
         outcome: Outcome = "error"
@@ -155,7 +156,7 @@ class ProbeWriter:
             plan=cell.plan,
             repetition=cell.repetition,
             outcome=outcome,
-            reason=one_line(cell.problem or (judged.why if judged else ""), REASON),
+            reason=one_line(cell.problem or (judged.why if judged else ""), MAX_REASON_CHARS),
             grade=grade,
             tokens=sum(call.tokens_in + call.tokens_out for call in requests),
             api_seconds=seconds,
@@ -166,11 +167,11 @@ class ProbeWriter:
         )
 
     def _name_plans(self, plans: Iterable[str]) -> None:
-        """Add these plans to the manifest, and write it again if one was missing."""
+        """Add these plans to the manifest, and write the manifest again if it lacked a plan."""
         config = self._manifest.config
         if new := [plan for plan in dict.fromkeys(plans) if plan not in config.plans]:
-            named = config.model_copy(update={"plans": (*config.plans, *new)})
-            self._manifest = self._manifest.model_copy(update={"config": named})
+            new_config = config.model_copy(update={"plans": (*config.plans, *new)})
+            self._manifest = self._manifest.model_copy(update={"config": new_config})
             write_manifest(self.folder, self._manifest)
 
 
@@ -192,12 +193,15 @@ def holds_other_probe(folder: Path, probed: Probed) -> bool:
 def _called_event(call: GatewayCall, number: int) -> Called:
     """Return a request to the model as the event that the ledger counts."""
     assert call.passed_on is not None
+    cause: Cause = "step" if number > 1 else "first"
+    if call.repeats:
+        cause = "rerun" if call.cause == "restart" else "retry"
     return Called(
         call=number,
         subtasks=(),
         attempt=1,
         try_=1,
-        cause="rerun" if call.cause == "restart" else "retry" if call.repeats else "step" if number > 1 else "first",
+        cause=cause,
         started=call.passed_on,
         seconds=0.0 if call.answered is None else call.answered - call.passed_on,
         seed=0,

@@ -9,23 +9,23 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bench.run.answers.places import FieldPath
+from bench.run.answers.places import FieldPath, value_at
 from bench.scenario import Json, Output, schema_of
 
-MOST_LEAVES = 2**16
+MAX_LEAVES_CHECKED = 2**16
 """The most leaves that are checked against a schema, over all tries."""
-LARGEST = 2**53
-"""The float limit beyond which adding one may give the same number."""
+MAX_EXACT_FLOAT = 2**53
+"""From this number on, a float plus one can be the same float."""
 
 
 def exchange(value: Json, schema: type[Output] | None, draw: Random) -> Json:
-    """Return the value with one leaf exchanged for another that its schema allows; None if none is found within the limit on
-    tries."""
-    paths = [path for path in _leaves(value) if path]
+    """Return the value with one leaf exchanged for another that the schema allows; None if no such leaf is found within
+    MAX_LEAVES_CHECKED."""
+    paths = [path for path in _leaf_paths(value) if path]
     draw.shuffle(paths)
-    changed, tries = copy.deepcopy(value), MOST_LEAVES // max(len(paths), 1)
+    changed, tries = copy.deepcopy(value), MAX_LEAVES_CHECKED // max(len(paths), 1)
     for path in paths[:tries]:
-        parent, name = _parent(changed, path), path[-1]
+        parent, name = value_at(changed, path[:-1]), path[-1]
         leaf = parent[name]
         for other in _alternatives(leaf, schema):
             parent[name] = other
@@ -35,17 +35,12 @@ def exchange(value: Json, schema: type[Output] | None, draw: Random) -> Json:
     return None
 
 
-def _parent(value: Json, path: FieldPath) -> Any:
-    for step in path[:-1]:
-        value = value[step]
-    return value
-
-
-def _leaves(value: Json, path: FieldPath = ()) -> Iterator[FieldPath]:
+def _leaf_paths(value: Json, path: FieldPath = ()) -> Iterator[FieldPath]:
+    """Yield the path of each leaf of a value that is itself at `path`."""
     if isinstance(value, dict | list):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for key, item in items:
-            yield from _leaves(item, (*path, key))
+            yield from _leaf_paths(item, (*path, key))
     else:
         yield path
 
@@ -54,7 +49,7 @@ def _alternatives(leaf: Json, schema: type[Output] | None) -> list[Json]:
     """Return other values of the same type, in the order in which they are tried; empty for null."""
     if isinstance(leaf, bool):
         return [not leaf]
-    if isinstance(leaf, int) and abs(leaf) >= LARGEST:
+    if isinstance(leaf, int) and abs(leaf) >= MAX_EXACT_FLOAT:
         return [leaf // 2]
     if isinstance(leaf, int | float):
         return [leaf + 1, leaf - 1, leaf / 2, leaf / 2 + 0.25]
@@ -64,7 +59,7 @@ def _alternatives(leaf: Json, schema: type[Output] | None) -> list[Json]:
 
 
 def _enum_members(schema: type[Output] | None) -> list[str]:
-    """Return each text in an enumeration of the schema. The schema decides later whether a text fits at a place."""
+    """Return all texts in the enumerations of the schema, for whatever field. Whether a text fits a field is checked later."""
     values: list[str] = []
     stack: list[Any] = [schema_of(schema)] if schema else []
     while stack:
@@ -78,6 +73,7 @@ def _enum_members(schema: type[Output] | None) -> list[str]:
 
 
 def _fits(schema: type[Output] | None, value: Json) -> bool:
+    """Return whether a value fits the schema; True without a schema."""
     if schema is None:
         return True
     try:

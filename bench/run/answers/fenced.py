@@ -1,4 +1,4 @@
-"""The answer format `fenced`: the JSON without its code, then one code block for each place of code.
+"""Read and write answers in the format `fenced`: the JSON without its code, then one code block for each field with code.
 
     {"edits": [{"file": "main.py"}]}
 
@@ -7,10 +7,10 @@
     total = total + 1
     ```
 
-A block begins with a line of three or more backticks, then perhaps a language, and ends with a line of at least as many. The
-line before it names its place. Blocks without a known name belong, in order, to the places without a block, if the numbers are
-equal; they are ignored if every place has a block. A block replaces what the JSON has at its place; code in the JSON itself is
-read as well.
+A block begins with a line of three or more backticks, then perhaps a language, and ends with a line of at least as many
+backticks. The line before a block names its field. Blocks without a known name belong, in order, to the fields without a block,
+if there are as many of both; if every field has a block, they are ignored. A block replaces the JSON's value in its field. Code
+in the JSON itself is read too.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from itertools import pairwise
 from bench.run.answers.places import ANY, FieldPath, Schema, code_fields, name_of, places, value_at
 from bench.scenario import Json
 
-SHORTEST_FENCE = 3
-DECORATION = " \t\r#*`:>\"'"
+MIN_BACKTICKS = 3
+NAME_DECORATION = " \t\r#*`:>\"'"
 """Characters that can surround a name on its line."""
-MOST_NAMED = 3
+MAX_NAMES_SHOWN = 3
 _opening = re.compile(r"^[ \t]*(`{3,})([^`\n]*)$", re.MULTILINE)
 _closing = re.compile(r"^[ \t]*(`{3,})[ \t\r]*$", re.MULTILINE)
 _fence_end = re.compile(r"\s*^[ \t]*`{3,}[ \t\r]*$", re.MULTILINE)
@@ -37,8 +37,8 @@ _blanks = re.compile(r"\s*")
 
 @dataclass(frozen=True)
 class Block:
-    """A code block. `label` is the line before the block, which can be its name. `end` is the place in the text where the block
-    ends."""
+    """A code block. `label` is the line before the block, which can name its field. `end` is the index in the text at which the
+    block ends."""
 
     label: str
     code: str
@@ -46,14 +46,14 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Unended:
-    """A code block without an end: it contains all text after its opening line."""
+class UnclosedBlock:
+    """A code block without a closing line: it would contain all text after its opening line."""
 
     label: str
 
 
 @dataclass(frozen=True)
-class Unplaced:
+class UnassignedBlocks:
     """The reason, in one line, why blocks cannot be assigned to fields."""
 
     why: str
@@ -63,22 +63,22 @@ class Unplaced:
 class BeforeJson:
     """The code blocks before the JSON of an answer.
 
-    code    blocks in which no JSON is looked for, text[start:end] each
-    fence   the start of the block that holds only the JSON, and of that JSON; None if no block holds it
+    code    the (start, end) in the text of each block, in which no JSON is searched
+    fence   (start of the block that holds the JSON, start of that JSON); None if no block holds the JSON
     """
 
     code: tuple[tuple[int, int], ...]
     fence: tuple[int, int] | None = None
 
 
-def blocks_of(text: str, start: int) -> list[Block] | Unended:
-    """Return the code blocks from `start` on, or an Unended if the last block has no end."""
+def blocks_of(text: str, start: int) -> list[Block] | UnclosedBlock:
+    """Return the code blocks from `start` on, or an UnclosedBlock if the last block has no closing line."""
     blocks = list[Block]()
     end = start
     for opening, closing in _fences(text, start):
-        label = text[end : opening.start()].rstrip().rpartition("\n")[2].strip(DECORATION)
+        label = text[end : opening.start()].rstrip().rpartition("\n")[2].strip(NAME_DECORATION)
         if closing is None:
-            return Unended(label)
+            return UnclosedBlock(label)
         code = text[opening.end() + 1 : max(opening.end() + 1, closing.start() - 1)]
         if opening[2].endswith("\r"):
             code = code.replace("\r\n", "\n").removesuffix("\r")
@@ -88,16 +88,17 @@ def blocks_of(text: str, start: int) -> list[Block] | Unended:
 
 
 class FenceLines:
-    """The lines of a text that open or close code blocks, read once from beginning to end."""
+    """The lines of a text that open or close code blocks. They are read once, from the beginning to the end."""
 
     def __init__(self, text: str):
         self._lines = [(line.start(), len(line[1]), not line[2].strip()) for line in _opening.finditer(text)]
+        """(index, number of backticks, whether nothing follows them) of each line."""
         self._next = self._open = self._long = 0
 
-    def hold(self, at: int) -> bool:
-        """Return whether the place `at` is in a block: a block opened before it, and the next fence that is long enough closes
-        that block."""
-        while self._next < len(self._lines) and self._lines[self._next][0] < at:
+    def hold(self, index: int) -> bool:
+        """Return whether the text at `index` is in a block that was opened before it, and that the next fence that is long
+        enough closes. The calls must come with rising indexes."""
+        while self._next < len(self._lines) and self._lines[self._next][0] < index:
             _, length, is_bare = self._lines[self._next]
             self._next += 1
             if not self._open:
@@ -112,7 +113,7 @@ class FenceLines:
         return self._long < len(self._lines) and self._lines[self._long][2]
 
     def close(self) -> None:
-        """Treat each block that opened before the present place as closed."""
+        """Treat the open block, if there is one, as closed."""
         self._open = 0
 
 
@@ -120,22 +121,22 @@ def before_json(text: str, start: int = 0) -> BeforeJson:
     """Return the code blocks before the JSON. The first block that begins with a brace contains the JSON itself."""
     code = list[tuple[int, int]]()
     for opening, closing in _fences(text, start):
-        first = _first_of(text, opening.end())
-        if text.startswith("{", first):
-            return BeforeJson(tuple(code), (opening.start(), first))
+        content_start = _skip_blanks(text, opening.end())
+        if text.startswith("{", content_start):
+            return BeforeJson(tuple(code), (opening.start(), content_start))
         code.append((opening.start(), closing.end() if closing else len(text)))
     return BeforeJson(tuple(code))
 
 
-def _first_of(text: str, start: int) -> int:
-    """Return the place of the first character from `start` on that is not blank."""
+def _skip_blanks(text: str, start: int) -> int:
+    """Return the index of the first character from `start` on that is not blank."""
     blank = _blanks.match(text, start)
     return blank.end() if blank else start
 
 
 def end_of_json(text: str, end: int, is_fenced: bool) -> int:
-    """Return the place after the JSON from which blocks are searched. The JSON ends at `end`; the end of a block around it is
-    skipped."""
+    """Return the index from which code blocks are searched after the JSON. The JSON ends at `end`; if it is in a block
+    (`is_fenced`), the closing line of that block is skipped."""
     closing = _fence_end.match(text, end) if is_fenced else None
     return closing.end() if closing else end
 
@@ -153,58 +154,61 @@ def _fences(text: str, start: int) -> Iterator[tuple[re.Match[str], re.Match[str
         end = closing.end()
 
 
-def assemble(value: dict[str, Json], blocks: list[Block], schema: Schema) -> dict[str, Json] | Unplaced:
+def assemble(value: dict[str, Json], blocks: list[Block], schema: Schema) -> dict[str, Json] | UnassignedBlocks:
     """Return the JSON with the blocks' code in its fields. `value` is not changed."""
-    known = places(schema, value)
-    given, nameless = dict[FieldPath, str](), list[str]()
+    answer_places = places(schema, value)
+    codes, nameless = dict[FieldPath, str](), list[str]()
     for block in blocks:
-        path = known.path_of(block.label)
+        path = answer_places.path_of(block.label)
         if path is None:
             nameless.append(block.code)
-        elif path in given:
-            return Unplaced(f"there are two code blocks for {name_of(path)}")
+        elif path in codes:
+            return UnassignedBlocks(f"there are two code blocks for {name_of(path)}")
         else:
-            given[path] = block.code
-    open_fields = [path for path in known.fields if path not in given]
+            codes[path] = block.code
+    open_fields = [path for path in answer_places.fields if path not in codes]
     if nameless and open_fields:
         if len(nameless) != len(open_fields):
-            return Unplaced(_mismatch(len(nameless), open_fields))
-        given |= dict(zip(open_fields, nameless, strict=True))
-    return _fill(value, given)
+            return UnassignedBlocks(_mismatch(len(nameless), open_fields))
+        codes |= dict(zip(open_fields, nameless, strict=True))
+    return _with_codes(value, codes)
 
 
 def _mismatch(nameless: int, open_fields: list[FieldPath]) -> str:
-    named = ", ".join(map(name_of, open_fields[:MOST_NAMED])) + (", ..." if len(open_fields) > MOST_NAMED else "")
+    """Return why blocks without a name cannot be assigned to the fields that have no block."""
+    names = ", ".join(map(name_of, open_fields[:MAX_NAMES_SHOWN])) + (", ..." if len(open_fields) > MAX_NAMES_SHOWN else "")
     blocks = "1 code block has" if nameless == 1 else f"{nameless} code blocks have"
-    return f"{blocks} no known name on the line before; there must be one block each for {named}"
+    return f"{blocks} no known name on the line before; there must be one block each for {names}"
 
 
-def _fill(value: dict[str, Json], given: Mapping[FieldPath, str]) -> dict[str, Json]:
-    if not given:
-        return value
-    filled = copy.deepcopy(value)
-    for path, code in given.items():
-        _put(filled, path, _without_name(code, name_of(path)))
-    return filled
+def _with_codes(value: dict[str, Json], codes: Mapping[FieldPath, str]) -> dict[str, Json]:
+    """Return the value with this code in the fields at these paths."""
+    changed = copy.deepcopy(value) if codes else value
+    for path, code in codes.items():
+        _put(changed, path, _without_name(code, name_of(path)))
+    return changed
 
 
 def _without_name(code: str, name: str) -> str:
-    """Return code without the name of its field in the first line. A YAML key stays: indented lines follow it."""
+    """Return code without a first line that names its field. A first line that indented lines follow stays: it is a YAML
+    key."""
     first, _, rest = code.partition("\n")
     return rest if first.strip() == f"{name}:" and not rest.startswith((" ", "\t")) else code
 
 
 def _put(value: Json, path: FieldPath, code: str) -> None:
+    """Write code into the field of a value at this path."""
     for step, following in pairwise(path):
         if isinstance(value, dict) and isinstance(following, str) and not isinstance(value.get(step), dict):
-            value[step] = {}  # the JSON has no table of code here, or another value
+            value[step] = {}  # the JSON has no table of code here
         value = value[step]
     value[path[-1]] = code
 
 
 @dataclass(frozen=True)
-class Written:
-    """An answer in the format `fenced`: its JSON, and the blocks after it. `text` is both."""
+class FencedAnswer:
+    """An answer in the format `fenced`: its JSON, and the blocks after the JSON by the names of their fields. `text` is the
+    whole answer."""
 
     value: dict[str, Json]
     blocks: Mapping[str, str]
@@ -214,45 +218,45 @@ class Written:
         return "".join((json.dumps(self.value, ensure_ascii=False), *self.blocks.values()))
 
 
-def write_answer(value: dict[str, Json], schema: Schema) -> Written:
+def write_answer(value: dict[str, Json], schema: Schema) -> FencedAnswer:
     """Return an answer in the format `fenced`; reading it gives the same value. Code that blocks cannot represent safely stays
     in the JSON."""
-    known = places(schema, value)
-    code = {path: text for path in known.fields if isinstance(text := value_at(value, path), str)}
-    bare = _without(value, list(code), known.tables)
-    blocks = {name_of(path): _block(name_of(path), known.fields[path], text) for path, text in code.items()}
-    result = Written(bare, blocks)
-    blocks_given = blocks_of("".join(blocks.values()), 0)
-    if isinstance(blocks_given, Unended) or len(blocks) < len(code) or assemble(bare, blocks_given, schema) != value:
-        return Written(value, {})
-    return result
+    answer_places = places(schema, value)
+    codes = {path: text for path in answer_places.fields if isinstance(text := value_at(value, path), str)}
+    rest = _without(value, list(codes), answer_places.tables)
+    blocks = {name_of(path): _block(name_of(path), answer_places.fields[path], code) for path, code in codes.items()}
+    read_blocks = blocks_of("".join(blocks.values()), 0)
+    if isinstance(read_blocks, UnclosedBlock) or len(blocks) < len(codes) or assemble(rest, read_blocks, schema) != value:
+        return FencedAnswer(value, {})
+    return FencedAnswer(rest, blocks)
 
 
 def _without(value: dict[str, Json], paths: list[FieldPath], tables: Mapping[FieldPath, str]) -> dict[str, Json]:
     """Return the JSON without the code in these fields, and without tables that become empty."""
-    bare: dict[str, Json] = copy.deepcopy(value)
+    rest: dict[str, Json] = copy.deepcopy(value)
     for path in paths:
         *parents, last = path
-        del value_at(bare, tuple(parents))[last]
+        del value_at(rest, tuple(parents))[last]
     for path in tables:
         *parents, last = path
-        if value_at(bare, path) == {} and value_at(value, path):
-            del value_at(bare, tuple(parents))[last]
-    return bare
+        if value_at(rest, path) == {} and value_at(value, path):
+            del value_at(rest, tuple(parents))[last]
+    return rest
 
 
 def _block(name: str, language: str, code: str) -> str:
-    longest = max((len(run) for run in re.findall(r"`+", code)), default=0)
-    fence = "`" * max(SHORTEST_FENCE, longest + 1)
+    """Return a code block under its name. Its fences are longer than any backticks in the code."""
+    longest = max(map(len, re.findall(r"`+", code)), default=0)
+    fence = "`" * max(MIN_BACKTICKS, longest + 1)
     return f"\n\n{name}:\n{fence}{language}\n{code}\n{fence}"
 
 
 def form(schema: Schema) -> str:
     """Return the description of the blocks for a prompt: item 0 stands for all items of a list, NAME for all entries of a
     table."""
-    asked = list(code_fields(schema))
-    shown = [_block(name_of(path), language, code or "...").strip() for path, language, code in asked]
-    items = [name_of(path).replace("[0]", "[1]") for path, _, _ in asked if 0 in path]
-    more = [f"The same for {items[0]} and so on."] if items else []
-    more += ["One such block for each NAME."] if any(ANY in path for path, _, _ in asked) else []
-    return "\n".join([*shown, *more])
+    fields = list(code_fields(schema))
+    lines = [_block(name_of(path), language, description or "...").strip() for path, language, description in fields]
+    items = [name_of(path).replace("[0]", "[1]") for path, _, _ in fields if 0 in path]
+    lines += [f"The same for {items[0]} and so on."] if items else []
+    lines += ["One such block for each NAME."] if any(ANY in path for path, _, _ in fields) else []
+    return "\n".join(lines)

@@ -1,8 +1,8 @@
-"""The fields of an answer that contain code: those that its JSON schema declares as code (`bench.scenario.Code`), by path and
-by name.
+"""Find the fields of an answer that contain code, by path and by name. Its JSON schema declares these fields as code
+(`bench.scenario.Code`).
 
-A field that is code is a place, at any depth: `code`, `edits[0].replace`; so is each entry of a table of files,
-`files.main.py`. A list of only code texts is no place: the JSON would not say how many there are.
+A field of code can be at any depth: `code`, `edits[0].replace`. Each entry of a table of files is such a field, too:
+`files.main.py`. A list of only code texts has no such fields, since the JSON would not say how many texts there are.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from bench.scenario import CODE, Json
 Schema = Mapping[str, Any]
 FieldPath = tuple[str | int, ...]
 ANY = "NAME"
-"""Stands for every entry of a table."""
+"""The step of a path that stands for every entry of a table."""
 
 
 @dataclass(frozen=True)
 class Places:
-    """The fields of one answer that contain code. Its lists and inner objects are those of its JSON.
+    """The fields of one answer that contain code, by the schema and by the lists and objects in the answer's JSON.
 
-    fields   places whose names the schema and the JSON give
-    tables   tables of code, whose entries can have any name
+    fields   path -> language, for each field
+    tables   path -> language, for each table of code, whose entries can have any name
     """
 
     fields: Mapping[FieldPath, str]
@@ -71,8 +71,8 @@ def _walk(schema: Schema, defs: Schema, value: Json, path: FieldPath) -> Iterato
 
 
 def _contents(schema: Schema, defs: Schema, value: Json, is_answer: bool) -> Iterator[tuple[Schema, Json, FieldPath]]:
-    """Yield (schema, value, path from here) for each part of a value, and for parts that the answer itself lacks. A required
-    object of only code can be missing, since no JSON is asked for it."""
+    """Yield (schema, value, path from here) for each part of a value, and for the parts that the answer itself lacks. A
+    required object that has only code can be missing, since the answer's form does not ask for its JSON."""
     for option in schema.get("anyOf", ()):
         yield option, value, ()
     fields, required = schema.get("properties", {}), schema.get("required", ())
@@ -114,71 +114,72 @@ def code_of(schema: Schema) -> str | None:
 def code_fields(schema: Schema) -> Iterator[tuple[FieldPath, str, str]]:
     """Yield (path, language, description) of each field of code that an answer can have: item 0 of a list, entry ANY of a
     table."""
-    return _declared_places(schema, {}, (), frozenset())
+    return _declared_fields(schema, {}, (), frozenset())
 
 
-def _declared_places(
-    schema: Schema, defs: Schema, path: FieldPath, within: frozenset[str]
+def _declared_fields(
+    schema: Schema, defs: Schema, path: FieldPath, outer_refs: frozenset[str]
 ) -> Iterator[tuple[FieldPath, str, str]]:
-    """Yield (path, language, description) of each field of code that a schema declares. `within` has the references that lead
-    here, since a type can contain itself."""
-    if schema.get("$ref") in within:
-        return  # a type that holds itself
-    within |= {schema["$ref"]} if "$ref" in schema else frozenset()
+    """Yield (path, language, description) of each field of code that a schema declares. `outer_refs` holds the references that
+    led to this schema: a type that contains itself is not followed again."""
+    if schema.get("$ref") in outer_refs:
+        return
+    outer_refs |= {schema["$ref"]} if "$ref" in schema else frozenset()
     schema, defs = resolve(schema, defs)
     if (language := code_of(schema)) is not None:
         yield path, language, schema.get("description", "")
         return
     for option in schema.get("anyOf", ()):
-        yield from _declared_places(option, defs, path, within)
+        yield from _declared_fields(option, defs, path, outer_refs)
     for name, field in schema.get("properties", {}).items():
-        yield from _declared_places(field, defs, (*path, name), within)
+        yield from _declared_fields(field, defs, (*path, name), outer_refs)
     table, items = schema.get("additionalProperties"), schema.get("items", {})
     if isinstance(table, Mapping):
-        for place, language, text in _declared_places(table, defs, (*path, ANY), within):
-            yield place, language, text or schema.get("description", "")
+        for inner_path, language, description in _declared_fields(table, defs, (*path, ANY), outer_refs):
+            yield inner_path, language, description or schema.get("description", "")
     if "items" in schema and code_of(resolve(items, defs)[0]) is None:
-        yield from _declared_places(items, defs, (*path, 0), within)
+        yield from _declared_fields(items, defs, (*path, 0), outer_refs)
 
 
 def holds_code(schema: Schema) -> bool:
+    """Return whether an answer with this schema can have a field of code."""
     return next(code_fields(schema), None) is not None
 
 
 def without_code(schema: Schema) -> Schema:
     """Return the schema of an answer's JSON without its code."""
-    return _bare(schema, schema.get("$defs", {}))
+    return _without_code(schema, schema.get("$defs", {}))
 
 
-def _bare(schema: Schema, defs: Schema) -> Schema:
+def _without_code(schema: Schema, defs: Schema) -> Schema:
     """Return the schema without its fields of code, at any depth."""
-    bare = dict(schema)
-    if "properties" in bare:
-        bare["properties"] = {
-            name: _bare(field, defs)
-            for name, field in bare["properties"].items()
+    reduced = dict(schema)
+    if "properties" in reduced:
+        reduced["properties"] = {
+            name: _without_code(field, defs)
+            for name, field in reduced["properties"].items()
             if not (_is_code(field, defs) or _has_only_code(field, defs))
         }
-    if "$defs" in bare:
-        bare["$defs"] = {name: _bare(schema_, defs) for name, schema_ in bare["$defs"].items()}
+    if "$defs" in reduced:
+        reduced["$defs"] = {name: _without_code(schema_, defs) for name, schema_ in reduced["$defs"].items()}
     for key in ("items", "additionalProperties"):
-        if isinstance(bare.get(key), Mapping):
-            bare[key] = _bare(bare[key], defs)
-    if "anyOf" in bare:
-        bare["anyOf"] = [_bare(option, defs) for option in bare["anyOf"]]
-    return bare
+        if isinstance(reduced.get(key), Mapping):
+            reduced[key] = _without_code(reduced[key], defs)
+    if "anyOf" in reduced:
+        reduced["anyOf"] = [_without_code(option, defs) for option in reduced["anyOf"]]
+    return reduced
 
 
 def _is_code(schema: Schema, defs: Schema) -> bool:
     """Return whether a schema declares code, or a table of code."""
-    whole = resolve(schema, defs)[0]
-    return code_of(whole) is not None or _table_of(whole, defs) is not None
+    resolved = resolve(schema, defs)[0]
+    return code_of(resolved) is not None or _table_of(resolved, defs) is not None
 
 
 def _has_only_code(schema: Schema, defs: Schema) -> bool:
     """Return whether a schema declares an object whose fields are all code, or tables of code."""
-    whole, defs = resolve(schema, defs)
-    fields = whole.get("properties", {})
+    resolved, defs = resolve(schema, defs)
+    fields = resolved.get("properties", {})
     return bool(fields) and all(_is_code(field, defs) for field in fields.values())
 
 
@@ -188,7 +189,7 @@ def is_all_code(schema: Schema) -> bool:
 
 
 def name_of(path: FieldPath) -> str:
-    """Return a path as `edits[0].replace`, the form in rejections and in programs."""
+    """Return a path as a text such as `edits[0].replace`."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 

@@ -2,6 +2,6 @@
 
 REJECTED = "# Your last answer was rejected"
 NOT_ACCEPTED = "it was not accepted"
-"""The reason of a rejection without a reason."""
+"""The reason that is given if the model is told no reason."""
 COMPLETED = "# Your last answer\nStatus: completed"
-"""A rejection reported as success, as an SDK reported rejected tool calls."""
+"""A rejection that is reported as success, as an SDK reported rejected tool calls."""

@@ -24,11 +24,12 @@ from pydantic import BaseModel
 from bench.record.messages import Message
 from bench.run.trial.workbench import ModelLine
 
-FINISH: dict[str, FinishReasons] = {"stop": "stop", "length": "length", "content_filter": "content_filter"}
+FINISHES: dict[str, FinishReasons] = {"stop": "stop", "length": "length", "content_filter": "content_filter"}
 
 
 async def assistant(messages: Sequence[Message], line: ModelLine) -> str:
-    """Return the answer of a new AssistantAgent: an agent keeps its history, and would send both attempts."""
+    """Return the answer of a new AssistantAgent. The agent of an earlier attempt would send that attempt again, with its
+    history."""
     system, task = messages
     agent = AssistantAgent("engineer", LineClient(line), system_message=system.content)
     result = await agent.run(task=task.content)
@@ -52,9 +53,10 @@ class LineClient(ChatCompletionClient, Component[LineSettings]):
         self._line = line
 
     async def create(self, messages: Sequence[LLMMessage], **_: Any) -> CreateResult:
+        """Send the messages over the line, and return the reply as AutoGen's result."""
         reply = await self._line([_plain(message) for message in messages])
         return CreateResult(
-            finish_reason=FINISH.get(reply.finish, "unknown"), content=reply.text, usage=RequestUsage(0, 0), cached=False
+            finish_reason=FINISHES.get(reply.finish, "unknown"), content=reply.text, usage=RequestUsage(0, 0), cached=False
         )
 
     def create_stream(self, *_: Any, **__: Any) -> AsyncGenerator[str | CreateResult, None]:
@@ -92,6 +94,7 @@ class LineClient(ChatCompletionClient, Component[LineSettings]):
 
 
 def _plain(message: LLMMessage) -> Message:
+    """Return AutoGen's message as a message of a trial."""
     if not isinstance(message.content, str):
         raise TypeError("only texts are sent over the line")
     if isinstance(message, SystemMessage):

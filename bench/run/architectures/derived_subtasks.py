@@ -1,9 +1,11 @@
-"""A model splits the task: its parts are added as subtasks, and one last call writes the answer from their notes.
+"""The architecture `derived_subtasks`: a model splits the task into parts, which are added as subtasks. A last call writes the
+answer from the notes on all parts.
 
-The paper's decompositions are written by developers, and it names derived ones as untried. Here the model decides which parts
-there are, what each is told and reads, and which documents the answer is written from. Each output is verified before it is
-handed on. A rejected output is asked for again alone, with the reason, as in `runtime_structured`. A derived part has none of
-the pack's checks: its verifier sees that there are notes, but not whether they are right.
+Developers write the decompositions of the paper, which names derived decompositions as untried. Here the model decides which
+parts there are, what each part's instructions and inputs are, and from which documents the answer is written. Each output is
+verified before another subtask reads it. A rejected output is asked for again alone, with the reason, as in
+`runtime_structured`. A derived part has none of the pack's checks: its verifier sees whether there are notes, but not whether
+they are right.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from bench.run.trial.workbench import Workbench
 from bench.scenario import Context, Output, Subtask, Task
 
 SPLIT = "Split"
-"""The splitter's name. No subtask of a pack and no part can have it: their names begin with a small letter."""
+"""The name of the subtask that splits the task. No other subtask can have this name, since theirs begin with a small letter."""
 MOST_PARTS = 8
 INSTRUCTIONS = (
     "Split the task below into smaller parts; they are carried out later. Whoever carries a part out sees its instructions and"
@@ -48,6 +50,7 @@ class Notes(Output):
 
 
 async def derived_subtasks(task: Task, workbench: Workbench) -> None:
+    """Ask for a split, for the notes on its parts in waves, and then for the answer."""
     splitter = splitter_of(task)
     workbench.add(splitter, reference=split_of(task).model_dump(mode="json"))
     split = await _split(workbench, splitter)
@@ -55,11 +58,11 @@ async def derived_subtasks(task: Task, workbench: Workbench) -> None:
         for part in wave:
             workbench.add(part)
         await asyncio.gather(*(_until_accepted(workbench, part, planned_by=splitter) for part in wave))
-    await _until_accepted(workbench, *_answering(task, split), planned_by=splitter)
+    await _until_accepted(workbench, *_answer_subtasks(task, split), planned_by=splitter)
 
 
 async def _split(workbench: Workbench, splitter: Subtask) -> Split:
-    """Return a valid split as the state holds it, so that faults in the state are noticed too."""
+    """Ask for a split until it is valid, and return it as the state holds it, so that faults in the state are noticed too."""
     rejected = None
     while True:
         workbench.commit_unverified(await workbench.propose(splitter, repair=rejected))
@@ -78,10 +81,11 @@ async def _until_accepted(workbench: Workbench, *subtasks: Subtask, planned_by: 
 
 
 def _subtask_of(part: PartPlan) -> Subtask:
+    """Return the subtask that makes the notes on a part."""
     return Subtask(part.name, part.instructions, tuple(dict.fromkeys(part.reads)), Notes)
 
 
-def _answering(task: Task, split: Split) -> list[Subtask]:
+def _answer_subtasks(task: Task, split: Split) -> list[Subtask]:
     """Return the task's subtasks for one call that reads the notes and the documents that the split names."""
     names = {subtask.name for subtask in task.subtasks}
     outputs = dict.fromkeys((*split.answer_reads, *(part.name for part in split.parts)))
@@ -89,20 +93,21 @@ def _answering(task: Task, split: Split) -> list[Subtask]:
 
 
 def splitter_of(task: Task) -> Subtask:
-    """Return the subtask that asks for a split of this task. Its prompt is the prompt of `monolithic`, without the documents'
-    texts."""
+    """Return the subtask that asks for a split of this task. Its prompt has the instructions of all subtasks and the names of
+    the documents, without their texts."""
 
     def can_be_carried_out(split: Split, _: Context) -> str | None:
         return _wrong_parts(task, split) or _wrong_reads(task, split)
 
     documents = [f"- {name}, {len(text.splitlines())} lines" for name, text in task.documents.items()]
-    asked = [f"# Output: {subtask.name}\n{subtask.instructions}" for subtask in task.subtasks]
+    outputs = [f"# Output: {subtask.name}\n{subtask.instructions}" for subtask in task.subtasks]
     task_text = "\n".join((INSTRUCTIONS, "", "Documents:", *documents))
-    return Subtask(SPLIT, "\n\n".join((task_text, *asked)), (), Split, checks=(can_be_carried_out,))
+    return Subtask(SPLIT, "\n\n".join((task_text, *outputs)), (), Split, checks=(can_be_carried_out,))
 
 
 def split_of(task: Task) -> Split:
-    """Return the split of a simulated model: notes for each subtask of the pack, and an answer from notes alone."""
+    """Return the split that a simulated model answers with: a part for each subtask of the pack, and an answer from the notes
+    alone."""
     notes = {subtask.name: f"{subtask.name}_notes" for subtask in task.subtasks}
     parts = [
         PartPlan(
@@ -114,13 +119,13 @@ def split_of(task: Task) -> Split:
 
 
 def _wrong_parts(task: Task, split: Split) -> str | None:
-    """Return what is wrong with the names and the number of the parts; None if they are right."""
+    """Return what is wrong with the names and the number of the parts; None if nothing is."""
     names = [part.name for part in split.parts]
     if len(names) > MOST_PARTS:
         return f"there are {len(names)} parts; make at most {MOST_PARTS}"
-    taken = {*task.documents, *(subtask.name for subtask in task.subtasks)}
+    task_names = {*task.documents, *(subtask.name for subtask in task.subtasks)}
     for name in names:
-        if name in taken:
+        if name in task_names:
             return f"the name '{name}' is that of a document or of an output; give the part another"
         if names.count(name) > 1:
             return f"{names.count(name)} parts are named '{name}'; give each a name of its own"
@@ -128,15 +133,15 @@ def _wrong_parts(task: Task, split: Split) -> str | None:
 
 
 def _wrong_reads(task: Task, split: Split) -> str | None:
-    """Return what is wrong with the reads of the parts and of the answer; None if they are right."""
+    """Return what is wrong with the names that the parts and the answer read; None if nothing is."""
     documents, names = list(task.documents), [part.name for part in split.parts]
-    for reader, reads, known in [
+    for reader, reads, available in [
         *((f"part '{part.name}'", part.reads, [*documents, *names]) for part in split.parts),
         ("the answer", split.answer_reads, documents),
     ]:
         for name in reads:
-            if name not in known:
-                return f"{reader} reads '{name}', which does not exist; it can read {', '.join(known)}"
+            if name not in available:
+                return f"{reader} reads '{name}', which does not exist; it can read {', '.join(available)}"
     try:
         by_needs([_subtask_of(part) for part in split.parts], split.needs)
     except ValueError as error:

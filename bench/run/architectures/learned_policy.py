@@ -1,8 +1,8 @@
-"""The subtasks, grouped into calls by a policy that was learned from earlier trials' rejections; otherwise
-`runtime_structured`.
+"""The architecture `learned_policy`: as `runtime_structured`, but a policy groups the subtasks into calls. The policy was
+learned from rejections in earlier trials.
 
-The outputs of one call are verified, committed and rejected together. With one subtask a call this is `runtime_structured`, and
-with all in one call it is `monolithic` with the reason told.
+The outputs of one call are verified, committed and rejected together. With one subtask in each call, the architecture is
+`runtime_structured`; with all subtasks in one call, it is `monolithic`, but gives the reason of a rejection.
 """
 
 from __future__ import annotations

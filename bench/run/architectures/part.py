@@ -1,4 +1,4 @@
-"""The entry of an architecture."""
+"""The entry of an architecture in the registry (`bench.run.architectures.registry`)."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ Architecture: TypeAlias = "Callable[[Task, Workbench], Coroutine[Any, Any, None]
 class ArchitecturePart(Part):
     """The entry of an architecture.
 
-    path             where its function stands, `module:function`: imported when it is run
-    prepare          import path of a function that is called before its module is imported
-    through          our modules that it works through, besides the endpoint for those that make their own calls
+    path             the import path of its function, `module:function`, which is imported when it is run
+    prepare          the import path of a function that is called before its module is imported
+    through          our modules that it uses; the endpoint of architectures that make their own calls is not among them
     acts_in          a `task`, a `world`, or `either`
     makes_own_calls  whether it calls the measuring endpoint; else it asks on the workbench's line
     answer_formats   the formats in which it can run
-    parallel         its function takes `parallel`: a form that asks at the same time for all that it can
-    forms            its function takes `form`: the forms of a pattern (`bench.record.form`)
-    learns           its function takes `policy`: what it learned from earlier trials (`bench.record.policy`)
+    parallel         whether its function takes `parallel`: it then asks for all ready subtasks at the same time
+    forms            whether its function takes `form`: the forms of a pattern (`bench.record.form`)
+    learns           whether its function takes `policy`, learned from earlier trials (`bench.record.policy`)
     is_instrument    whether it only measures: it asks, and does nothing
     is_outside       whether it works in a process that is not ours: its answers can be anybody's code
     structure        how it differs from others; None if that is not said
-    limits           what it cannot express, or how it differs from ours: a line each, for readers of a table
+    limits           lines for readers of a table: what it cannot express, or how it differs from our architectures
     """
 
     path: str = ""
@@ -54,8 +54,9 @@ class ArchitecturePart(Part):
     @property
     def modules(self) -> Sequence[str]:
         """Return the modules that contain its code."""
-        endpoint = ("bench.run.endpoint.server",) if self.makes_own_calls else ()
-        return (*filter(None, [self.path.partition(":")[0]]), *self.through, *endpoint)
+        own_modules = [self.path.partition(":")[0]] if self.path else []
+        endpoint = ["bench.run.endpoint.server"] if self.makes_own_calls else []
+        return (*own_modules, *self.through, *endpoint)
 
     def __post_init__(self) -> None:
         self.refuse_unknown("acts_in", [self.acts_in], ("task", "world", "either"))

@@ -1,5 +1,5 @@
-"""The architectures: each of ours is one file, and one entry here. Others come from a package's entry points, or load by import
-path, `module:function`."""
+"""The entries of our architectures, each of which is a file in this folder, and the loading of architectures. Other
+architectures come from a package's entry points, or are loaded by import path, `module:function`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from bench.record.policy import LearnedPolicy
 from bench.run.architectures.part import Architecture, ArchitecturePart
 
 IN_WORDS: tuple[AnswerFormat, ...] = ("json", "fenced")
-"""The formats of architectures that make their own calls: nothing holds them to a schema."""
+"""The formats of architectures that make their own calls, in which nothing holds a reply to a schema."""
 
 EARLY = "before it is handed on"
+"""When most of these architectures verify an output."""
 
 
 OURS = (
@@ -73,10 +74,10 @@ OUTSIDE = Registry("outside system", ArchitecturePart, plural="outside_systems")
 
 
 def architecture_named(name: str, variants: Iterable[str] = ()) -> ArchitecturePart:
-    """Return the architecture of this name, or at this import path, which leads to a function or an entry. A user's module can
-    be in the current folder. `variants` are names that a config adds.
+    """Return the entry of the architecture with this name, or at this import path, which leads to a function or to an entry. A
+    user's module can be in the current folder. `variants` are names that a config adds.
 
-    Raises ConfigError if there is none, or its module cannot be loaded.
+    Raises ConfigError if there is no such architecture, or its module cannot be loaded.
     """
     if not is_path(name):
         return ARCHITECTURES.named(name, *variants)
@@ -89,15 +90,15 @@ def architecture_named(name: str, variants: Iterable[str] = ()) -> ArchitectureP
     except (TypeError, ValueError):
         problem = f"architecture '{name}' is no function of a task and a workbench"
         raise ConfigError(f"{problem}; name one that begins `async def NAME(task: Task, workbench: Workbench)`") from None
-    takes = signature.parameters
+    parameters = signature.parameters
     return ArchitecturePart(
         name,
         name,
         acts_in="either",
         makes_own_calls=True,
-        parallel="parallel" in takes,
-        forms="form" in takes,
-        learns="policy" in takes,
+        parallel="parallel" in parameters,
+        forms="form" in parameters,
+        learns="policy" in parameters,
     )
 
 
@@ -106,7 +107,7 @@ def load_architecture(
 ) -> Architecture:
     """Return the function of an architecture, in the form that a variant asks for, with the policy that it has learned.
 
-    Raises ConfigError if it lacks that form, it learns nothing, its packages are missing, or its module cannot be loaded.
+    Raises ConfigError if the architecture lacks that form, learns no policy, or cannot be imported.
     """
     if parallel and not part.parallel:
         names = " and ".join(entry.name for entry in ARCHITECTURES if entry.parallel)
@@ -126,11 +127,11 @@ def load_architecture(
         if part.prepare:
             attribute_at(part.prepare)()
         with importable(Path.cwd()) if part.path == part.name else nullcontext():
-            loaded: Callable[..., Coroutine[Any, Any, None]] = attribute_at(part.path)
+            function: Callable[..., Coroutine[Any, Any, None]] = attribute_at(part.path)
     except (Exception, SystemExit) as error:  # a user's module can raise anything
         if part.extra and isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("bench"):
             raise ConfigError(f"architecture '{part.name}' needs: pip install '{part.package or '.'}[{part.extra}]'") from error
         raise ConfigError(f"architecture '{part.name}' cannot be imported: {why_not_imported(error, Path.cwd())}") from error
-    asked: dict[str, Any] = {"parallel": parallel, "form": form, "policy": policy}
-    asked = {name: value for name, value in asked.items() if value}
-    return functools.update_wrapper(functools.partial(loaded, **asked), loaded) if asked else loaded
+    variant: dict[str, Any] = {"parallel": parallel, "form": form, "policy": policy}
+    options = {name: value for name, value in variant.items() if value}
+    return functools.update_wrapper(functools.partial(function, **options), function) if options else function

@@ -22,8 +22,8 @@ async def runtime_structured(_: Task, workbench: Workbench, parallel: bool = Fal
     repairs: dict[str, Rejected] = {}
     while ready := workbench.ready():
         wave = [subtask for subtask in (ready if parallel else ready[:1]) if not workbench.skip(subtask)]
-        asked = [workbench.propose(subtask, repair=repairs.pop(subtask.name, None)) for subtask in wave]
-        for proposal in await asyncio.gather(*asked) if parallel else [await proposal_asked for proposal_asked in asked]:
+        requests = [workbench.propose(subtask, repair=repairs.pop(subtask.name, None)) for subtask in wave]
+        for proposal in await asyncio.gather(*requests) if parallel else [await request for request in requests]:
             if rejected := workbench.verify(proposal, sufficiency=True):
                 repairs[rejected.subtask] = rejected
             else:

@@ -1,7 +1,9 @@
-"""The subtasks one after another, handed on unverified, and verified at the pack's checkpoints. After a rejection everything
-from the first rejected subtask to the checkpoint runs again, with the same prompts.
+"""The architecture `static`: the subtasks run one after another, and later subtasks read their outputs unverified. The outputs
+are verified at the pack's checkpoints. After a rejection everything from the first rejected subtask to the checkpoint runs
+again, with the same prompts.
 
-In parallel, independent subtasks of a stage are asked at the same time. Repeats run one after another, in the listed order.
+With `parallel`, independent subtasks of a stage are asked for at the same time. Repeats run one after another, in the listed
+order.
 """
 
 from __future__ import annotations

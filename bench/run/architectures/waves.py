@@ -16,13 +16,13 @@ def one_by_one(subtasks: Sequence[Subtask]) -> Waves:
 
 
 def by_reads(subtasks: Sequence[Subtask]) -> Waves:
-    """Put each subtask into the first wave after all of these subtasks that it reads."""
+    """Return the subtasks in waves. Each subtask is in the first wave after those of these subtasks that it reads."""
     return by_needs(subtasks, {subtask.name: subtask.reads for subtask in subtasks})
 
 
 def by_needs(subtasks: Sequence[Subtask], needs: Mapping[str, Collection[str]]) -> Waves:
-    """Put each subtask into the first wave after all of these subtasks that it needs. Raises ValueError if some subtasks need
-    each other."""
+    """Return the subtasks in waves. Each subtask is in the first wave after those of these subtasks that it needs. Raises
+    ValueError if some subtasks need each other."""
     waves: list[tuple[Subtask, ...]] = []
     remaining = list(subtasks)
     while remaining:

@@ -1,1 +1,1 @@
-"""The effects of faults: each is one function, and one entry at the end of its file."""
+"""The effects of faults. Each effect is a function, and an entry at the end of its file."""

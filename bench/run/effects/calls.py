@@ -8,12 +8,12 @@ from bench.run.trial.effects import CallEffect, CutReply, Disturbance, Send, hal
 
 
 async def rate_limit(_: Send, fault: Disturbance) -> Reply:
-    """Fail with 429, with the fault's seconds in Retry-After."""
+    """Fail with the HTTP status 429, and with the fault's seconds in Retry-After."""
     raise RateLimited("429 (injected)", retry_after=fault.seconds, injected=True)
 
 
 async def server_error(_: Send, __: Disturbance) -> Reply:
-    """Fail with 500."""
+    """Fail with the HTTP status 500."""
     raise ServerFailed("500 (injected)", injected=True)
 
 
@@ -24,7 +24,7 @@ async def timeout(_: Send, fault: Disturbance) -> Reply:
 
 
 async def cut_off(send: Send, _: Disturbance) -> Reply:
-    """Break the connection off after half of the reply: half of its text and of its tool calls' arguments."""
+    """Break the connection off after the first half of the reply, counted over its text and its tool calls' arguments."""
     raise CutReply(halve(await send()))
 
 

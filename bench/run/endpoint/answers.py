@@ -106,6 +106,7 @@ def _head(number: int, chat: Chat, kind: str) -> dict[str, Any]:
 
 
 def _usage(usage: Usage) -> dict[str, int]:
+    """Return token counts as a chat completion has them."""
     return {
         "prompt_tokens": usage.tokens_in,
         "completion_tokens": usage.tokens_out,

@@ -18,12 +18,12 @@ from bench.common.bounds import BoundedTable, Listed
 from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
 from bench.run.endpoint.carried import NO_FIELDS, ProviderFields, provider_fields_in
-from bench.run.endpoint.fields import Restricted, options_among, refuse_others, set_aside
+from bench.run.endpoint.fields import Restricted, options_among, refuse_others, settings_set_aside
 from bench.run.endpoint.messages import text_in
 from bench.run.endpoint.wire import MOST_MESSAGES, Chat, conversation, exchange_at
 from bench.run.models.options import OPTIONS, options_in
 from bench.run.trial.endpoint_session import Exchange
-from bench.wire.problem import LONGEST_NAME, read_body, refuse_field
+from bench.wire.problem import MAX_NAME_CHARS, read_body, refuse_field
 
 INVALID_JSON_KEY = "INVALID_JSON"
 """The key of a tool's arguments that are no JSON object, as in Anthropic's documentation."""
@@ -48,7 +48,7 @@ class _Block(BaseModel):
         """Raise ValueError for an unknown field that is not empty."""
         for field, value in (self.model_extra or {}).items():
             if value not in (None, [], {}, ""):
-                raise ValueError(f"{field[:LONGEST_NAME]}: would not be passed on; leave it out")
+                raise ValueError(f"{field[:MAX_NAME_CHARS]}: would not be passed on; leave it out")
         return self
 
 
@@ -167,7 +167,7 @@ def chat_of(
     for field in fields.keys() & set(OPTIONS):
         refuse_field(field, "it is a field of chat completions; ask as Anthropic's messages do, or at /v1/chat/completions")
     refuse_others(fields, RESTRICTED, frozenset(_MessagesBody.model_fields))
-    hints = set_aside({**fields, "effort": request.output_config.effort if request.output_config else None})
+    hints = settings_set_aside({**fields, "effort": request.output_config.effort if request.output_config else None})
     messages, options = tuple(_messages(request)), _fields(request)
     if request.thread and request.thread.type == "continue":
         _, earlier = exchange_at(request.thread.previous_message_id or "", exchanges or {}, "thread")
@@ -212,7 +212,7 @@ def _tool(tool: Mapping[str, Any], number: int) -> dict[str, Any]:
     if tool.get("type") not in (None, "custom") or "input_schema" not in tool:
         refuse_field("tools", f"{number}: only tools that the client runs, each with a name and an input_schema, are passed on")
     if unknown := {name for name, value in tool.items() if value not in (None, [], {}, False)} - TOOL_FIELDS:
-        refuse_field("tools", f"{number}: {min(unknown)[:LONGEST_NAME]}: would not be passed on; leave it out")
+        refuse_field("tools", f"{number}: {min(unknown)[:MAX_NAME_CHARS]}: would not be passed on; leave it out")
     function = {name: tool[name] for name in ("name", "description", "strict") if tool.get(name) is not None}
     return {"type": "function", "function": {**function, "parameters": tool["input_schema"]}}
 

@@ -8,8 +8,8 @@ dropped.
                where a gateway sends the request
     refused    fields that would change a reply, unless the value asks for what happens anyway; and unknown fields
 
-Replaced settings and hints of any dialect are accepted in all dialects, since SDKs send them by default. `set_aside` returns
-them for the record. If client and experiment both limit a reply's length, the smaller limit counts.
+Replaced settings and hints of any dialect are accepted in all dialects, since SDKs send them by default. `settings_set_aside`
+returns them for the record. If client and experiment both limit a reply's length, the smaller limit counts.
 
 The role, the content and the tool calls of a message are read. Other fields of an assistant's message are passed on unchanged.
 The `name` of a message is accepted and not passed on: AutoGen sends a name with every message.
@@ -82,16 +82,16 @@ RESTRICTED: Mapping[str, Restricted] = {
 
 
 def refuse_others(
-    fields: Mapping[str, Any], restricted: Mapping[str, Restricted] = RESTRICTED, known: frozenset[str] = READ_FIELDS
+    fields: Mapping[str, Any], restricted: Mapping[str, Restricted] = RESTRICTED, read_fields: frozenset[str] = READ_FIELDS
 ) -> None:
-    """Raise Problem for the first field that is refused, with the reason and a remedy. `known` holds the fields that are
+    """Raise Problem for the first field that is refused, with the reason and a remedy. `read_fields` holds the fields that are
     read."""
     for field, value in _fields_with_path(fields):
-        if why := _objection(field.rpartition(".")[2], value, restricted, known):
+        if why := _objection(field.rpartition(".")[2], value, restricted, read_fields):
             refuse_field(field, why)
 
 
-def set_aside(fields: Mapping[str, Any]) -> dict[str, Any]:
+def settings_set_aside(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a request that the experiment replaces, and the hints, with their values. The model's name is left
     out, since the endpoint gave it to the client."""
     names = (REPLACED | HINTS) - {"model"}
@@ -110,13 +110,13 @@ def _fields_with_path(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield field, value
 
 
-def _objection(field: str, value: Any, restricted: Mapping[str, Restricted], known: frozenset[str]) -> str:
+def _objection(field: str, value: Any, restricted: Mapping[str, Restricted], read_fields: frozenset[str]) -> str:
     """Return why a field with this value is refused, and what to do; "" if it is accepted."""
-    accepted = known | REPLACED | HINTS
-    if field in accepted or field in OPTIONS or value in NO_VALUES:
+    accepted_fields = read_fields | REPLACED | HINTS
+    if field in accepted_fields or field in OPTIONS or value in NO_VALUES:
         return ""
     if field not in restricted:
-        return f"unknown; {nearest(field, accepted | restricted.keys() | set(OPTIONS))}"
+        return f"unknown; {nearest(field, accepted_fields | restricted.keys() | set(OPTIONS))}"
     return "" if value in restricted[field].harmless else restricted[field].remedy
 
 

@@ -10,7 +10,7 @@ from bench.common.bounds import Listed
 from bench.record.extra_fields import extra_text
 from bench.record.messages import Message, MessageRole
 from bench.record.tool_calls import ToolCall, call_extra
-from bench.wire.problem import LONGEST_NAME
+from bench.wire.problem import MAX_NAME_CHARS
 
 
 def text_in(content: object, kinds: tuple[str, ...] = ("text",)) -> object:
@@ -94,7 +94,7 @@ class ReceivedMessage(BaseModel):
             if value in (None, [], {}, "") or field == "cache_control":
                 continue
             if self.role != "assistant":
-                raise ValueError(f"{field[:LONGEST_NAME]}: only role, content and tool calls of a message are passed on")
+                raise ValueError(f"{field[:MAX_NAME_CHARS]}: only role, content and tool calls of a message are passed on")
             if field in REFUSED_FIELDS:
                 raise ValueError(f"{field}: {REFUSED_FIELDS[field]}")
         if self.content is None and self.role not in ("assistant", "tool"):
@@ -120,4 +120,4 @@ def refuse_results_without_call(messages: tuple[Message, ...]) -> None:
     for number, message in enumerate(messages):
         call_ids.update(call.id for call in message.tool_calls)
         if message.tool_call_id and message.tool_call_id not in call_ids:
-            raise ValueError(f"messages.{number}: no tool call before it is '{message.tool_call_id[:LONGEST_NAME]}'")
+            raise ValueError(f"messages.{number}: no tool call before it is '{message.tool_call_id[:MAX_NAME_CHARS]}'")

@@ -34,23 +34,23 @@ def cut_body(reply: Reply, number: int, chat: Chat) -> bytes:
 def stream(replies: Sequence[Reply], number: int, chat: Chat) -> Iterator[bytes]:
     """Yield the answer as events."""
     [reply] = replies
-    counter = _EventCounter()
-    yield from _events_before_end(reply, number, chat, counter)
+    writer = _EventWriter()
+    yield from _events_before_end(reply, number, chat, writer)
     status = _status(reply)
     response = _response(reply, number, chat, status, [_complete(item) for item in items_of(reply, number)])
-    yield counter.event(f"response.{status}", response=response)
+    yield writer.event(f"response.{status}", response=response)
 
 
 def cut_stream(reply: Reply, number: int, chat: Chat) -> Iterator[bytes]:
     """Yield the events of a reply that breaks off, up to the last piece of it: no event says that the last part is done."""
-    events = list(_events_before_end(reply, number, chat, _EventCounter()))
+    events = list(_events_before_end(reply, number, chat, _EventWriter()))
     kinds = [event.split(b"\n", 1)[0] for event in events]
     last = max(index for index, kind in enumerate(kinds) if kind.endswith((b".delta", b".added", b".in_progress")))
     yield from events[: last + 1]
 
 
-class _EventCounter:
-    """Makes the events of a stream and numbers them from 0."""
+class _EventWriter:
+    """Writes the events of a stream, and numbers them from 0."""
 
     def __init__(self) -> None:
         self._next = 0
@@ -62,41 +62,41 @@ class _EventCounter:
         return b"event: " + kind.encode() + b"\ndata: " + body + b"\n\n"
 
 
-def _events_before_end(reply: Reply, number: int, chat: Chat, counter: _EventCounter) -> Iterator[bytes]:
+def _events_before_end(reply: Reply, number: int, chat: Chat, writer: _EventWriter) -> Iterator[bytes]:
     """Yield all events before the last one."""
     response = _response(reply, number, chat, "in_progress", [])
-    yield counter.event("response.created", response=response)
-    yield counter.event("response.in_progress", response=response)
+    yield writer.event("response.created", response=response)
+    yield writer.event("response.in_progress", response=response)
     for index, item in enumerate(items_of(reply, number)):
-        yield counter.event("response.output_item.added", output_index=index, item=_empty(item))
+        yield writer.event("response.output_item.added", output_index=index, item=_empty(item))
         item_fields = {"item_id": item["id"], "output_index": index}
         if item["type"] == "message":
-            yield from _message(item, item_fields, counter)
+            yield from _message(item, item_fields, writer)
         elif item["type"] == "function_call":
-            yield from _call(item, item_fields, counter)
-        yield counter.event("response.output_item.done", output_index=index, item=_complete(item))
+            yield from _call(item, item_fields, writer)
+        yield writer.event("response.output_item.done", output_index=index, item=_complete(item))
 
 
-def _message(item: WireObject, item_fields: WireObject, counter: _EventCounter) -> Iterator[bytes]:
+def _message(item: WireObject, item_fields: WireObject, writer: _EventWriter) -> Iterator[bytes]:
     """Yield the events of a message item: its content part, the pieces of its text, and the end of the part."""
     [part] = item["content"]
     kind, field = ("output_text", "text") if "text" in part else ("refusal", "refusal")
     text = part[field]
     extra: WireObject = {"logprobs": []} if kind == "output_text" else {}
     part_fields = {**item_fields, "content_index": 0}
-    yield counter.event("response.content_part.added", **part_fields, part={**part, field: ""})
+    yield writer.event("response.content_part.added", **part_fields, part={**part, field: ""})
     for piece in pieces_of(text):
-        yield counter.event(f"response.{kind}.delta", **part_fields, delta=piece, **extra)
-    yield counter.event(f"response.{kind}.done", **part_fields, **{field: text}, **extra)
-    yield counter.event("response.content_part.done", **part_fields, part=part)
+        yield writer.event(f"response.{kind}.delta", **part_fields, delta=piece, **extra)
+    yield writer.event(f"response.{kind}.done", **part_fields, **{field: text}, **extra)
+    yield writer.event("response.content_part.done", **part_fields, part=part)
 
 
-def _call(item: WireObject, item_fields: WireObject, counter: _EventCounter) -> Iterator[bytes]:
+def _call(item: WireObject, item_fields: WireObject, writer: _EventWriter) -> Iterator[bytes]:
     """Yield the events of a tool call: the pieces of its arguments, and the whole."""
     for piece in pieces_of(item["arguments"]):
-        yield counter.event("response.function_call_arguments.delta", **item_fields, delta=piece)
-    done = "response.function_call_arguments.done"
-    yield counter.event(done, **item_fields, name=item["name"], arguments=item["arguments"])
+        yield writer.event("response.function_call_arguments.delta", **item_fields, delta=piece)
+    event_type = "response.function_call_arguments.done"
+    yield writer.event(event_type, **item_fields, name=item["name"], arguments=item["arguments"])
 
 
 def items_of(reply: Reply, number: int) -> list[WireObject]:

@@ -28,18 +28,16 @@ from bench.common.bounds import BoundedTable, Listed
 from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
 from bench.run.endpoint.carried import NO_FIELDS, ProviderFields, provider_fields_in
-from bench.run.endpoint.fields import Restricted, options_among, refuse_others, set_aside
+from bench.run.endpoint.fields import Restricted, options_among, refuse_others, settings_set_aside
 from bench.run.endpoint.messages import text_in
 from bench.run.endpoint.response_answers import items_of
 from bench.run.endpoint.wire import MOST_MESSAGES, Chat, conversation, exchange_at
 from bench.run.trial.endpoint_session import Exchange
-from bench.wire.problem import LONGEST_NAME, read_body, refuse_field
+from bench.wire.problem import MAX_NAME_CHARS, read_body, refuse_field
 
 CONVERSATION_REMEDY = "no conversation is kept under a name; send all items with each request, or previous_response_id"
-READ_FIELDS = frozenset(
-    {"input", "instructions", "stream", "stream_options", "tools", "tool_choice", "text", "max_output_tokens"}
-)
-READ_FIELDS |= {"parallel_tool_calls", "include", "previous_response_id"}
+READ_FIELDS = frozenset({"input", "instructions", "stream", "stream_options", "tools", "tool_choice", "text", "include"})
+READ_FIELDS |= {"max_output_tokens", "parallel_tool_calls", "previous_response_id"}
 RESTRICTED: Mapping[str, Restricted] = {
     "conversation": Restricted(CONVERSATION_REMEDY),
     "prompt": Restricted("no prompts are stored here; send the messages"),
@@ -76,7 +74,7 @@ class _Item(BaseModel):
         """Raise ValueError for an unknown field that is not empty."""
         for field, value in (self.model_extra or {}).items():
             if value not in (None, [], {}, ""):
-                raise ValueError(f"{field[:LONGEST_NAME]}: would not be passed on; leave it out")
+                raise ValueError(f"{field[:MAX_NAME_CHARS]}: would not be passed on; leave it out")
         return self
 
 
@@ -119,6 +117,7 @@ class _Reasoning(_Item):
 
     @model_validator(mode="after")
     def _require_content_or_id(self) -> _Reasoning:
+        """Raise ValueError for an item without content that is no reference either."""
         if self.is_reference and not self.id:
             raise ValueError("give it back as it was given here, or leave out what holds it")
         return self
@@ -208,8 +207,8 @@ def chat_of(
         refuse_field("input", "there is none; give a text, or items")
     options = options_among(_fields(request), parameters or {})
     verbosity = {"verbosity": request.text.verbosity} if request.text else {}
-    hints = set_aside({**fields, **verbosity})
-    return Chat(messages, bool(request.stream), options=options, instructions=len(instructions), set_aside=hints)
+    hints = settings_set_aside({**fields, **verbosity})
+    return Chat(messages, bool(request.stream), options=options, instruction_count=len(instructions), set_aside=hints)
 
 
 def _resolve_reference(item: InputItem, exchanges: Mapping[int, Exchange]) -> InputItem:
@@ -220,7 +219,7 @@ def _resolve_reference(item: InputItem, exchanges: Mapping[int, Exchange]) -> In
     number, exchange = exchange_at(item.id, exchanges, "input")
     original = next((candidate for candidate in items_of(exchange.reply, number) if candidate["id"] == item.id), None)
     if original is None:
-        refuse_field("input", f"no item given here is '{item.id[:LONGEST_NAME]}'; send the item itself")
+        refuse_field("input", f"no item given here is '{item.id[:MAX_NAME_CHARS]}'; send the item itself")
     return ITEM_ADAPTER.validate_python(original)
 
 

@@ -54,8 +54,8 @@ from bench.run.models.base import Reply
 from bench.run.trial.effects import AskerDies, CutReply
 from bench.run.trial.endpoint_session import PARALLEL, EndpointSession, Exchange
 from bench.scenario import Subtask
-from bench.wire.access_guard import LARGEST_BODY, MOST_CONNECTIONS, AccessGuard, TurnedAway
-from bench.wire.problem import LONGEST_NAME, Problem
+from bench.wire.access_guard import MAX_BODY_BYTES, MAX_CONNECTIONS, AccessGuard, AccessRefused
+from bench.wire.problem import MAX_NAME_CHARS, Problem
 
 LOOPBACK = "127.0.0.1"
 SHUTDOWN_TIMEOUT_S = 0.001
@@ -63,7 +63,7 @@ SHUTDOWN_TIMEOUT_S = 0.001
 
 MAX_BYTES_ON_LOOP = 2**17
 """A request with more bytes is read in a thread, and not on the event loop."""
-MAX_PARALLEL_CALLS = MOST_CONNECTIONS
+MAX_PARALLEL = MAX_CONNECTIONS
 """The most calls that a client can declare as made together: all of them must be able to connect at the same time."""
 UNAVAILABLE = 503
 SHOULD_RETRY = "x-should-retry"
@@ -96,8 +96,8 @@ def application(
     served: Iterable[web.RouteDef], guard: AccessGuard, on_refusal: Callable[[Problem], object], *inner: Middleware
 ) -> web.Application:
     """Return a web application behind an access guard. Only requests that the guard lets in reach the middlewares `inner`."""
-    middlewares = [in_openai_style(on_refusal), guard.let_in, *inner]
-    app = web.Application(middlewares=middlewares, client_max_size=LARGEST_BODY)
+    middlewares = [in_openai_style(on_refusal), guard.check_access, *inner]
+    app = web.Application(middlewares=middlewares, client_max_size=MAX_BODY_BYTES)
     app.add_routes(served)
     return app
 
@@ -114,7 +114,7 @@ async def serve_application(
         access_log=None,
         logger=logging.Logger("unheard", logging.CRITICAL),  # no traceback for each malformed request
         auto_decompress=False,
-        keepalive_timeout=guard.kept,
+        keepalive_timeout=guard.keep_alive,
         lingering_time=1.0,  # seconds for the rest of a body that was refused
         handler_cancellation=True,
         shutdown_timeout=patience,
@@ -157,7 +157,7 @@ def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> l
             read = functools.partial(dialect.read, body, session.parameters, session.exchanges)
             chat = await asyncio.to_thread(read) if len(body) > MAX_BYTES_ON_LOOP else read()
             chat = replace(chat, model=model, created=int(time()))
-            session.put_aside(chat.set_aside)
+            session.note_set_aside(chat.set_aside)
             return await _Exchange(request, session, dialect, chat).respond(subtasks, together)
 
         return ask
@@ -191,7 +191,7 @@ def in_openai_style(on_refusal: Callable[[Problem], object]) -> Middleware:
         """Answer a request, and turn any error into an error body."""
         try:
             return await handler(request)
-        except TurnedAway as stranger:
+        except AccessRefused as stranger:
             return _close_after(_refusal(stranger, **{SHOULD_RETRY: "false"}))
         except Problem as refused:
             problem = refused
@@ -214,12 +214,8 @@ def _together(request: web.Request) -> int | None:
     number = request.headers.get(PARALLEL)
     if number is None:
         return None
-    if (
-        not (number.isascii() and number.isdecimal())
-        or len(number) > LONGEST_NAME
-        or not 1 <= int(number) <= MAX_PARALLEL_CALLS
-    ):
-        problem = f"give the number of calls made together, 1 to {MAX_PARALLEL_CALLS}, not '{number[:LONGEST_NAME]}'"
+    if not (number.isascii() and number.isdecimal()) or len(number) > MAX_NAME_CHARS or not 1 <= int(number) <= MAX_PARALLEL:
+        problem = f"give the number of calls made together, 1 to {MAX_PARALLEL}, not '{number[:MAX_NAME_CHARS]}'"
         raise Problem(400, f"{PARALLEL}: {problem}")
     return int(number)
 
@@ -278,7 +274,7 @@ class _Exchange:
                 self.session.received -= 1  # a refused request does not count
                 raise Problem(403, f"{reached}; hand in what you have, or give up", code="attempts_used_up") from reached
         chat = self.chat
-        self.session.exchanges[number] = Exchange(chat.messages, chat.instructions, chat.options, replies[-1])
+        self.session.exchanges[number] = Exchange(chat.messages, chat.instruction_count, chat.options, replies[-1])
         return await self._respond(replies, number)
 
     async def _respond(self, replies: Sequence[Reply], number: int) -> web.StreamResponse:
@@ -299,7 +295,7 @@ class _Exchange:
     async def _respond_to_failure(self, failure: CallFailed, number: int) -> web.StreamResponse:
         """Answer a request whose call of the model failed: with part of the reply, a closed connection, or an error."""
         if isinstance(failure, CutOff):
-            part = failure.begun if isinstance(failure, CutReply) else Reply(failure.partial)
+            part = failure.partial_reply if isinstance(failure, CutReply) else Reply(failure.partial)
             response = await (self._cut_stream if self.chat.stream else self._cut_body)(part, number)
             if isinstance(failure, AskerDies):
                 failure.die()
@@ -310,10 +306,10 @@ class _Exchange:
 
     async def _cut_body(self, part: Reply, number: int) -> web.StreamResponse:
         """Send the first bytes of the answer, with a Content-Length of twice as many, and close the connection."""
-        sent = self.dialect.cut_body(part, number, self.chat)
-        response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": str(2 * len(sent))})
+        beginning = self.dialect.cut_body(part, number, self.chat)
+        response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": str(2 * len(beginning))})
         await response.prepare(self.request)
-        await response.write(sent)
+        await response.write(beginning)
         return hang_up(self.request, response)
 
     async def _cut_stream(self, part: Reply, number: int) -> web.StreamResponse:

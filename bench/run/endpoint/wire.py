@@ -13,10 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bench.common.bounds import Listed
 from bench.record.messages import Message
-from bench.run.endpoint.fields import options_among, refuse_others, set_aside
+from bench.run.endpoint.fields import options_among, refuse_others, settings_set_aside
 from bench.run.endpoint.messages import ReceivedMessage, refuse_results_without_call
 from bench.run.trial.endpoint_session import Exchange
-from bench.wire.problem import LONGEST_NAME, Problem, read_body, refuse_field
+from bench.wire.problem import MAX_NAME_CHARS, Problem, read_body, refuse_field
 
 MODEL = "bench"
 """The name under which the endpoint lists its model by default: the experiment decides which model answers."""
@@ -33,8 +33,9 @@ MOST_DIGITS = 18
 class Chat:
     """A request: its messages, the model's options (`bench.run.models.options`), the number of replies, and whether they are
     streamed. `model` is the name in the answers, whatever name the client sent. `created` is the second of its arrival, since
-    1970. The first `instructions` messages apply to this request alone, also if another request continues its conversation.
-    `set_aside` holds the client's settings that the experiment replaces, and its hints (`bench.run.endpoint.fields`)."""
+    1970. The first `instruction_count` messages apply to this request alone, also if another request continues its
+    conversation. `set_aside` holds the client's settings that the experiment replaces, and its hints
+    (`bench.run.endpoint.fields`)."""
 
     messages: tuple[Message, ...]
     stream: bool = False
@@ -43,7 +44,7 @@ class Chat:
     replies: int = 1
     model: str = MODEL
     created: int = 0
-    instructions: int = 0
+    instruction_count: int = 0
     set_aside: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
@@ -77,7 +78,7 @@ def chat_of(
     usage = request.stream_options is not None and bool(request.stream_options.include_usage)
     options = options_among(fields, parameters or {})
     messages = conversation(message.plain for message in request.messages)
-    return Chat(messages, bool(request.stream), usage, options, request.n or 1, set_aside=set_aside(fields))
+    return Chat(messages, bool(request.stream), usage, options, request.n or 1, set_aside=settings_set_aside(fields))
 
 
 def exchange_at(id_: str, exchanges: Mapping[int, Exchange], field: str) -> tuple[int, Exchange]:
@@ -86,7 +87,7 @@ def exchange_at(id_: str, exchanges: Mapping[int, Exchange], field: str) -> tupl
     digits = id_.partition("_")[2].partition("_")[0]
     number = int(digits) if digits.isdecimal() and len(digits) <= MOST_DIGITS else 0
     if number not in exchanges:
-        refuse_field(field, f"'{id_[:LONGEST_NAME]}' was not given here; send the whole conversation")
+        refuse_field(field, f"'{id_[:MAX_NAME_CHARS]}' was not given here; send the whole conversation")
     return number, exchanges[number]
 
 

@@ -30,8 +30,7 @@ class Spending:
         self.budget = budget
         self._parameters = {name: ModelParameters.of(model.parameters) for name, model in models.items()}
         self.tokens, self.cost = 0, 0.0
-        models_without_price = (parameters.model_without_price(name) for name, parameters in self._parameters.items())
-        unpriced = next(filter(None, models_without_price), "")
+        unpriced = next(filter(None, (entry.model_without_price(name) for name, entry in self._parameters.items())), "")
         if budget.cost is not None and unpriced:
             problem = f"--max-cost: model '{unpriced}' has no price_in and price_out, so what it costs is unknown"
             raise ConfigError(f"{problem}; give both in its table, or bound the run by --max-tokens")

@@ -148,9 +148,9 @@ class Codebase:
             source = queue.pop()
             if source.path not in files:
                 files[source.path] = source.path.relative_to(source.root).as_posix()
-                used, outside = self._used_files(source, names)
-                queue += used
-                packages |= outside
+                more_files, more_packages = self._used_files(source, names)
+                queue += more_files
+                packages |= more_packages
         code = ImportedCode(files, frozenset(packages - sys.stdlib_module_names - {""}))
         if all(module.partition(".")[0] == "bench" for module in key):
             self._imported_by_modules[key] = code

@@ -42,10 +42,8 @@ def grade_of(scenario: Scenario, answer: Any) -> Grade:
     except Exception as error:
         if not _grades_its_reference(scenario):
             raise
-        message = f"{type(error).__name__}: {error}"
-        return Grade(
-            False, 0.0, {}, f"the grader fails on this answer ({place_of(error)}): {one_line(message, MAX_MESSAGE_CHARS)}"
-        )
+        message = one_line(f"{type(error).__name__}: {error}", MAX_MESSAGE_CHARS)
+        return Grade(False, 0.0, {}, f"the grader fails on this answer ({place_of(error)}): {message}")
 
 
 def _grades_its_reference(scenario: Scenario) -> bool:

@@ -169,6 +169,7 @@ class Matrix:
         texts, draws = {name: _text_of(value) for name, value in determined_by.items()}, asdict(self.key(spec))
 
         def trial(repetition: int) -> TrialSpec:
+            """Return the trial of this repetition, with its id."""
             values = {**texts, "draws": _text_of({**draws, "repetition": repetition}), "repetition": str(repetition)}
             text = ", ".join(f'"{name}": {values[name]}' for name in sorted(values))
             digest = hashlib.sha256(f"{{{text}}}".encode()).hexdigest()
@@ -219,38 +220,38 @@ def build_matrix(
         ConfigError: Another part cannot be loaded, or the config contradicts itself.
     """
     policies = config.policies()
-    loaded = [
+    instances = [
         scenario
         for name in config.scenarios
         for scenario in _instances(name, config, packs, scenarios or {}, seen_by(policies, name.partition("/")[0]))
     ]
-    known = {scenario.key: scenario for scenario in loaded}
-    if len(known) < len(loaded):
+    by_key = {scenario.key: scenario for scenario in instances}
+    if len(by_key) < len(instances):
         raise ConfigError(f"scenarios: two of {', '.join(config.scenarios)} are the same pack and variant; name each once")
     codebase = codebase or our_codebase()
     resolved = resolve_architectures(config, architectures or {}, codebase, policies)
-    refuse_unknown_routes(config, known, packs)
-    refuse_unknown_packs(config, known.values(), packs)
-    refuse_misfits(config, resolved.values(), known)
+    refuse_unknown_routes(config, by_key, packs)
+    refuse_unknown_packs(config, by_key.values(), packs)
+    refuse_misfits(config, resolved.values(), by_key)
     effects = dict.fromkeys((fault.effect, fault.point) for plan in config.plans for fault in config.faults_of(plan))
     kinds = {
-        name: [MODELS[config.model[reached].kind] for reached in (name, *config.model[name].passes_on_to)]
+        name: [MODELS[config.model[target].kind] for target in (name, *config.model[name].passes_on_to)]
         for name in config.models
     }
-    environment_kinds = dict.fromkeys(pack.environment.part for pack in loaded if pack.environment)
+    environment_kinds = dict.fromkeys(pack.environment.part for pack in instances if pack.environment)
     server: Server = no_server
     if any(arm.part.makes_own_calls for arm in resolved.values()):
         from bench.run.endpoint.server import serve_session as server  # noqa: PLC0415  aiohttp is slow to import; and not in mid-trial, where it would count
     matrix = Matrix(
         config=config,
-        scenarios=known,
+        scenarios=by_key,
         plans={
             (key, plan): resolve_plan(config, plan, scenario)
-            for key, scenario in known.items()
+            for key, scenario in by_key.items()
             for plan in config.plans_on(scenario.name)
         },
         architectures=resolved,
-        models=resolve_models(config, known, resolved.values()),
+        models=resolve_models(config, by_key, resolved.values()),
         effects={key: codebase.of_part(EFFECTS[key]) for key in effects},
         kinds={name: " + ".join(dict.fromkeys(map(codebase.of_part, parts))) for name, parts in kinds.items()},
         environments={kind: codebase.of_part(ENVIRONMENTS[kind]) for kind in environment_kinds},

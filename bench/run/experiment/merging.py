@@ -53,6 +53,7 @@ class RunPart:
 
     @property
     def source(self) -> Merged:
+        """The part's entry in the manifest of the merged run."""
         fields = {"name": self.manifest.name, "started": self.manifest.started, "portion": self.manifest.portion}
         return Merged(
             **fields,
@@ -83,7 +84,7 @@ def merge_parts(folders: Sequence[Path], target: Path) -> tuple[int, int]:
     for first, second in itertools.combinations(parts, 2):
         _refuse_pair(first, second)
     manifest = _manifest(parts, target.name)
-    whole = _trials_of_whole_run(manifest)
+    total = _trials_of_whole_run(manifest)
     ended = sum(outcome != "error" for part in parts for outcome in part.trials.values())
     unfinished = target.with_name(f".{target.name}.half")
     if unfinished.exists():  # a merge was killed; if it is still writing, its lock stops this merge
@@ -94,15 +95,15 @@ def merge_parts(folders: Sequence[Path], target: Path) -> tuple[int, int]:
             _copy(part.folder, writer)
         note = f"merged of {len(parts)} parts: {', '.join(part.manifest.name for part in parts)}"
         writer.note(SessionRecord(now(), "began", note))
-        ending = "complete" if ended == whole else f"stopped: {whole - ended} trials are missing"
-        writer.note(SessionRecord(now(), "ended", ending, mark=writer.mark if ended == whole else None))
+        ending = "complete" if ended == total else f"stopped: {total - ended} trials are missing"
+        writer.note(SessionRecord(now(), "ended", ending, mark=writer.mark if ended == total else None))
         _rename(unfinished, target)  # while it is locked: another merge would take an unlocked folder for a killed merge's
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
     finally:
         writer.close()
-    return ended, whole
+    return ended, total
 
 
 def _rename(unfinished: Path, target: Path) -> None:
@@ -218,7 +219,7 @@ def _pack(packs: Sequence[ManifestPack]) -> ManifestPack:
     different = list({pack.instances: pack for pack in sorted(packs, key=lambda pack: bool(pack.reference))}.values())
     if len(different) == 1:
         return different[0]
-    asked, graded, reference = (_by_instance(different, kind) for kind in ("asked", "graded_by", "reference"))
+    asked, grading, references = (_by_instance(different, kind) for kind in ("asked", "graded_by", "reference"))
     baselines = [pack.baseline for pack in different if pack.baseline]
     is_known = len(baselines) == len(different) and sum(baseline.of for baseline in baselines) == len(asked)
     instances = sum(len(pack.instances) for pack in different)
@@ -227,10 +228,10 @@ def _pack(packs: Sequence[ManifestPack]) -> ManifestPack:
         "instances": tuple(asked),
         "asked": joint_digest(list(asked.values())),
         "asked_by_instance": asked,
-        "graded_by": joint_digest(list(graded.values())),
-        "graded_by_instance": graded,
-        "reference": joint_digest(list(reference.values())) if all(reference.values()) else None,
-        "reference_by_instance": reference if all(reference.values()) else {},
+        "graded_by": joint_digest(list(grading.values())),
+        "graded_by_instance": grading,
+        "reference": joint_digest(list(references.values())) if all(references.values()) else None,
+        "reference_by_instance": references if all(references.values()) else {},
         "document_tokens": round(tokens),
         "baseline": _sum(baselines) if is_known else None,
     }

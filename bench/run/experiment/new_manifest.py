@@ -57,7 +57,7 @@ def manifest_of(
         packages={
             **package_versions(),
             **matrix.versions,
-            **{name: version for each in matrix.architectures.values() for name, version in sorted(each.versions.items())},
+            **{name: version for part in matrix.architectures.values() for name, version in sorted(part.versions.items())},
         },
         machine=machine(),
         sandbox=guards().as_json(),
@@ -69,7 +69,7 @@ def manifest_of(
 
 
 def _descriptions(matrix: Matrix) -> Described:
-    """Return the descriptions of the run's architectures and effects for readers."""
+    """Return what a reader of the run must know about its architectures and effects."""
     bases = dict.fromkeys(map(matrix.config.base, matrix.config.architectures))
     effects = {(name, point): EFFECTS[name, point] for name, point in matrix.effects}
     return Described(

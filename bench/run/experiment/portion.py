@@ -40,8 +40,9 @@ class Portion:
     def in_words(self, repetitions: int) -> str:
         """Return a description of these trials; "" for all. `repetitions` is the number of the last repetition."""
         number, count = self.shard
-        shard = [f"shard {number} of {count}"] if count > 1 else []
-        return ", ".join(shard + [f"repetitions {self.first} to {repetitions}"] * (self.first > 1))
+        parts = [f"shard {number} of {count}"] if count > 1 else []
+        parts += [f"repetitions {self.first} to {repetitions}"] if self.first > 1 else []
+        return ", ".join(parts)
 
     def holds(self, spec: TrialSpec) -> bool:
         """Return whether a trial is in this portion."""

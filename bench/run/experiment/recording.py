@@ -25,12 +25,13 @@ from bench.run.models.recording import Recording
 
 RECORDED_PREFIX = "recorded:"
 """The prefix of a run's name on the command line, if its recorded models are to answer."""
-REPLY_PARAMETERS = ("kind", "model", "temperature", "max_tokens", "top_p", "response_format", "weights", "extra_body", "omit")
+REPLY_KEYS = ("kind", "model", "temperature", "max_tokens", "top_p", "response_format", "weights", "extra_body", "omit")
 """The parameters of a model that determine its replies."""
-ADDRESS_PARAMETERS = ("base_url", "api_version", "organization", "project")
+ADDRESS_KEYS = ("base_url", "api_version", "organization", "project")
 """The parameters of a model that determine which endpoint and account answer."""
 READING_KEYS = ("answer_format", "draft_tags")
-"""Keys of a manifest's model that are no parameters of the model: how answers are asked for, and how replies are read."""
+"""Keys of a manifest's model that are no parameters of the model: how answers are asked for, and how replies are read. The
+config that uses the recording has these keys itself."""
 
 
 def recorded_entries(folder: Path) -> dict[str, dict[str, Any]]:
@@ -77,19 +78,14 @@ def load_recording(
     trials = latest(record for record in records if isinstance(record, TrialRecord))
     if not trials:
         raise ResultsError(f"recording {folder}: holds no trial of '{model}' yet; let its run end, or go on with it")
-    whole = _whole_repetitions(trials)
-    if whole < repetitions:
-        problem = f"recording {folder}: holds {whole} whole repetitions of '{model}', this config asks for {repetitions}"
-        raise ConfigError(f"{problem}; give --repetitions {max(whole, 1)}, or record the rest first")
+    available = _whole_repetitions(trials)
+    if available < repetitions:
+        problem = f"recording {folder}: holds {available} whole repetitions of '{model}', this config asks for {repetitions}"
+        raise ConfigError(f"{problem}; give --repetitions {max(available, 1)}, or record the rest first")
     declared = concurrency or (parameters_in_run.recording and parameters_in_run.recording.concurrency)
     digest = _digest(folder)
-    fields_of_run: dict[str, object] = {
-        "name": manifest.name,
-        "digest": digest,
-        "started": manifest.started,
-        "trials": len(trials),
-    }
-    fields_of_run |= {"concurrency": declared} if declared else {}
+    fields_of_run: dict[str, object] = {"name": manifest.name, "digest": digest, "started": manifest.started}
+    fields_of_run |= {"trials": len(trials), **({"concurrency": declared} if declared else {})}
     recording = Recording(
         manifest.name,
         manifest.started[:10],
@@ -98,8 +94,7 @@ def load_recording(
         History.of(manifest.name, digest, manifest.machine, manifest.recordings.get(model), records),
         declared is not None,
     )
-    shown = parameters_in_run.shown
-    parameters = {key: value for key, value in shown.items() if key not in READING_KEYS}  # the config has these keys itself
+    parameters = {key: value for key, value in parameters_in_run.shown.items() if key not in READING_KEYS}
     return recording, {**parameters, "recording": fields_of_run}
 
 
@@ -123,7 +118,7 @@ def responses_before(folders: Sequence[Path], parameters: Mapping[str, object], 
         models = {**dict(pair for model in manifest.models.values() for pair in model.models.items()), **manifest.models}
         parameters_of = {other: model.shown for other, model in models.items()}
         at_other_address = {
-            other for other, theirs in parameters_of.items() if any(_differing(theirs, parameters, ADDRESS_PARAMETERS))
+            other for other, theirs in parameters_of.items() if any(_differing(theirs, parameters, ADDRESS_KEYS))
         }
         responses = (record for record in read_responses(folder) if record.model not in at_other_address)
         same_settings = [record for record in responses if record.settings == settings]
@@ -137,7 +132,7 @@ def responses_before(folders: Sequence[Path], parameters: Mapping[str, object], 
             before.others.append(f"{manifest.name}, where {_difference('account', others[0], account)}")
         else:
             theirs = parameters_of.get(name) or next(iter(parameters_of.values()))
-            if differing := list(_differing(theirs, parameters, (*ADDRESS_PARAMETERS, *REPLY_PARAMETERS))):
+            if differing := list(_differing(theirs, parameters, (*ADDRESS_KEYS, *REPLY_KEYS))):
                 before.others.append(f"{manifest.name}, where {' and '.join(differing)}")
     return before
 
@@ -164,7 +159,7 @@ def same_account(there: str, here: str) -> bool:
 def settings_digest(parameters: Mapping[str, object]) -> str:
     """Return the digest of the parameters that determine a model's replies. Models with equal digests are the same model,
     whatever their names."""
-    relevant = {key: parameters[key] for key in REPLY_PARAMETERS if parameters.get(key) is not None}
+    relevant = {key: parameters[key] for key in REPLY_KEYS if parameters.get(key) is not None}
     return hashlib.blake2b(json.dumps(relevant, sort_keys=True, default=str).encode(), digest_size=10).hexdigest()
 
 

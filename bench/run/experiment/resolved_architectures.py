@@ -70,9 +70,7 @@ def refuse_misfits(config: Config, architectures: Iterable[ResolvedArchitecture]
     """Raise ConfigError if an architecture cannot ask in a model's answer format, or cannot act in a scenario."""
     for architecture in architectures:
         for form in map(config.format_of, config.models):
-            if (
-                form not in architecture.part.answer_formats
-            ):  # a difference between formats would look like one of architectures
+            if form not in architecture.part.answer_formats:  # all use one format, so that no difference comes from it
                 why = "asks for JSON in words of its own"
                 if form == "schema":
                     why = "makes its calls itself, and nothing holds them to a schema"

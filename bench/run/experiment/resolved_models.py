@@ -41,13 +41,14 @@ def refuse_unknown_routes(config: Config, scenarios: Mapping[str, Scenario], pac
 def resolve_models(
     config: Config, scenarios: Mapping[str, Scenario], architectures: Iterable[ResolvedArchitecture]
 ) -> dict[str, Model]:
-    """Return each model once, whether the config runs it, another model routes requests to it, or both."""
+    """Return the models that the config runs, by name. A model to which several models route requests is made only once."""
     command = next((architecture.name for architecture in architectures if architecture.is_command), "")
 
     def recording(run: Path, model: str, concurrency: int | None) -> tuple[Recording, dict[str, object]]:
         return load_recording(run, model, config.seed, config.repetitions, concurrency)
 
     def bank(name: str) -> Bank:
+        """Return the bank of the run with this name. Raises ConfigError if a command could not use it."""
         worlds = [scenario for scenario in scenarios.values() if scenario.environment]
         loaded: Bank = banks().load_bank(folder_of(name), worlds)
         if command:

@@ -29,9 +29,9 @@ MAX_FAILED_TRIALS = 3
 """After so many trials in a row with LASTING_FAILURES of an endpoint, the run stops: the other trials would fail as well."""
 
 
-def missing_trials(specs: Sequence[TrialSpec], ended: Collection[str]) -> Sequence[TrialSpec]:
-    """Return the trials whose places are not in `ended`."""
-    return TrialSpecs(lambda: (spec for spec in specs if spec.place not in ended)) if ended else specs
+def missing_trials(specs: Sequence[TrialSpec], ended_places: Collection[str]) -> Sequence[TrialSpec]:
+    """Return the trials whose places are not in `ended_places`."""
+    return TrialSpecs(lambda: (spec for spec in specs if spec.place not in ended_places)) if ended_places else specs
 
 
 async def run_matrix(
@@ -68,8 +68,8 @@ async def run_matrix(
         for model in itertools.chain.from_iterable(map(answerers, models.values())):
             if isinstance(model, CachedModel):  # a continued run gives its earlier replies again
                 model.add_responses(own_responses(model, writer.folder))
-        left = await run_all(todo, models, gates, matrix, writer, watch, session, graders)
-        ending, mark = (f"stopped: {session.ending}", None) if left else ("complete", writer.mark)
+        remaining = await run_all(todo, models, gates, matrix, writer, watch, session, graders)
+        ending, mark = (f"stopped: {session.ending}", None) if remaining else ("complete", writer.mark)
         session.raise_error()
     finally:
         writer.note(SessionRecord(now(), "ended", ending, trouble_of(gates), mark))
@@ -109,14 +109,14 @@ async def run_all(
     """
     monitors = {name: _EndpointMonitor(model, session) for name, model in models.items()}
     response_writers = {name: ResponseWriter(model, writer) for name, model in models.items()}
-    left = len(todo)
+    remaining = len(todo)
 
     def gate_for(model: Model, worker_gates: Mapping[str, Gate]) -> Callable[[Request], Gate]:
         return lambda request: worker_gates[answering(model, request).endpoint]
 
     async def work(queue: Iterator[TrialSpec], worker_gates: Mapping[str, Gate]) -> None:
         """Run the trials of a queue one after the other, and record each."""
-        nonlocal left
+        nonlocal remaining
         while not session.why and (spec := next(queue, None)):
             slots = Slots(gate_for(models[spec.model], worker_gates))
             on_counted = session.response_watcher(spec.architecture)
@@ -124,7 +124,7 @@ async def run_all(
             result = await session.run_until_end(trial, slots)
             if result:
                 writer.add(result.record, result.texts)
-                left -= 1
+                remaining -= 1
                 watch(result)
                 monitors[spec.model].note_result(result)
 
@@ -146,13 +146,13 @@ async def run_all(
                 task.cancel()
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
-    return left
+    return remaining
 
 
 def _live_gates(models: Mapping[str, Model], gates: Mapping[str, Gate]) -> Iterable[tuple[Gate, Model]]:
     """Return the gates of live endpoints, each with one of its models."""
-    live = (part for model in models.values() for part in answerers(model) if part.timing == "live")
-    return {part.endpoint: (gates[part.endpoint], part) for part in live}.values()
+    live = (answerer for model in models.values() for answerer in answerers(model) if answerer.timing == "live")
+    return {model.endpoint: (gates[model.endpoint], model) for model in live}.values()
 
 
 def _endpoints(model: Model) -> set[str]:

@@ -95,6 +95,7 @@ class Session:
         repeated = RepeatedCalls()
 
         def watch(response: Response) -> None:
+            """Add a response to the spending, and report a repeated tool call."""
             self.add_response(response)
             if architecture not in self._repeating and isinstance(reply := response.outcome, Reply):
                 repeated.add((message.role for message in response.request.messages), reply.tool_calls)

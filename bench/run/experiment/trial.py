@@ -100,7 +100,7 @@ async def run_trial(
     workbench = Workbench(trial)
     try:
         work = partial(arm.architecture.work, scenario.task, workbench)
-        ending = await _within_deadline(matrix.config.deadline_seconds, _ending_of(trial, work, scenario, graders))
+        ending = await _within_deadline(matrix.config.deadline_seconds, _run_and_grade(trial, work, scenario, graders))
     finally:
         trial.surroundings.close()
     trial.close(answered=ending.grade is not None)
@@ -145,22 +145,22 @@ async def _within_deadline(deadline: float, ending: Coroutine[Any, Any, Ending])
         return Ending("error", f"no end within {deadline:g} s; give it more with deadline_seconds, or see what it waits for")
 
 
-async def _ending_of(
+async def _run_and_grade(
     trial: Trial, work: Callable[[], Coroutine[Any, Any, None]], scenario: Scenario, graders: Graders
 ) -> Ending:
-    """Run the architecture, grade its result, and turn exceptions into outcomes."""
-    stopped = None
+    """Run the architecture, grade its result, and return the ending. An exception becomes an outcome."""
+    early_ending = None
     try:
         await trial.surroundings.run_architecture(trial, work)
     except Exception as error:
-        stopped = _ending_of_exception(error, trial.log)
+        early_ending = _ending_of_exception(error, trial.log)
     try:
-        answer = trial.surroundings.end(trial, stopped is not None)
-        if stopped:
-            return stopped
+        answer = trial.surroundings.end(trial, early_ending is not None)
+        if early_ending:
+            return early_ending
         grade = UNFIT_GRADE if answer is None else await graders.grade(scenario, answer)
     except Exception as error:
-        return stopped or _ending_of_exception(error, trial.log)
+        return early_ending or _ending_of_exception(error, trial.log)
     return Ending(outcome_of(grade), grade=grade)
 
 

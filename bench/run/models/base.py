@@ -22,18 +22,18 @@ class RequestContext:
 
     scenario        the pack, with its variant
     subtasks        the subtasks whose outputs are asked for
-    repetition      the trial's, from 1
-    attempt         the subtasks', from 1
+    repetition      the repetition of the trial, from 1
+    attempt         the attempt at the subtasks, from 1
     arm             the architecture and the fault plan; only a recorded reply may depend on it
     judging         whether a judgment on outputs of these subtasks is asked for, not the outputs
     instance        "" for the only instance of a pack
-    sample          which of several samples this is, from 1
-    model           the trial's model, which can pass the request on to another
-    answer_format   what the messages ask for
+    sample          the number of the sample within the attempt, from 1
+    model           the trial's model, which can pass the request on to another model
+    answer_format   the format of the answer that the messages ask for
     state           the state of the world that is judged; "" if there is no world
     drawn_from      the first parts of the trial's draws, for values that are the same at all of its calls
     references      a simulated model's outputs for subtasks that an architecture added at run time
-    life            which process of the agent asks, from 1: each death in a world begins another
+    life            the number of the agent's process that asks, from 1: after each death in a world a new process begins
     """
 
     scenario: str
@@ -56,11 +56,11 @@ class RequestContext:
 class Request:
     """One chat completion.
 
-    messages     what is sent
-    seed         the same for every architecture at the same repetition and attempt
-    context      what it is for
+    messages     the messages that are sent
+    seed         the seed of the reply, which is the same for every architecture at the same repetition and attempt
+    context      the purpose of the request
     occurrence   how often this trial has sent these messages with this seed, from 1
-    answers      how many of these requests got a reply
+    answers      how many of these requests of the trial got a reply
     schema       the JSON schema of the answer, for a model that can be held to it
     options      the client's other options (`bench.run.models.options`), as JSON; "" for none
     """
@@ -88,7 +88,7 @@ class Usage:
 
     tokens_in    tokens of the prompt
     tokens_out   tokens of the reply
-    cached       how many of `tokens_in` its prompt cache held; None if it does not say
+    cached       how many of `tokens_in` the provider's prompt cache held; None if the provider does not say
     """
 
     tokens_in: int
@@ -100,16 +100,16 @@ class Usage:
 class Reply:
     """A model's reply to one request.
 
-    text         its text
-    finish       how it ended, as OpenAI writes it: `stop`, `length`, `tool_calls`, `content_filter`
-    usage        None if the provider sent none
+    text         the text of the reply
+    finish       how the reply ended, as OpenAI writes it: `stop`, `length`, `tool_calls`, `content_filter`
+    usage        the provider's token counts; None if the provider sent none
     by           the model that answered, if the model that was asked passed the request on
-    reused       whether the same request had got this reply before
-    took         the seconds that it took then
-    flight       begin and end of the wait for it, in nanoseconds of `time.perf_counter_ns`, if the model knows them better
-                 than the caller, which a busy process makes late
-    tool_calls   the tool calls that it makes
-    extra        as in a message
+    reused       whether an earlier request got this reply, which is now given again
+    took         the seconds that a reused reply took at first
+    flight       begin and end of the wait for the reply, in nanoseconds of `time.perf_counter_ns`, if the model measured them:
+                 the caller in a busy process would measure too late
+    tool_calls   the tool calls in the reply
+    extra        the provider's other fields, as in a message
     """
 
     text: str
@@ -127,12 +127,12 @@ class Reply:
 class Response:
     """A model's response to one request: a reply, or a failure.
 
-    It is looked up by the request (messages, seed, how often this trial had sent it before) and by the arm.
+    A recording finds it by the request (messages, seed, how often this trial had sent it before) and by the arm.
 
     model     the model's name
     request   the request
     outcome   the reply or the failure
-    seconds   how long it took
+    seconds   how long the response took
     """
 
     model: str
@@ -151,9 +151,9 @@ class Model(Protocol):
     Its parameters are in the trial's digest and in the run's manifest; neither contains a key.
 
     name          its name in the config
-    timing        the kind of its seconds: `live` ones are real, all others run on the trial's own clock
-    endpoint      calls to one endpoint share one bound on concurrency
-    concurrency   how many calls its endpoint takes at a time
+    timing        the kind of its seconds: `live` seconds are real, all others run on the trial's own clock
+    endpoint      the endpoint that answers; calls to one endpoint share one limit on concurrency
+    concurrency   how many calls its endpoint takes at the same time
     """
 
     name: str

@@ -1,10 +1,10 @@
 """A response cache: a request that was answered before is not sent again, but gets the same reply, usage and seconds.
 
-It has two uses. A run that was killed continues with the replies that it already has, so that no call is paid twice. And with
-`cache = true` the same request is sent once in a run, or in several (`cache_from`), and all arms that make it get the same
-reply. The arms of one repetition then differ by their structure and their faults, not by a server's chance or load: common
-random numbers, exactly (Law, Simulation Modeling and Analysis, 5th ed., section 11.2). Each arm's tokens count in full, as if
-it had paid for them alone.
+The cache has two uses. A run that was killed continues with the replies that it already has, so that no call is paid twice. And
+with `cache = true` the same request is sent once in a run, or in several runs (`cache_from`), and all arms that make the
+request get the same reply. The arms of one repetition then differ by their structure and their faults, not by a server's chance
+or load. These are common random numbers (Law, Simulation Modeling and Analysis, 5th ed., section 11.2). The tokens of each arm
+count in full, as if the arm alone had paid for them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from bench.record.messages import Timing
 from bench.run.models.base import Model, Reply, Request, RequestContent, Response, Sleep
 
 CacheKey = tuple[tuple[str, ...], RequestContent, int]
-"""The trial's model and arm (empty if all arms share replies), the request, and how many replies the trial had to it before."""
+"""(the trial's model and arm, empty if all arms share replies; the request; the number of earlier replies to it in the
+trial)."""
 
 
 class CacheSettings(BaseModel):
@@ -49,9 +50,9 @@ class CacheSettings(BaseModel):
 class ResponsesBefore:
     """The responses of earlier runs that a model can reuse.
 
-    responses   the responses of models with its parameters
-    runs        the names and digests of the runs that hold them
-    others      the other runs, each with what differs there
+    responses   the responses of models with the same parameters
+    runs        the names and digests of the runs with these responses
+    others      the other runs, each with the parameter or account that differs there
     """
 
     responses: list[Response] = field(default_factory=list)
@@ -60,17 +61,16 @@ class ResponsesBefore:
 
 
 class CachedModel:
-    """A model with a response cache. It implements `bench.run.models.base.Model`. A failed call is repeated each time it is
-    asked for.
+    """A model with a response cache. It implements `bench.run.models.base.Model`. Failed calls are not cached.
 
-    shared   whether arms get each other's replies; otherwise each arm finds only its own
-    before   what earlier runs answer; the names and digests of these runs are among the parameters
-    account  what tells the account that is asked; no other one's replies are reused
+    shared   whether arms get each other's replies; if not, each arm gets only its own
+    before   the responses of earlier runs; the names and digests of these runs are among the parameters
+    account  a text that identifies the account that is asked; replies to other accounts are not reused
     """
 
     def __init__(self, model: Model, shared: bool, before: ResponsesBefore | None = None, account: str = ""):
         self._model, self.shared, self.before, self.account = model, shared, before or ResponsesBefore(), account
-        self._known: dict[CacheKey, Reply] = {}
+        self._replies: dict[CacheKey, Reply] = {}
         self._in_flight: dict[CacheKey, asyncio.Event] = {}
         self.name, self.endpoint, self.concurrency = model.name, model.endpoint, model.concurrency
         self.timing: Timing = model.timing
@@ -85,25 +85,26 @@ class CachedModel:
         for response in responses:
             if isinstance(response.outcome, Reply):
                 reply = replace(response.outcome, took=response.seconds, reused=True, by="")
-                self._known.setdefault(self._key(response.request), reply)
+                self._replies.setdefault(self._key(response.request), reply)
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
+        """Return the cached reply, or ask the model. A request that another arm has in flight is not sent again."""
         if not self.shared:
-            return self._known.get(self._key(request)) or await self._model.reply(request, sleep)
+            return self._replies.get(self._key(request)) or await self._model.reply(request, sleep)
         key = self._key(request)
         while earlier := self._in_flight.get(key):
             await earlier.wait()
-        return self._known.get(key) or await self._send(key, request, sleep)
+        return self._replies.get(key) or await self._send(key, request, sleep)
 
     async def _send(self, key: CacheKey, request: Request, sleep: Sleep) -> Reply:
-        """Send the request and cache its reply. Arms that make the same request meanwhile wait. If the call fails, the next of
-        them sends it."""
+        """Send the request and cache its reply. Arms that make the same request meanwhile wait. If the call fails, the next
+        waiting arm sends the request."""
         ended = self._in_flight[key] = asyncio.Event()
-        began = perf_counter_ns()
+        start = perf_counter_ns()
         try:
             reply = await self._model.reply(request, sleep)
-            flight = reply.flight or (began, perf_counter_ns())
-            self._known[key] = replace(reply, took=(flight[1] - flight[0]) / 1e9, reused=True, flight=None)
+            began, arrived = reply.flight or (start, perf_counter_ns())
+            self._replies[key] = replace(reply, took=(arrived - began) / 1e9, reused=True, flight=None)
             return reply
         finally:
             del self._in_flight[key]

@@ -11,8 +11,8 @@ NAME = "name"
 def name_in(arguments: str) -> str | None:
     """Return the name of the document in a call's arguments; None if they name none."""
     try:
-        given = json.loads(arguments)
+        fields = json.loads(arguments)
     except (ValueError, RecursionError):
         return None
-    name = given.get(NAME) if isinstance(given, dict) else None
+    name = fields.get(NAME) if isinstance(fields, dict) else None
     return name if isinstance(name, str) else None

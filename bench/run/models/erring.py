@@ -1,7 +1,7 @@
-"""A simulated proposer that errs at a declared rate, and is right after a rejection at measured or assumed rates.
+"""A simulated proposer that errs at a declared rate. After a rejection it is right at measured or assumed rates.
 
-A declared share of its wrong outputs lacks a required field. In the others one value is exchanged for another that the schema
-allows.
+A declared share of its wrong outputs lacks a required field. In the other wrong outputs one value is exchanged for another that
+the schema allows.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from bench.run.answers.rejections import NOT_ACCEPTED, REJECTED
 from bench.scenario import Json, Output
 
 RepairSignal = Literal["typed", "untyped", "completed"]
-"""What a proposer is told of its last output: why it was rejected; only that it was rejected; or that all went well."""
-LACKS_A_FIELD = 0.5
-"""The share of wrong outputs that do not fit their schema, where none is declared: an assumption."""
+"""What a proposer is told about its last output: why it was rejected; only that it was rejected; or that all went well."""
+DEFAULT_LACK_SHARE = 0.5
+"""The share of wrong outputs that lack a required field, if none is declared. It is an assumption."""
 
 
 @dataclass(frozen=True)
 class ErringRepair:
-    """A rejected output of a recorded model, and whether its reply to one signal about the rejection was right."""
+    """The reply of a recorded model to a rejection of its output: whether it was accepted, and whether it was right."""
 
     scenario: str
     instance: str
@@ -37,7 +37,7 @@ class ErringRepair:
 
 @dataclass(frozen=True)
 class Learning:
-    """The rates at which the reply to each signal is right. `source` says in a manifest where the rates come from."""
+    """The rates at which a reply after each signal is right. `source` says where the rates come from; a manifest shows it."""
 
     right: Mapping[RepairSignal, float]
     source: str
@@ -48,12 +48,12 @@ class Learning:
 
 
 def measure_rates(run: str, model: str, repairs: Sequence[ErringRepair]) -> Learning:
-    """Compute the rates from a run of `every_repair`. A signal without replies has no rate."""
+    """Return the rates in a run of `every_repair`. A signal without replies has no rate."""
     replies: dict[RepairSignal, list[bool]] = {}
     for repair in repairs:
         replies.setdefault(repair.signal, []).append(repair.is_right)
-    counts = ", ".join(f"{signal} {sum(accepted)} of {len(accepted)}" for signal, accepted in replies.items())
-    rates = {signal: sum(accepted) / len(accepted) for signal, accepted in replies.items()}
+    counts = ", ".join(f"{signal} {sum(right)} of {len(right)}" for signal, right in replies.items())
+    rates = {signal: sum(right) / len(right) for signal, right in replies.items()}
     return Learning(rates, f"measured on {model} in {run}: {counts}")
 
 
@@ -72,21 +72,21 @@ class Erring:
 
     error_rate: float
     learning: Learning | None = None
-    lacks_a_field: float = LACKS_A_FIELD
+    lacks_a_field: float = DEFAULT_LACK_SHARE
 
-    def output(self, right: Json, form: type[Output], signal: RepairSignal | None, draw: Random) -> Json:
+    def output(self, right: Json, schema: type[Output], signal: RepairSignal | None, draw: Random) -> Json:
         """Return the right output, or a wrong output in its place.
 
-        One draw decides for every signal, so that two boundaries that differ only in their signal have the same luck.
+        The same draw decides whatever the signal is, so that two boundaries that differ only in their signal draw the same.
         """
-        luck = draw.random()
-        if luck >= self._wrong_after(signal) or not isinstance(right, dict):
+        chance = draw.random()
+        if chance >= self._wrong_after(signal) or not isinstance(right, dict):
             return right
-        required = [name for name, field in form.model_fields.items() if field.is_required() and name in right]
+        required = [name for name, field in schema.model_fields.items() if field.is_required() and name in right]
         if required and draw.random() < self.lacks_a_field:
             forgotten = draw.choice(required)
             return {name: value for name, value in right.items() if name != forgotten}
-        return exchange(right, form, draw) or right
+        return exchange(right, schema, draw) or right
 
     def _wrong_after(self, signal: RepairSignal | None) -> float:
         """Return the rate of wrong outputs after a signal."""

@@ -1,4 +1,4 @@
-"""The arguments from which a model is made, besides its settings."""
+"""The values from which a model is made, besides its settings."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ class Making:
     """The values that an experiment provides to make a model.
 
     name             the model's name
-    answer_format    the format in which it is asked to answer
+    answer_format    the format in which the model is asked to answer
     scenarios        the experiment's scenarios, by their keys
-    others           the models to which it passes requests on
-    recording        (run, model, calls at a time) -> what that model did there, and its parameters
-    answered_before  (runs, parameters, account, name) -> the responses to this account of models with these parameters there
-    bank             run -> its replies to judgments
-    learning         run -> how often a judgment there was right after a rejection
+    others           the models to which this model passes requests on
+    recording        (run, model, calls at the same time) -> the recording of the model in the run, and its parameters
+    answered_before  (runs, parameters, account, name) -> the responses in these runs, to this account, of models with these
+                     parameters
+    bank             run -> the bank of the run's replies to judgments
+    learning         run -> the rates at which judgments in the run were right after a rejection
     """
 
     name: str

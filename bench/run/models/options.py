@@ -21,6 +21,7 @@ def options_text(fields: Mapping[str, Any]) -> str:
 
 
 def options_in(text: str) -> dict[str, Any]:
+    """Return the options in a text of `options_text`."""
     options: dict[str, Any] = json.loads(text) if text else {}
     return options
 

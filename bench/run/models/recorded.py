@@ -5,7 +5,7 @@ repetition and the attempt. So any architecture and any fault plan can be replay
 never made, such as a repair prompt that names another error. Any further request fails with `NotRecorded`; no reply is made up.
 
 If several trials of the recording sent the same request, each arm gets its own trial's reply. An arm that was not recorded gets
-the first one's.
+the reply of the first trial.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ class RecordedModel:
     def _missing(self, request: Request) -> str:
         """Return the message that the recording has no reply to this request."""
         context = request.context
-        where = f"{context.scenario}, {context.arm}, repetition {context.repetition}"
-        what = f"attempt {context.attempt} at {' + '.join(context.subtasks)}"
-        problem = f"the recording {self._recording.name} holds no reply to {what} ({where})"
+        trial = f"{context.scenario}, {context.arm}, repetition {context.repetition}"
+        attempt = f"attempt {context.attempt} at {' + '.join(context.subtasks)}"
+        problem = f"the recording {self._recording.name} holds no reply to {attempt} ({trial})"
         return f"{problem}; to record one, run or serve this config on {self.name} itself, without recorded:"
 
     async def prepare(self, patient: bool = True) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 from bench.run.models.base import Request, RequestContent, Response
 
-Sent = tuple[RequestContent, int]
-"""The request, and how often it had been sent, from 1."""
+SentRequest = tuple[RequestContent, int]
+"""The content of a request, and how often it had been sent in its trial, from 1."""
 
 
 class Recording:
-    """The responses of one model in one run, in the order of recording. `name`, `date` and `history` are the run's.
-    `concurrency` is the number of calls that the model took at a time there, or is `declared` to take."""
+    """The responses of one model in one run, in the order of recording. `name`, `date` and `history` describe the run.
+    `concurrency` is the number of calls that the model took at the same time there, or that is `declared`."""
 
     def __init__(
         self,
@@ -27,21 +27,21 @@ class Recording:
         self.description = (
             f"the run {name}, recorded on {date}{f', {concurrency} calls at a time as declared' if declared else ''}"
         )
-        self._by_arm: dict[tuple[str, Sent], Response] = {}
-        self._by_request: dict[Sent, Response] = {}
+        self._by_arm: dict[tuple[str, SentRequest], Response] = {}
+        self._by_request: dict[SentRequest, Response] = {}
         for response in responses:
-            sent = _sent_content(response.request)
-            self._by_arm[response.request.context.arm, sent] = response
-            self._by_request.setdefault(sent, response)
+            key = _sent_request(response.request)
+            self._by_arm[response.request.context.arm, key] = response
+            self._by_request.setdefault(key, response)
 
     def __len__(self) -> int:
         return len(self._by_arm)
 
     def find(self, request: Request) -> Response | None:
         """Return the response to this request: of the same arm, else of any arm; None if the recording has none."""
-        sent = _sent_content(request)
-        return self._by_arm.get((request.context.arm, sent)) or self._by_request.get(sent)
+        key = _sent_request(request)
+        return self._by_arm.get((request.context.arm, key)) or self._by_request.get(key)
 
 
-def _sent_content(request: Request) -> Sent:
+def _sent_request(request: Request) -> SentRequest:
     return request.content, request.occurrence

@@ -1,7 +1,8 @@
 """A model that passes each request on to another model of the config, by the request's subtasks, or by the process of the agent
 that asks.
 
-It measures the gain of a larger model for only some subtasks, and the effect of a new model version while an agent is at work.
+With this model an experiment measures the gain of a larger model for only some subtasks, or the effect of a new model version
+while an agent is at work.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class RoutedModel:
     """A model that routes requests to other models. It implements `bench.run.models.base.Model`. Replies and failures name the
     model that answered.
 
-    Raises ConfigError if only some of them take real time: a trial has one clock.
+    Raises ConfigError if only some of these models take real time: a trial has one clock.
     """
 
     def __init__(self, name: str, settings: RoutedSettings, models: Mapping[str, Model]):
@@ -83,6 +84,7 @@ class RoutedModel:
         return tuple(self._models.values())
 
     def answering(self, request: Request) -> Model:
+        """Return the model that answers this request."""
         return self._models[self._settings.target(request.context.subtasks, request.context.life)]
 
     def in_life(self, life: int) -> Model:
@@ -91,6 +93,7 @@ class RoutedModel:
         return self if self._settings.subtasks else self._models[self._settings.target((), life)]
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
+        """Return the reply of the model that answers this request. The reply, or the failure, names that model."""
         model = self.answering(request)
         try:
             return replace(await model.reply(request, sleep), by=model.name)
@@ -108,7 +111,7 @@ class RoutedModel:
 
 
 def answerers(model: Model) -> tuple[Model, ...]:
-    """Return the models that can answer for this model: the model itself, or those that it routes requests to."""
+    """Return the models that can answer for this model: the model itself, or the models that it routes requests to."""
     return model.answerers if isinstance(model, RoutedModel) else (model,)
 
 

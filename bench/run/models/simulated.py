@@ -1,11 +1,11 @@
 """A model that answers from the pack's reference, without network: for tests, for trying a pack, for large experiments.
 
-What it simulates is declared, not measured: a rate of natural failures (a required field is forgotten), a habit of wrapping
-JSON in prose and fences, and a latency that grows with the tokens read and written. All of it is drawn from the request's seed,
-scenario and subtasks, so that a trial is the same wherever and whenever it runs. As a judge, it checks whether the output that
-it is shown fits its schema. If a pack with a world offers tools, the model does the pack's work with them
-(`bench.run.packs.environments`). Elsewhere it reads documents with the tools for that (`bench.run.models.simulated_replies`),
-and calls any other tool only if it must.
+Its behaviour is declared, not measured: a rate of natural failures (a required field is forgotten), a habit of wrapping JSON in
+prose and fences, and a latency that grows with the tokens read and written. All draws depend on the request's seed, scenario
+and subtasks, so that a trial is the same wherever and whenever it runs. As a judge, the model checks whether the output in the
+request fits its schema. If a pack with a world offers tools, the model does the pack's work with them
+(`bench.run.packs.environments`). Without a world it reads documents with the document tools
+(`bench.run.models.simulated_replies`), and calls any other tool only if it must.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from bench.run.answers.places import Schema, holds_code
 from bench.run.models.bank import Bank
 from bench.run.models.base import Reply, Request, Sleep, Usage
 from bench.run.models.counting import tokens_read, tokens_written
-from bench.run.models.erring import LACKS_A_FIELD, Erring, Learning, RepairSignal, signal_in
+from bench.run.models.erring import DEFAULT_LACK_SHARE, Erring, Learning, RepairSignal, signal_in
 from bench.run.models.making import Making
 from bench.run.models.options import options_in
 from bench.run.models.simulated_replies import cut_reply, next_document_call, reply_with_calls, smallest_value
 from bench.run.packs.environments import ENVIRONMENTS
 from bench.scenario import Call, Json, Output, Scenario, scenario_key
 
-RATES = ("repairs", "right_after", "right_after_source")
-"""The settings that are shown as what the model learns."""
+LEARNING_SETTINGS = ("repairs", "right_after", "right_after_source")
+"""The settings that the model's parameters replace by `learns`, the rates after a rejection."""
 ADVICE = "Give every field of the form that is asked for."
 
 
@@ -57,7 +57,7 @@ class SimulatedSettings(BaseModel):
     exchanged for another that the schema allows."""
     error_source: str = Field("assumed", exclude_if=lambda source: source == "assumed")
     """Where the error rate comes from, in words."""
-    lacks_a_field: float = Field(LACKS_A_FIELD, ge=0.0, le=1.0, exclude_if=lambda share: share == LACKS_A_FIELD)
+    lacks_a_field: float = Field(DEFAULT_LACK_SHARE, ge=0.0, le=1.0, exclude_if=lambda share: share == DEFAULT_LACK_SHARE)
     """The share of wrong outputs that lack a required field."""
     error_draws: int = Field(0, ge=0, exclude_if=lambda number: not number)
     """The number of the set of draws for wrong judgments. Models with different numbers err in different places, under the same
@@ -85,7 +85,8 @@ class SimulatedSettings(BaseModel):
     """Dollars per million tokens written."""
 
     @model_validator(mode="after")
-    def _one_source(self) -> SimulatedSettings:
+    def _refuse_contradictions(self) -> SimulatedSettings:
+        """Raise ValueError for settings that contradict one another."""
         if self.error_rate and self.bank:
             raise ValueError("a bank has its own error rates; leave out either bank or error_rate")
         if self.repairs and self.right_after:
@@ -98,13 +99,13 @@ class SimulatedSettings(BaseModel):
 class SimulatedModel:
     """A model that answers a request with the reference outputs of its subtasks. `scenarios` holds the scenarios by their keys.
 
-    A subtask that was made at run time is answered with the reference that came with it, or else with the smallest output that
-    fits the request's schema.
+    A subtask that was added at run time is answered with the reference that was added with it, or else with the smallest output
+    that fits the request's schema.
     """
 
     timing: Timing = "simulated"
     concurrency = 1_000
-    """More than any experiment asks for at a time: no call waits for another."""
+    """More calls than any experiment makes at the same time, so that no call waits for another."""
 
     def __init__(
         self,
@@ -124,12 +125,14 @@ class SimulatedModel:
 
     @property
     def parameters(self) -> dict[str, object]:
-        fields = self._settings.model_dump(exclude={"answer_format", "draft_tags", "bank", *RATES})
+        """The settings, the rates after a rejection, and the bank."""
+        fields = self._settings.model_dump(exclude={"answer_format", "draft_tags", "bank", *LEARNING_SETTINGS})
         parameters = {"kind": "simulated", **fields, **({"learns": self._learning.as_parameters} if self._learning else {})}
         bank = self.bank
         return parameters | ({"bank": {"name": bank.name, "digest": bank.digest, "model": bank.model}} if bank else {})
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
+        """Return a simulated reply after simulated seconds, which grow with the tokens read and written."""
         context, settings = request.context, self._settings
         draw = draw_for("simulated", request.seed, context.scenario, *context.subtasks)
         reply = self._reply(request, draw)
@@ -149,33 +152,34 @@ class SimulatedModel:
             if isinstance(choice, dict) or (choice == "required" and scenario.environment is None):
                 return reply_with_calls([self._forced_call(request, draw, options)], request)
             if scenario.environment is not None:
-                working = attribute_at(ENVIRONMENTS[scenario.environment.part].simulated).next_reply
+                next_reply = attribute_at(ENVIRONMENTS[scenario.environment.part].simulated).next_reply
                 forced = functools.partial(self._forced_call, request, draw)
-                reply: Reply = working(scenario, request, draw, options, self._settings.failure_rate, self.bank, forced)
+                reply: Reply = next_reply(scenario, request, draw, options, self._settings.failure_rate, self.bank, forced)
                 return reply
-            if look := next_document_call(scenario.task, request.context.subtasks, request.messages, options["tools"]):
-                return reply_with_calls([look], request)
+            if call := next_document_call(scenario.task, request.context.subtasks, request.messages, options["tools"]):
+                return reply_with_calls([call], request)
         return cut_reply(Reply(self._text(request, draw)), options)
 
     def _forced_call(self, request: Request, draw: Random, options: Mapping[str, Any]) -> Call:
         """Return a call of the tool that must be called. Its arguments are the subtask's output if that fits the tool's schema,
-        else the smallest value that does."""
+        else the smallest value that fits."""
         choice = options["tool_choice"]
-        named = choice["function"]["name"] if isinstance(choice, dict) else None
+        name = choice["function"]["name"] if isinstance(choice, dict) else None
         functions = [tool["function"] for tool in options["tools"]]
-        function = next((function for function in functions if function["name"] == named), functions[0])
+        function = next((function for function in functions if function["name"] == name), functions[0])
         schema = function.get("parameters") or {}
         output = self._output(self._scenario(request), request.context.subtasks[0], request, draw)
-        needed, known = set(schema.get("required", ())), schema.get("properties", {}).keys()
-        fits = isinstance(output, dict) and needed <= output.keys() <= known
-        return Call(function["name"], output if fits and isinstance(output, dict) else smallest_value(schema))
+        required, allowed = set(schema.get("required", ())), schema.get("properties", {}).keys()
+        if not (isinstance(output, dict) and required <= output.keys() <= allowed):
+            output = smallest_value(schema)
+        return Call(function["name"], output)
 
     def _text(self, request: Request, draw: Random) -> str:
         """Return the text of the reply, with the outputs of all subtasks of the request."""
         scenario = self._scenario(request)
         outputs = {name: self._output(scenario, name, request, draw) for name in request.context.subtasks}
-        if unread := next((text for text in outputs.values() if isinstance(text, str)), None):
-            return unread
+        if no_output := next((text for text in outputs.values() if isinstance(text, str)), None):
+            return no_output
         value: Json = outputs if len(outputs) > 1 else next(iter(outputs.values()))
         blocks = ""
         if request.context.answer_format == "fenced" and holds_code(schema := self._schema(scenario, request)):
@@ -187,20 +191,20 @@ class SimulatedModel:
         """Return the schema of the answer: the request's schema, or the pack's if a framework asked without a schema."""
         if request.schema:
             return request.schema
-        known = {
+        schemas = {
             subtask.name: subtask.output.model_json_schema()
             for subtask in scenario.task.subtasks
             if subtask.name in request.context.subtasks
         }
-        return {"properties": known} if len(known) > 1 else next(iter(known.values()), {})
+        return {"properties": schemas} if len(schemas) > 1 else next(iter(schemas.values()), {})
 
     def _judgment(self, request: Request) -> str:
         """Return a judge's answer: "yes" if the request shows an output that fits its schema, else "no". The advice is always
         the same."""
         task = self._scenario(request).task
-        shown = request.messages[-1].content
+        text = request.messages[-1].content
         schemas = [subtask.output for subtask in task.subtasks if subtask.name in request.context.subtasks]
-        verdict = "yes" if any(_fits(schema, shown) for schema in schemas) else "no"
+        verdict = "yes" if any(_fits(schema, text) for schema in schemas) else "no"
         advice = dict.fromkeys(request.context.subtasks, ADVICE)
         return json.dumps({"verdict": verdict, "discussion": ADVICE, "advice": advice})
 
@@ -208,11 +212,11 @@ class SimulatedModel:
         return self._scenarios[scenario_key(request.context.scenario, request.context.instance)]
 
     def _output(self, scenario: Scenario, name: str, request: Request, draw: Random) -> Json | str:
-        """Return the simulated output of a subtask. With a bank it can be a text that is no output, as recorded."""
+        """Return the simulated output of a subtask. With a bank it can be a recorded text that is no output."""
         reference = {**scenario.reference, **request.context.references}
         if name not in reference:
-            whole = smallest_value(request.schema or {})
-            return whole.get(name, whole) if len(request.context.subtasks) > 1 else whole
+            smallest = smallest_value(request.schema or {})
+            return smallest.get(name, smallest) if len(request.context.subtasks) > 1 else smallest
         value = reference[name]
         if self.bank and scenario.environment is not None:
             context = request.context
@@ -220,11 +224,9 @@ class SimulatedModel:
                 scenario.name, context.instance, name, context.state, value, _draw_for_judgment(request, name)
             )
         if self._erring and scenario.environment is not None and name in scenario.reference:
-            form = scenario.task.subtask(name).output
-            draws = self._settings.error_draws
-            value = self._erring.output(
-                value, form, signal_in(request.messages), _draw_for_judgment(request, name, *[draws] * bool(draws))
-            )
+            schema, draw_set = scenario.task.subtask(name).output, self._settings.error_draws
+            judgment = _draw_for_judgment(request, *((name, draw_set) if draw_set else (name,)))
+            value = self._erring.output(value, schema, signal_in(request.messages), judgment)
         if isinstance(value, str) or draw.random() >= self._settings.failure_rate:
             return value
         forgotten = draw.choice(_required_fields(scenario, name, value))
@@ -244,8 +246,8 @@ def _draw_for_judgment(request: Request, judgment: str, *draws: int) -> Random:
 
 
 def _required_fields(scenario: Scenario, name: str, value: Mapping[str, Json]) -> list[str]:
-    """Return the fields of an output that can be left out to make it invalid: the required fields, or all fields of an output
-    that was made at run time."""
+    """Return the fields of an output that can be left out to make it invalid: the required fields, or all fields if the subtask
+    was added at run time."""
     if name not in scenario.reference:
         return list(value)
     fields = scenario.task.subtask(name).output.model_fields

@@ -1,5 +1,5 @@
-"""Parts of a simulated model's replies: the next call of a document tool, tool calls, the cut at the length that was asked for,
-and the smallest value that fits a JSON schema if there is no reference."""
+"""Make parts of a simulated model's replies: the next call of a document tool, tool calls, a cut at the limit on the length,
+and the smallest value that fits a JSON schema, for outputs without a reference."""
 
 from __future__ import annotations
 
@@ -21,30 +21,28 @@ from bench.scenario import Call, Json, Task
 def next_document_call(
     task: Task, subtasks: Iterable[str], messages: Sequence[Message], tools: Iterable[Mapping[str, Any]]
 ) -> Call | None:
-    """Return the next call of the document tools: first the list, then the subtasks' documents in order.
-
-    None if the tools are not offered, or if all documents are read.
-    """
+    """Return the next call of the document tools: first the list, then the subtasks' documents in order. Return None if the
+    tools are not offered, or if all documents are read."""
     if not {LIST, READ} <= {tool["function"]["name"] for tool in tools}:
         return None
     earlier_calls = [call for message in messages for call in message.tool_calls]
     if not any(call.name == LIST for call in earlier_calls):
         return Call(LIST, {})
-    read = {name_in(call.arguments) for call in earlier_calls if call.name == READ}
-    known = {subtask.name: subtask.reads for subtask in task.subtasks}
-    needed = [name for subtask in subtasks for name in known.get(subtask, ()) if name in task.documents]
-    unread = next((name for name in needed if name not in read), None)
+    names_read = {name_in(call.arguments) for call in earlier_calls if call.name == READ}
+    reads = {subtask.name: subtask.reads for subtask in task.subtasks}
+    needed = [name for subtask in subtasks for name in reads.get(subtask, ()) if name in task.documents]
+    unread = next((name for name in needed if name not in names_read), None)
     return Call(READ, {NAME: unread}) if unread else None
 
 
 def reply_with_calls(calls: Sequence[Call], request: Request) -> Reply:
     """Return a reply that makes these tool calls. Ids differ between calls and between requests."""
-    where = ("tool call", request.seed, request.occurrence, len(request.messages))
-    written = [
-        ToolCall(f"call_{seed_of(*where, number):016x}", call.tool, json.dumps(call.arguments, ensure_ascii=False))
+    id_key = ("tool call", request.seed, request.occurrence, len(request.messages))
+    tool_calls = [
+        ToolCall(f"call_{seed_of(*id_key, number):016x}", call.tool, json.dumps(call.arguments, ensure_ascii=False))
         for number, call in enumerate(calls)
     ]
-    return Reply("", "tool_calls", tool_calls=tuple(written))
+    return Reply("", "tool_calls", tool_calls=tuple(tool_calls))
 
 
 def cut_reply(reply: Reply, options: Mapping[str, Any]) -> Reply:
@@ -53,8 +51,8 @@ def cut_reply(reply: Reply, options: Mapping[str, Any]) -> Reply:
     text = reply.text
     for stop in [stops] if isinstance(stops, str) else stops:
         text = text.partition(stop)[0]
-    longest = min((options[name] for name in LENGTHS if name in options), default=None)
-    short = text if longest is None else first_tokens(text, longest)
+    limit = min((options[name] for name in LENGTHS if name in options), default=None)
+    short = text if limit is None else first_tokens(text, limit)
     return replace(reply, text=short, finish=reply.finish if short == text else "length")
 
 
@@ -82,7 +80,7 @@ def _smallest_value(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Json:
         case "string":
             return "x" * max(1, int(schema.get("minLength", 1)))
         case "integer" | "number" as kind:
-            low = schema.get("minimum", schema.get("exclusiveMinimum", -1) + 1 if "exclusiveMinimum" in schema else 0)
+            low = schema.get("minimum", schema.get("exclusiveMinimum", -1) + 1)
             return int(low) if kind == "integer" else float(low)
         case "boolean":
             return False

@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, urlsplit
 
 from bench.wire.blotting import BLOT
 
-API_VERSION_PARAMETER = "api-version"
+API_VERSION = "api-version"
 """The query parameter that holds the version of Azure's API."""
 PUBLIC_PARAMETERS = frozenset({"apiversion", "version"})
 """Names of query parameters whose values are no secrets, in lower case and without punctuation."""

@@ -60,17 +60,18 @@ async def _unpack(pieces: AsyncIterator[bytes], packing: str, *, is_error: bool)
 
 
 def _unpacker(packing: str) -> Callable[[bytes, int], bytes]:
-    """Return a function that decompresses a piece and returns at most `most` bytes. It drops the rest, since its caller then
+    """Return a function that decompresses a piece and returns at most `limit` bytes. It drops the rest, since its caller then
     stops. Raises NotUnpacked."""
     if packing == "identity":
-        return lambda piece, most: piece[:most]
+        return lambda piece, limit: piece[:limit]
     if packing not in COMPRESSIONS:
         raise NotUnpacked(f"it is packed as {packing[:40]!r}, which nobody asked for")
     inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)  # the header says whether it is gzip or deflate
 
-    def unpack(piece: bytes, most: int) -> bytes:
+    def unpack(piece: bytes, limit: int) -> bytes:
+        """Return at most `limit` decompressed bytes of a piece."""
         try:
-            return inflate.decompress(piece, most)
+            return inflate.decompress(piece, limit)
         except zlib.error as error:
             raise NotUnpacked(f"it does not unpack as {packing}: {error}") from None
 

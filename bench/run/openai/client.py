@@ -17,7 +17,7 @@ from urllib.parse import quote
 import httpx2
 import openai
 
-from bench.run.openai.address import API_VERSION_PARAMETER
+from bench.run.openai.address import API_VERSION
 from bench.run.openai.proxies import Proxy
 from bench.run.openai.settings import OpenAISettings
 from bench.run.openai.transport import ANSWER, RawAnswer, Transport
@@ -47,7 +47,7 @@ class Client:
             "default_query": dict(settings.address.query),
         }
         address, names_deployment = settings.address.path, DEPLOYMENTS in settings.address.path
-        version = settings.api_version or (settings.address.query.get(API_VERSION_PARAMETER) if names_deployment else None)
+        version = settings.api_version or (settings.address.query.get(API_VERSION) if names_deployment else None)
         with _without_client_variables():
             if version is None:
                 self._client: openai.AsyncOpenAI = openai.AsyncOpenAI(base_url=address, **arguments)

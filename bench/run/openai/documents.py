@@ -87,7 +87,7 @@ def _count_values(text: str) -> int:
     without_escapes = text.replace(r"\\", "").replace(r"\"", "")
     if without_escapes.count('"') > 4 * MOST_VALUES:
         return MOST_VALUES + 1
-    outside_strings = without_escapes.split('"')[::2]
+    outside_strings = without_escapes.split('"')[::2]  # every second piece is within quotes
     return _separators("".join(outside_strings))
 
 

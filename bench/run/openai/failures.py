@@ -43,9 +43,8 @@ def failure_of(error: Exception, key: str = "") -> CallFailed:
     if isinstance(error, OSError):
         return _no_connection(error, type(error).__name__)
     if isinstance(error, TooLarge):
-        return TooLong(
-            f"the reply is larger than {MAX_REPLY_BYTES / 2**20:g} MiB; set max_tokens, or see what the server sends"
-        )
+        size = f"{MAX_REPLY_BYTES / 2**20:g} MiB"
+        return TooLong(f"the reply is larger than {size}; set max_tokens, or see what the server sends")
     if isinstance(error, BrokeOff):
         return CutOff(f"the connection broke ({error})")
     if isinstance(error, NotUnpacked):
@@ -115,8 +114,8 @@ def retry_after_seconds(headers: Mapping[str, str], now: datetime, text: str = "
     milliseconds = _seconds(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
-    after = headers.get("retry-after", "")
-    waits = (_seconds(after), _seconds_until(after, now), _seconds(text))
+    retry_after = headers.get("retry-after", "")
+    waits = (_seconds(retry_after), _seconds_until(retry_after, now), _seconds(text))
     return next((seconds for seconds in waits if seconds is not None), None)
 
 

@@ -21,14 +21,14 @@ PROBE_PROMPT = 'Reply with this JSON: {"ok": true}'
 PROBE_SCHEMA: Mapping[str, Any] = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
 
 
-def response_format(wanted: ResponseFormat | None, schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def response_format(kind: ResponseFormat | None, schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return the value of the field `response_format`; None to leave the field out. The field is left out too if a schema is
     wanted and the request has none: a framework's own request may want no JSON."""
-    if wanted == "json_object":
+    if kind == "json_object":
         return {"type": "json_object"}
-    if wanted is None or schema is None:
+    if kind is None or schema is None:
         return None
-    if wanted == "json_object_schema":
+    if kind == "json_object_schema":
         return {"type": "json_object", "schema": close_schema(schema)}
     return {"type": "json_schema", "json_schema": {"name": SCHEMA_NAME, "schema": close_schema(schema), "strict": True}}
 

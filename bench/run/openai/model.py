@@ -94,6 +94,7 @@ class OpenAIModel:
             raise self._unusable("it does not say how many tokens it used", 'set usage = "optional" to go without')
 
     async def close(self) -> None:
+        """Close the client's connections, if it has been used."""
         client, self._client = self._client, None
         if client is not None:
             await client.close()

@@ -198,7 +198,7 @@ def _choice(choices: object) -> dict[str, Any] | None:
     """Return the choice with index 0; the first choice if none has this index; None if there is no choice."""
     items = [choices] if isinstance(choices, dict) else choices
     objects = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-    return next((item for item in objects if item.get("index", 0) in (0, "0", None)), objects[0] if objects else None)
+    return next((item for item in objects if item.get("index", 0) in (0, "0", None)), next(iter(objects), None))
 
 
 def _without_choice(document: Mapping[str, Any], body: str, key: str) -> Reply:

@@ -18,8 +18,8 @@ from bench.common.bounds import BoundedTable, Many
 from bench.common.errors import ConfigError, EndpointError
 from bench.common.numbers import Price
 from bench.run.models.cached import CacheSettings
-from bench.run.openai.address import API_VERSION_PARAMETER, EndpointAddress
-from bench.wire.blotting import SHORTEST, blot
+from bench.run.openai.address import API_VERSION, EndpointAddress
+from bench.wire.blotting import MIN_KEY_CHARS, blot
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -49,15 +49,15 @@ def check_extra_body(extra: dict[str, Any] | None) -> dict[str, Any] | None:
 def check_omitted(omitted: tuple[str, ...]) -> tuple[str, ...]:
     """Return `omitted` unchanged. Raises ValueError for a field that every request needs, or that is sent only because the
     model's table sets it."""
-    if needed := sorted(REQUIRED_FIELDS & set(omitted)):
-        raise ValueError(f"omit may not name {', '.join(needed)}: without it nothing is asked")
-    if refused := sorted((SETTING_FIELDS - {"model"}) & set(omitted)):
-        raise ValueError(f"omit names {refused[0]}, which is sent only where the table has it: take it out there")
+    if required := sorted(REQUIRED_FIELDS & set(omitted)):
+        raise ValueError(f"omit may not name {', '.join(required)}: without it nothing is asked")
+    if table_fields := sorted((SETTING_FIELDS - {"model"}) & set(omitted)):
+        raise ValueError(f"omit names {table_fields[0]}, which is sent only where the table has it: take it out there")
     return omitted
 
 
 def _names_in(value: object) -> Iterator[str]:
-    """Yield the names of all fields, at any depth."""
+    """Yield the names of all fields in a value, at any depth."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield str(name)
@@ -129,10 +129,9 @@ class OpenAISettings(CacheSettings):
 
     @model_validator(mode="after")
     def _refuse_two_versions(self) -> OpenAISettings:
-        if self.api_version is not None and API_VERSION_PARAMETER in self.address.query:
-            raise ValueError(
-                f"api_version and the query of base_url both name a version; leave out {API_VERSION_PARAMETER} there"
-            )
+        """Raise ValueError if both `api_version` and `base_url` name a version of Azure's API."""
+        if self.api_version is not None and API_VERSION in self.address.query:
+            raise ValueError(f"api_version and the query of base_url both name a version; leave out {API_VERSION} there")
         return self
 
     @property
@@ -155,7 +154,7 @@ def refuse_key_in(name: str, settings: OpenAISettings) -> None:
     key = os.environ.get(settings.api_key_env, "").strip()
     for field, value in settings.model_dump(mode="json", exclude={"api_key_env"}).items():
         text = json.dumps(value, ensure_ascii=False)
-        if len(key) >= SHORTEST and blot(text, key) != text:
+        if len(key) >= MIN_KEY_CHARS and blot(text, key) != text:
             problem = f"model '{name}': {field} holds the key of {settings.api_key_env}, and is written down with every run"
             raise ConfigError(f"{problem}; take it out: the key is sent by itself")
 

@@ -78,7 +78,7 @@ class _Message:
         """Add the fields of a piece of the stream. Texts and lists are joined; other fields keep their first value."""
         for name, value in piece.items():
             if name == "tool_calls" and isinstance(value, list):
-                for call in map(_nest, filter(_is_object, value)):
+                for call in [_nest(item) for item in value if isinstance(item, dict)]:
                     self._call_of(call).add(call)
             elif name == "function_call" and isinstance(value, dict):
                 self._call_of(legacy := {"index": name, "function": value}).add(legacy)
@@ -121,6 +121,7 @@ class _CallPieces:
         self._function_fields = dict[str, Any]()
 
     def add(self, piece: Mapping[str, Any]) -> None:
+        """Add a piece of the stream: name and arguments are joined, other fields keep their first value."""
         function = _function_in(piece)
         self.id = self.id or piece.get("id") or ""
         if isinstance(name := function.get("name"), str) and name != self._name:
@@ -141,17 +142,10 @@ def _nest(call: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a piece of a tool call with its function's fields under `function`, if a server leaves that level out."""
     if "function" in call:
         return call
-    return {
-        "id": call.get("id"),
-        "index": call.get("index"),
-        "function": {name: call[name] for name in OF_A_FUNCTION if name in call},
-    }
+    function = {name: call[name] for name in OF_A_FUNCTION if name in call}
+    return {"id": call.get("id"), "index": call.get("index"), "function": function}
 
 
 def _function_in(piece: Mapping[str, Any]) -> Mapping[str, Any]:
     function = piece.get("function")
     return function if isinstance(function, dict) else {}
-
-
-def _is_object(value: object) -> bool:
-    return isinstance(value, dict)

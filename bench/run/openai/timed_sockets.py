@@ -39,11 +39,13 @@ class TimedSocket(socket.socket):
         return super().send(data, flags)
 
     def recv(self, size: int, flags: int = 0, /) -> bytes:
+        """Read bytes, and record when they arrived."""
         data, control, _, _ = self.recvmsg(size, CONTROL_BYTES, flags)
         self._stamp(control)
         return data
 
     def recv_into(self, buffer: WriteableBuffer, size: int = 0, flags: int = 0) -> int:
+        """Read bytes into a buffer, and record when they arrived. Return their number."""
         room = memoryview(buffer)
         count, control, _, _ = self.recvmsg_into([room[: size or None]], CONTROL_BYTES, flags)
         self._stamp(control)

@@ -10,8 +10,7 @@
       prompts/<subtask>.md      the instructions of one subtask
       reference/answer.json         {subtask: output}: an answer that solves it
       reference/wrong/<name>.json   {"why": "...", "outputs": {subtask: output}}: in place of the reference's outputs, these
-                                    make
-                                    an answer that must be refused
+                                    make an answer that must be refused
       reference/truth/              files that only the grader reads
 
 A pack of many tasks defines `instances(folder) -> Sequence[str]` and `scenario(folder, instance)`. If its data or a package is

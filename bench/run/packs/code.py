@@ -1,9 +1,10 @@
-"""Find which of a pack's files determine what is asked, and which files only grade, by their imports.
+"""Divide a pack's files, by their imports, into files that determine what is asked and files that only grade.
 
-The files that `scenario.py` reaches by imports are *asked*, without the grader's and the baseline's. The files that only these
-two reach are *grading*. A grader's file is left out only if nothing but its grader is imported from it: `from .grader import
-grade`. Any other import from there (a constant, a helper) could serve a check, and makes the file an asked one. The file of a
-generator (`Scenario.made_by`) is left out in the same way: the digests already cover all that it makes.
+The *asked* files are those that `scenario.py` reaches by imports, without the files of the grader and the baseline. The
+*grading* files are those that only the grader and the baseline reach. A grader's file is left out of the asked files only if
+nothing but its grader is imported from it: `from .grader import grade`. Any other import from that file (a constant, a helper)
+could serve a check, so the file is then an asked file. The file of a generator (`Scenario.made_by`) is left out in the same
+way: the digests already cover all that it makes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 from bench.common.import_statements import statements_of
 from bench.scenario import Scenario
 
-ENTRY = "scenario.py"
+ENTRY_FILE = "scenario.py"
 
 
 @dataclass(frozen=True)
@@ -31,17 +32,17 @@ class PackCode:
 
 
 @dataclass(frozen=True)
-class Import:
+class PackImport:
     """The import of a file of the pack. `names` are the imported names; empty for the module itself."""
 
     file: Path
     names: frozenset[str] = frozenset()
 
 
-def code_of(folder: Path, scenario: Scenario, entry: str = ENTRY) -> PackCode:
+def code_of(folder: Path, scenario: Scenario, entry: str = ENTRY_FILE) -> PackCode:
     """Divide the pack's files into asked and grading files. `entry` defines the scenario's variant."""
-    graders = _homes(scenario.grade, scenario.baseline)
-    left_out = _homes(scenario.grade, scenario.baseline, *filter(None, [scenario.made_by]))
+    graders = _defining_files(scenario.grade, scenario.baseline)
+    left_out = _defining_files(scenario.grade, scenario.baseline, *filter(None, [scenario.made_by]))
 
     root = folder.resolve()
     asked = _reach([root / entry], root, left_out)
@@ -49,13 +50,13 @@ def code_of(folder: Path, scenario: Scenario, entry: str = ENTRY) -> PackCode:
     return PackCode(tuple(sorted(asked)), tuple(sorted(grading)))
 
 
-def _homes(*functions: Callable[..., Any]) -> dict[Path, set[str]]:
+def _defining_files(*functions: Callable[..., Any]) -> dict[Path, set[str]]:
     """Return the files that define these functions, each with the functions' names."""
-    homes: dict[Path, set[str]] = {}
+    names: dict[Path, set[str]] = {}
     for function in functions:
-        if home := home_of(function):
-            homes.setdefault(home, set()).add(getattr(unwrap(function), "__name__", ""))
-    return homes
+        if file := defining_file(function):
+            names.setdefault(file, set()).add(getattr(unwrap(function), "__name__", ""))
+    return names
 
 
 def unwrap(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -66,7 +67,7 @@ def unwrap(function: Callable[..., Any]) -> Callable[..., Any]:
     return inner
 
 
-def home_of(function: Callable[..., Any]) -> Path | None:
+def defining_file(function: Callable[..., Any]) -> Path | None:
     """Return the file that defines a function; None if the function is not written in Python."""
     inner = unwrap(function)
     try:
@@ -75,12 +76,9 @@ def home_of(function: Callable[..., Any]) -> Path | None:
         return None
 
 
-def _reach(start: Iterable[Path], root: Path, homes: Mapping[Path, set[str]], without: Container[Path] = ()) -> set[Path]:
+def _reach(start: Iterable[Path], root: Path, ignored: Mapping[Path, set[str]], without: Container[Path] = ()) -> set[Path]:
     """Return the files in `start` and the files that they import, directly or not, without the files in `without`. An import of
-    only those names that `homes` gives for a file is not followed.
-
-    The search skips the files in `without`, and imports of only those names that `homes` gives for the file.
-    """
+    only those names that `ignored` gives for a file is not followed."""
     reached, queue = set[Path](), list(start)
     while queue:
         path = queue.pop()
@@ -91,13 +89,13 @@ def _reach(start: Iterable[Path], root: Path, homes: Mapping[Path, set[str]], wi
             queue += [
                 imported.file
                 for imported in _imports(path, root)
-                if not (imported.names and imported.names <= homes.get(imported.file, frozenset()))
+                if not (imported.names and imported.names <= ignored.get(imported.file, frozenset()))
             ]
     return reached
 
 
-def _imports(path: Path, root: Path) -> Iterator[Import]:
-    """Yield the imports of the pack's files in a file, wherever they are in the file."""
+def _imports(path: Path, root: Path) -> Iterator[PackImport]:
+    """Yield the imports of the pack's files in a file, also those within its functions."""
     for statement in statements_of(path):
         names = [alias.name for alias in statement.names]
         if isinstance(statement, ast.Import):
@@ -110,32 +108,32 @@ def _imports(path: Path, root: Path) -> Iterator[Import]:
             yield from _modules(base, (statement.module or "").split("."), names, root)
 
 
-def _absolute(module: str, names: Iterable[str], root: Path) -> Iterator[Import]:
+def _absolute(module: str, names: Iterable[str], root: Path) -> Iterator[PackImport]:
     """Yield an import of a pack by its name, as in `from scenarios.my_pack.rules import RULES`."""
     parts = module.split(".")
     if root.name in parts:
         yield from _modules(root, parts[parts.index(root.name) + 1 :], names, root)
 
 
-def _modules(base: Path, parts: Iterable[str], names: Iterable[str], root: Path) -> Iterator[Import]:
-    """Yield the packages on the way to a module, the module, and each imported name that is itself a module."""
-    place, imported_names = base, set(names)
+def _modules(base: Path, parts: Iterable[str], names: Iterable[str], root: Path) -> Iterator[PackImport]:
+    """Yield the packages that contain a module, the module, and each imported name that is itself a module."""
+    folder, imported_names = base, set(names)
     for part in filter(None, parts):
-        yield from _file(place, frozenset(), root, packages_only=True)
-        place /= part
+        yield from _file(folder, frozenset(), root, packages_only=True)
+        folder /= part
     submodules = {
-        name for name in imported_names if (place / f"{name}.py").is_file() or (place / name / "__init__.py").is_file()
+        name for name in imported_names if (folder / f"{name}.py").is_file() or (folder / name / "__init__.py").is_file()
     }
-    yield from _file(place, frozenset(imported_names - submodules), root)
+    yield from _file(folder, frozenset(imported_names - submodules), root)
     for name in sorted(submodules):
-        yield from _file(place / name, frozenset(), root)
+        yield from _file(folder / name, frozenset(), root)
 
 
-def _file(module: Path, names: frozenset[str], root: Path, packages_only: bool = False) -> Iterator[Import]:
+def _file(module: Path, names: frozenset[str], root: Path, packages_only: bool = False) -> Iterator[PackImport]:
     """Yield the file of a module. The pack itself is a package whose file is `scenario.py`."""
     if module == root:
-        yield Import(root / ENTRY, names)
+        yield PackImport(root / ENTRY_FILE, names)
     elif (module / "__init__.py").is_file():
-        yield Import(module / "__init__.py", names)
+        yield PackImport(module / "__init__.py", names)
     elif not packages_only and module.is_relative_to(root) and (file := module.with_name(f"{module.name}.py")).is_file():
-        yield Import(file, names)
+        yield PackImport(file, names)

@@ -1,9 +1,9 @@
-"""Two digests of a scenario: of what determines its trials, and of what only determines their grades.
+"""Compute two digests of a scenario: of all that determines its trials, and of all that only determines their grades.
 
-asked       all that is asked: texts, schemas, inputs, and the code that verifies
-graded_by   the truth, and the code that only the grader and the baseline reach
+asked       the digest of all that is asked: texts, schemas, inputs, and the code that verifies
+graded_by   the digest of the truth, and of the code that only the grader and the baseline reach
 
-A pack's README, generator, reference and wrong answers are in neither.
+A pack's README, generator, reference and wrong answers are in neither digest.
 """
 
 from __future__ import annotations
@@ -105,6 +105,7 @@ def value_of(value: Any) -> Json:
 
 
 def _truth(truth: Any, folder: Path) -> Json:
+    """Return the truth as JSON; a folder as the digests of its files. Raises PackError for anything else."""
     if isinstance(truth, Path):
         return _files((path for path in sorted(truth.rglob("*")) if path.is_file() and "__pycache__" not in path.parts), folder)
     try:
@@ -125,4 +126,5 @@ def _files(paths: Iterable[Path], folder: Path) -> Json:
 
 
 def _digest(content: Json) -> str:
+    """Return a short digest of a JSON value."""
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:20]

@@ -14,11 +14,12 @@ from bench.scenario import Json, TaskEnvironment
 class EnvironmentPart(Part):
     """A kind of environment, by its modules, which are imported when they are needed.
 
-    pack        what packs need (`EnvironmentForPacks`)
-    trial       what a trial needs: `around(trial, environment)` makes its surroundings, and `world_digest(events)` is the
-                digest of the text that holds the environment at the end
-    simulated   what a simulated model needs: `next_reply(...)` makes its next tool calls (`bench.run.models.simulated`)
-    bank        reads a run as a bank: `load_bank(folder, scenarios)` for replies, `load_learning(folder)` for repairs
+    pack        the module for packs (`EnvironmentForPacks`)
+    trial       the module for a trial: `around(trial, environment)` makes its surroundings, and `world_digest(events)` returns
+                the digest of the text that holds the environment at the end
+    simulated   the module for a simulated model: `next_reply(...)` makes its next tool calls (`bench.run.models.simulated`)
+    bank        the module that reads a run as a bank: `load_bank(folder, scenarios)` for replies, `load_learning(folder)` for
+                repairs
     """
 
     pack: str = ""
@@ -95,7 +96,7 @@ class EnvironmentForPacks(Protocol):
         """
 
     def right_end(self, environment: Any) -> Any:
-        """Return the grader's argument after the course of events that the pack declares as right.
+        """Return the grader's argument after the series of events that the pack declares as right.
 
         Args:
             environment: What the pack declares.
@@ -106,7 +107,7 @@ class EnvironmentForPacks(Protocol):
 
 
 def of_packs(environment: TaskEnvironment) -> EnvironmentForPacks:
-    """Return the functions that packs need of the environment's kind.
+    """Return the functions that packs need for an environment of this kind.
 
     Args:
         environment: What the pack declares.

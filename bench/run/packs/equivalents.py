@@ -1,13 +1,14 @@
-"""Equivalents of a task: the same world with the same truth, described in another way. Their level is the ε of ReliabilityBench
-(arXiv 2601.06112), which asks how far an agent's success depends on the way in which a task is described.
+"""Make equivalents of a task: the same world with the same truth, described in another way. The level of an equivalent is the ε
+of ReliabilityBench (arXiv 2601.06112), which asks how far an agent's success depends on the description of a task.
 
     0   the task as the pack has it
     1   other names, and the inputs in another order
     2   also other wordings of the instructions and of what people write
 
-A pack declares them in `variants.py`: `VARIANTS = LEVELS`. The pack changes its names and letters, with `another`; `retold`
-does what all packs share. Other wordings are written by hand: `prompts/equivalents/<subtask>_<number>.md`, and
-`role_<number>.md` for the role. Every draw depends only on the instance and on what is drawn.
+A pack declares its equivalents in `variants.py`: `VARIANTS = LEVELS`. The pack changes its own names and letters, with
+`another`. `retold` makes the changes that are the same for all packs. Other wordings are written by hand:
+`prompts/equivalents/<subtask>_<number>.md`, and `role_<number>.md` for the role. Every draw depends only on the instance and on
+the thing that is drawn.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from bench.run.packs.folder import PackFolder
 from bench.scenario import Scenario, Subtask
 
 EXAMPLES = "\n\nExamples:"
-"""A prompt is not reworded from here on: a reworded example would be another example."""
+"""The heading in a prompt from which on the prompt is not reworded: a reworded example would be another example."""
 
 T = TypeVar("T")
 
@@ -49,16 +50,18 @@ def retold(scenario: Scenario, folder: PackFolder) -> Scenario:
 
 
 def _reorder(subtask: Subtask, folder: PackFolder) -> Subtask:
+    """Return the subtask with its inputs in another order, if it has several."""
     if len(subtask.reads) < 2:
         return subtask
     return replace(subtask, reads=another(permutations(subtask.reads), subtask.reads, folder.instance, "reads", subtask.name))
 
 
 def _reword(name: str, text: str, folder: PackFolder) -> str:
-    place = folder.path / "prompts" / "equivalents"
-    names = sorted(path.stem for path in place.glob(f"{name}_[0-9]*.md"))
+    """Return a prompt in other words, up to its examples. Raises PackError if no other wording is written."""
+    wordings = folder.path / "prompts" / "equivalents"
+    names = sorted(path.stem for path in wordings.glob(f"{name}_[0-9]*.md"))
     if not names:
-        raise PackError(f"{place / name}_1.md: is not there; write what the prompt says in other words")
+        raise PackError(f"{wordings / name}_1.md: is not there; write what the prompt says in other words")
     chosen = another(names, name, folder.instance, "wording", name)
     _, mark, examples = text.partition(EXAMPLES)
     return folder.prompt(f"equivalents/{chosen}") + mark + examples

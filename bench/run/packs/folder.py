@@ -13,7 +13,7 @@ from bench.common.files import text_of
 from bench.common.numbers import finite, no_number
 from bench.scenario import Baseline, Grader, Json, Scenario, Subtask, Task, TaskEnvironment, WrongAnswer
 
-LITTER = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
+SYSTEM_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 """Files that an operating system leaves in folders."""
 MOST_BYTES = 2**26
 """The largest file that is read, in bytes."""
@@ -38,9 +38,9 @@ class PackFolder:
     def part(self, name: str) -> Path:
         """Return the first of these folders that exists: `<name>/<variant>/<instance>`, `<name>/<instance>`,
         `<name>/<variant>`, `<name>`."""
-        whole = self.path / name
-        folders = [whole / self.variant / self.instance, whole / self.instance] if self.instance else []
-        chosen = next((folder for folder in (*folders, whole / self.variant) if folder.is_dir()), whole)
+        root = self.path / name
+        folders = [root / self.variant / self.instance, root / self.instance] if self.instance else []
+        chosen = next((folder for folder in (*folders, root / self.variant) if folder.is_dir()), root)
         foreign = sorted(other for other in self.others if (chosen / other).is_dir())
         if foreign:
             mine = self.instance or self.variant
@@ -54,6 +54,7 @@ class PackFolder:
         return {path.relative_to(root).as_posix(): _text(path) for path in files}
 
     def prompt(self, name: str) -> str:
+        """Return the text of `prompts/<name>.md`. Raises PackError if it is empty."""
         path = self.path / "prompts" / f"{name}.md"
         text = _text(path).strip()
         if not text:
@@ -61,6 +62,7 @@ class PackFolder:
         return text
 
     def reference(self) -> dict[str, Json]:
+        """Return the reference answer: the right output by subtask."""
         path = self.part("reference") / "answer.json"
         answer = _json(path)
         if not isinstance(answer, dict):
@@ -68,11 +70,12 @@ class PackFolder:
         return answer
 
     def wrong(self) -> tuple[WrongAnswer, ...]:
-        wrong = {path: _json(path) for path in sorted((self.part("reference") / "wrong").glob("*.json"))}
-        for path, value in wrong.items():
+        """Return the wrong answers in `reference/wrong/`."""
+        answers = {path: _json(path) for path in sorted((self.part("reference") / "wrong").glob("*.json"))}
+        for path, value in answers.items():
             if not (isinstance(value, dict) and isinstance(value.get("why"), str) and isinstance(value.get("outputs"), dict)):
                 raise PackError(f'{path}: must be an object with "why" (a text) and "outputs" (an object)')
-        return tuple(WrongAnswer(path.stem, value["why"], value["outputs"]) for path, value in wrong.items())
+        return tuple(WrongAnswer(path.stem, value["why"], value["outputs"]) for path, value in answers.items())
 
     @property
     def truth(self) -> Path:
@@ -132,12 +135,13 @@ def _text(path: Path) -> str:
         raise PackError(f"{path}: cannot be read: {error}") from error
     except ValueError:
         text = None
-    if text is None or path.name in LITTER:
+    if text is None or path.name in SYSTEM_FILES:
         raise PackError(f"{path}: is not UTF-8 text, and a model can read nothing else; save it as UTF-8, or remove it")
     return text
 
 
 def _json(path: Path) -> Json:
+    """Return the value in a JSON file. Raises PackError for anything that is no strict JSON."""
     try:
         value = json.loads(_text(path), parse_constant=no_number, parse_float=finite)
         json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair could not be sent to a model

@@ -22,13 +22,13 @@ from bench.run.packs.digests import asked_digest, grading_digest
 from bench.run.packs.folder import PackFolder
 from bench.run.packs.names import refuse_names
 from bench.run.packs.refusals import accepts_values, refuse
-from bench.run.packs.untrusted import SYNTAX, sandbox_names
+from bench.run.packs.untrusted import SYNTAX_PREFIX, sandbox_names
 from bench.scenario import Scenario
 
-MORE = "variants*.py"
-"""The files of variants that were added: only these variants' digests depend on the added files."""
+VARIANT_FILES = "variants*.py"
+"""The pattern of files that add variants. Only the digests of their own variants depend on these files."""
 DEFAULT_VARIANTS = ("paper",)
-SOLE = ("",)
+ONE_TASK = ("",)
 """The instances of a pack that has one task."""
 
 
@@ -48,14 +48,14 @@ class Pack:
         return self.path / Path(str(self.modules[variant].__file__)).name
 
     def instances(self, variant: str) -> tuple[str, ...]:
-        """Return the names of the pack's instances; SOLE if it defines none. Raises PackError for unusable names."""
-        name = getattr(self.modules[variant], "instances", None)
-        if name is None:
-            return SOLE
-        given = self._call("instances(folder)", name, self._folder(variant))
-        if given is None or isinstance(given, str | bytes):
-            raise PackError(f"{self.entry(variant)}: instances(folder) returns {given!r}; return the names of the instances")
-        names = self._call("instances(folder)", tuple, given)
+        """Return the names of the pack's instances; ONE_TASK if it defines none. Raises PackError for unusable names."""
+        instances = getattr(self.modules[variant], "instances", None)
+        if instances is None:
+            return ONE_TASK
+        returned = self._call("instances(folder)", instances, self._folder(variant))
+        if returned is None or isinstance(returned, str | bytes):
+            raise PackError(f"{self.entry(variant)}: instances(folder) returns {returned!r}; return the names of the instances")
+        names = self._call("instances(folder)", tuple, returned)
         refuse_names(names, "instance", str(self.entry(variant)))
         return tuple(names)
 
@@ -63,17 +63,17 @@ class Pack:
         """Build one scenario. Raises PackError if it is unusable."""
         entry = self.entry(variant)
         build = getattr(self.modules[variant], "scenario", None)
-        signature, words = ("folder, instance", (instance,)) if instance else ("folder", ())
-        what = f"scenario({signature})"
+        parameters, arguments = ("folder, instance", (instance,)) if instance else ("folder", ())
+        signature = f"scenario({parameters})"
         if build is None:
-            raise PackError(f"{entry}: defines no function {what}")
+            raise PackError(f"{entry}: defines no function {signature}")
         folder = self._folder(variant, instance, instances)
-        if not accepts_values(build, len(words) + 1):
-            also = "" if instance else "; a pack of several tasks defines instances(folder) as well"
-            raise PackError(f"{entry}: `scenario` must take ({signature}){also}")
-        loaded = self._call(what, build, folder, *words)
+        if not accepts_values(build, len(arguments) + 1):
+            hint = "" if instance else "; a pack of several tasks defines instances(folder) as well"
+            raise PackError(f"{entry}: `scenario` must take ({parameters}){hint}")
+        loaded = self._call(signature, build, folder, *arguments)
         if not isinstance(loaded, Scenario):
-            raise PackError(f"{entry}: {what} must return a bench.scenario.Scenario")
+            raise PackError(f"{entry}: {signature} must return a bench.scenario.Scenario")
         name = self.path.name if variant == self.variants[0] else f"{self.path.name}:{variant}"
         loaded = dataclasses.replace(loaded, name=name, variant=variant, instance=instance)
         self._call("an output type", refuse, loaded)
@@ -84,14 +84,16 @@ class Pack:
             asked=asked_digest(loaded, self.path, code),
             graded_by=grading_digest(loaded, self.path, code),
             checks_use_sandbox=bool(checks),
-            checks_run_code=not all(name.startswith(SYNTAX) for name in checks),
-            grader_runs_code=not all(name.startswith(SYNTAX) for name in all_parts),
+            checks_run_code=not all(name.startswith(SYNTAX_PREFIX) for name in checks),
+            grader_runs_code=not all(name.startswith(SYNTAX_PREFIX) for name in all_parts),
         )
 
     def _folder(self, variant: str, instance: str = "", instances: tuple[str, ...] = ()) -> PackFolder:
+        """Return the pack's folder as this variant and this instance read it."""
         return PackFolder(self.path, variant, instance, frozenset({*self.variants, *instances} - {variant, instance, ""}))
 
     def _call(self, what: str, function: Callable[..., Any], *values: object) -> Any:
+        """Call a function of the pack. Its exceptions become a PackError, in which `what` names the function."""
         try:
             return function(*values)
         except PackError:
@@ -107,7 +109,7 @@ def load_pack(name: str, roots: Iterable[Path], instance: str = "") -> Scenario:
     """
     pack, variant = _find(name, roots)
     instances = pack.instances(variant)
-    if instance and instances == SOLE:
+    if instance and instances == ONE_TASK:
         raise PackError(f"scenario '{name}' has one task and so no instance '{instance}'; leave the instance out")
     if instance and instance not in instances:
         raise PackError(f"scenario '{name}' has no instance '{instance}'; {nearest(instance, instances)}")
@@ -128,8 +130,8 @@ def load_instances(
 def sample(names: Sequence[str], count: int | None, *drawn_for: object) -> list[str]:
     """Return `count` of the names, or all for None, in their original order. `drawn_for` is the key of the random draw.
 
-    Each name has a rank that depends only on it and on `drawn_for`, and the first in rank are taken. So a smaller sample is
-    part of a larger one, and added names do not change the order of the others.
+    Each name has a rank that depends only on the name and on `drawn_for`, and the first in rank are chosen. So a smaller sample
+    is part of a larger one, and added names do not change the order of the others.
     """
     chosen = set(sorted(names, key=lambda name: seed_of(*drawn_for, name))[:count])
     return [name for name in names if name in chosen]
@@ -163,40 +165,42 @@ def entry_of(folder: Path, variant: str) -> Path:
 def _find(name: str, roots: Iterable[Path]) -> tuple[Pack, str]:
     """Return the pack and the variant that `name`, or `name:variant`, refers to."""
     packs = find_packs(roots)
-    named, _, variant = name.partition(":")
-    if named not in packs:
-        raise PackError(f"unknown scenario '{named}'; {nearest(named, packs) if packs else _no_packs(roots)}")
-    pack = _open(packs[named])
+    pack_name, _, variant = name.partition(":")
+    if pack_name not in packs:
+        raise PackError(f"unknown scenario '{pack_name}'; {nearest(pack_name, packs) if packs else _no_packs(roots)}")
+    pack = _open(packs[pack_name])
     if variant and variant not in pack.variants:
-        raise PackError(f"scenario '{named}' has no variant '{variant}'; {nearest(variant, pack.variants)}")
+        raise PackError(f"scenario '{pack_name}' has no variant '{variant}'; {nearest(variant, pack.variants)}")
     return pack, variant or pack.variants[0]
 
 
 def _no_packs(roots: Iterable[Path]) -> str:
-    looked = ", ".join(f"{root}/" for root in roots)
-    return f"there is no pack in {looked}: run this where the folder scenarios/ is, or name that with --scenarios DIR"
+    """Return the end of an error line if there are no packs at all."""
+    folders = ", ".join(f"{root}/" for root in roots)
+    return f"there is no pack in {folders}: run this where the folder scenarios/ is, or name that with --scenarios DIR"
 
 
 def _open(folder: Path) -> Pack:
     """Load the code of the pack in a folder."""
     pack = _load_module(folder)
-    modules = [pack, *(_load_more(file, pack) for file in sorted(folder.glob(MORE)))]
-    owners = [
-        (variant, module) for module in modules for variant in _variants(module, folder / Path(str(module.__file__)).name)
-    ]
+    modules = [pack, *(_load_variants(file, pack) for file in sorted(folder.glob(VARIANT_FILES)))]
+    owners = []
+    for module in modules:
+        owners += [(variant, module) for variant in _variants(module, folder / Path(str(module.__file__)).name)]
     refuse_names([variant for variant, _ in owners], "variant", str(folder / ENTRY), digit_first=True)
     return Pack(folder, dict(owners))
 
 
 def _variants(module: ModuleType, file: Path) -> tuple[str, ...]:
+    """Return the variants that a pack's module defines. Raises PackError if VARIANTS is no tuple of names."""
     variants = getattr(module, "VARIANTS", DEFAULT_VARIANTS)
     if isinstance(variants, str) or not isinstance(variants, tuple | list):
         raise PackError(f'{file}: VARIANTS is {variants!r}; write a tuple of names, as in ("paper",)')
     return tuple(variants)
 
 
-def _load_more(file: Path, pack: ModuleType) -> ModuleType:
-    """Load a file with added variants."""
+def _load_variants(file: Path, pack: ModuleType) -> ModuleType:
+    """Import a file that adds variants to a pack, and return its module. Raises PackError if it does not load."""
     try:
         return importlib.import_module(f"{pack.__name__}.{file.stem}")
     except (Exception, SystemExit) as error:
@@ -204,8 +208,8 @@ def _load_more(file: Path, pack: ModuleType) -> ModuleType:
 
 
 def _load_module(folder: Path) -> ModuleType:
-    # A pack's package is named by its folder's full path, so that two packs of one name never share a module.
     """Import the pack in a folder as a package, once in a process. Raises PackError if it does not load."""
+    # named by the folder's full path, so that two packs of the same name never share a module
     unique = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
     name = f"bench_pack_{unique}"
     if name in sys.modules:
@@ -214,14 +218,14 @@ def _load_module(folder: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise PackError(f"{folder / ENTRY}: is not a Python module")
     module = importlib.util.module_from_spec(spec)
-    # The package is also its module `scenario`: a file beside it that imports from there gets this module, not a second one.
+    # the package is also its own module `scenario`: a sibling file that imports `scenario` gets this module, not a copy
     names = (name, f"{name}.{Path(ENTRY).stem}")
     sys.modules.update(dict.fromkeys(names, module))
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        for each in names:
-            del sys.modules[each]
+        for module_name in names:
+            del sys.modules[module_name]
         raise PackError(f"{_place(error, folder)}: does not load: {words_of(error)}") from error
     return module
 

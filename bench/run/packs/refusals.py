@@ -1,4 +1,4 @@
-"""Refuse packs that are unusable, whatever their grader says. Each fault is refused in one line that says what to do."""
+"""Refuse packs that are unusable. Each error is one line that says what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bench.scenario import Json, Output, Scenario, Subtask, Task, schema_of
 
 
 def refuse(scenario: Scenario) -> None:
-    """Raise PackError for the first fault that makes a pack unusable."""
+    """Raise PackError for the first error that makes a pack unusable."""
     task = scenario.task
     where = f"scenario '{scenario.name}'" + (f", instance '{scenario.instance}'" if scenario.instance else "")
     _refuse_names(task, where)
@@ -36,8 +36,8 @@ def refuse(scenario: Scenario) -> None:
     if not all(isinstance(secret, str) and secret.strip() for secret in scenario.secrets):
         raise PackError(f"{where}: each secret must be a text that is not empty; remove the others")
     _refuse_outputs(scenario.reference, task, f"{where}: the reference answer")
-    if lacking := [subtask.name for subtask in task.subtasks if subtask.name not in scenario.reference]:
-        raise PackError(f"{where}: the reference answer must hold an output for each subtask, and has none for '{lacking[0]}'")
+    if missing := [subtask.name for subtask in task.subtasks if subtask.name not in scenario.reference]:
+        raise PackError(f"{where}: the reference answer must hold an output for each subtask, and has none for '{missing[0]}'")
     if scenario.environment is not None:
         of_packs(scenario.environment).refuse(scenario.environment, where)
     for wrong in scenario.wrong:
@@ -45,7 +45,8 @@ def refuse(scenario: Scenario) -> None:
 
 
 def _given_documents(scenario: Scenario, where: str) -> tuple[str, ...]:
-    """Return the names of the documents that are given with each call: the state of the world."""
+    """Return the names of the documents that come with each call: the state of the world. Raises PackError if such a name is
+    also a name of the task."""
     names = scenario.environment.given if scenario.environment else ()
     for name in names:
         if name in scenario.task.documents or any(name == subtask.name for subtask in scenario.task.subtasks):
@@ -69,16 +70,16 @@ def _refuse_names(task: Task, where: str) -> None:
             raise PackError(f"{where}: the name '{name}' appears twice among its subtasks and documents; rename one")
 
 
-def _refuse_wrong_fields(subtask: Subtask, at: str) -> None:
-    """Refuse a subtask whose `reads` is no tuple of names or whose instructions are empty. `at` names the subtask in the
-    message."""
+def _refuse_wrong_fields(subtask: Subtask, where: str) -> None:
+    """Refuse a subtask whose `reads` is no tuple of names or whose instructions are empty. `where` names the subtask in
+    the message."""
     reads: Any = subtask.reads
     if isinstance(reads, str):
-        raise PackError(f'{at}: reads is a text; write reads=("{reads}",), with a comma')
+        raise PackError(f'{where}: reads is a text; write reads=("{reads}",), with a comma')
     if not isinstance(reads, tuple) or not all(isinstance(name, str) for name in reads):
-        raise PackError(f'{at}: reads must be a tuple of names, as in reads=("notes.txt",)')
+        raise PackError(f'{where}: reads must be a tuple of names, as in reads=("notes.txt",)')
     if not isinstance(subtask.instructions, str) or not subtask.instructions.strip():
-        raise PackError(f"{at}: its instructions are empty; write what is asked")
+        raise PackError(f"{where}: its instructions are empty; write what is asked")
 
 
 def _refuse_output(subtask: Subtask, where: str) -> None:
@@ -95,14 +96,15 @@ def _refuse_output(subtask: Subtask, where: str) -> None:
         raise PackError(f"{where}: subtask '{subtask.name}': its output has no JSON schema: {words_of(error)}") from error
 
 
-def _refuse_functions(subtask: Subtask, at: str) -> None:
+def _refuse_functions(subtask: Subtask, where: str) -> None:
+    """Refuse a subtask whose checks or signals are no functions of the right number of values."""
     if not isinstance(subtask.checks, tuple):
-        raise PackError(f"{at}: checks must be a tuple of functions, as in checks=(my_check,)")
+        raise PackError(f"{where}: checks must be a tuple of functions, as in checks=(my_check,)")
     for check in subtask.checks:
-        _refuse_function(check, f"{at}: the check", 2)
+        _refuse_function(check, f"{where}: the check", 2)
     for signal in ("sufficient", "skip", "finds"):
         if (function := getattr(subtask, signal)) is not None:
-            _refuse_function(function, f"{at}: {signal}", 1)
+            _refuse_function(function, f"{where}: {signal}", 1)
 
 
 PARAMETERS = {1: "one value", 2: "two values"}
@@ -117,6 +119,7 @@ SIGNATURES = {
 
 
 def _refuse_function(function: Callable[..., Any] | Any, what: str, count: int) -> None:
+    """Raise PackError unless this is a function of `count` values. `what` names it in the message."""
     if not callable(function):
         raise PackError(f"{what} {function!r} is not a function")
     if not accepts_values(function, count):
@@ -136,6 +139,7 @@ def accepts_values(function: Callable[..., Any], count: int) -> bool:
 
 
 def _refuse_answer_names(task: Task, where: str) -> None:
+    """Refuse an answer that names an unknown subtask, or a subtask twice."""
     names = [subtask.name for subtask in task.subtasks]
     for name in task.answer:
         if name not in names:

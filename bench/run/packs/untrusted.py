@@ -1,4 +1,5 @@
-"""Find the parts of a pack that use the sandbox: those that import `bench.run.sandbox`. A model's code is run only there."""
+"""Find the names that a pack's files import from the sandbox. A model's code runs only in the sandbox, so a pack without such
+imports runs no code of a model."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from pathlib import Path
 
 from bench.common.import_statements import statements_of
 
-SANDBOX, SYNTAX = "bench.run.sandbox.", "bench.run.sandbox.syntax."
-"""How the imported names of the sandbox begin, and those of its parser, which runs nothing."""
+SANDBOX_PREFIX, SYNTAX_PREFIX = "bench.run.sandbox.", "bench.run.sandbox.syntax."
+"""The prefixes of names that are imported from the sandbox, and of names from its parser, which runs no code."""
 
 
 def sandbox_names(files: Iterable[Path]) -> list[str]:
@@ -21,4 +22,4 @@ def sandbox_names(files: Iterable[Path]) -> list[str]:
         if isinstance(statement, ast.Import) or not statement.level
         for alias in statement.names
     ]
-    return [name for name in names if name.startswith(SANDBOX)]
+    return [name for name in names if name.startswith(SANDBOX_PREFIX)]

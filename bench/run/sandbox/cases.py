@@ -2,8 +2,8 @@
 
     run_cases("def double(x): return x + x", "double", [Case((2,), 4), Case((3,), 6)])
 
-Only code and arguments enter the sandbox: results are compared outside. Arguments and results are JSON values, so a tuple is a
-list. The code is also compiled in the sandbox: compiling can take unlimited time and memory.
+Only code and arguments enter the sandbox: results are compared outside. Arguments and results are JSON values, so a tuple
+becomes a list. The code is also compiled in the sandbox, since compiling can take unlimited time and memory.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from bench.scenario import LARGEST_OUTPUT, Json
 CaseKind = Literal["right", "wrong value", "exception", "time limit", "no function", "syntax"]
 
 LIMITS = Limits(wall_seconds=15.0, cpu_seconds=1)
-"""CPU time ends a loop; the wall time is long, so that a busy machine does not make a right answer wrong."""
-LONGEST = 160
-"""Characters of a call or a value in messages."""
-LONGEST_WORDS = 600
+"""The CPU time ends an endless loop. The wall time is long, so that a busy machine does not make a right answer wrong."""
+MAX_VALUE_CHARS = 160
+"""Characters of a call or a value that a message shows."""
+MAX_MESSAGE_CHARS = 600
 """Characters of the message about a case."""
 
 PROGRAM = """
@@ -84,20 +84,20 @@ def run_cases(code: str, function: str, cases: Sequence[Case]) -> list[CaseOutco
     if not cases:
         return []
     calls = json.dumps([case.arguments for case in cases])
-    seen = _result_of_code(code, function, calls)
-    if isinstance(seen, dict):
-        seen = _outcome_without_calls(seen, function)
-    if isinstance(seen, CaseOutcome):
-        return [seen] * len(cases)
-    if not isinstance(seen, list) or len(seen) != len(cases):
+    result = _result_of_code(code, function, calls)
+    if isinstance(result, dict):
+        result = _outcome_without_calls(result, function)
+    if isinstance(result, CaseOutcome):
+        return [result] * len(cases)
+    if not isinstance(result, list) or len(result) != len(cases):
         return [CaseOutcome("exception", "the code puts another program in the place of the one that calls it")] * len(cases)
-    return [_outcome(function, case, result) for case, result in zip(cases, seen, strict=True)]
+    return [_outcome(function, case, returned) for case, returned in zip(cases, result, strict=True)]
 
 
 @lru_cache(maxsize=64)
 def _result_of_code(code: str, function: str, calls: str) -> CaseOutcome | Json:
-    """Return the program's result, or why there is none. It is cached, since the same code is judged several times, and callers
-    must not change it."""
+    """Return the program's result, or why there is none. The result is cached, since the same code is judged several times.
+    Callers must not change it."""
     if len(code) > LARGEST_OUTPUT:
         return _syntax_outcome(f"it has {len(code):,} characters, and may have {LARGEST_OUTPUT:,}")
     job = {"code": code, "function": function, "calls": json.loads(calls)}
@@ -108,8 +108,7 @@ def _result_of_code(code: str, function: str, calls: str) -> CaseOutcome | Json:
 
 
 def _outcome_without_calls(report: dict[str, Any], function: str) -> CaseOutcome:
-    """Return the outcome of all cases when no call was made. The program's message comes from the sandbox, and can be
-    anything."""
+    """Return the outcome of all cases if no call was made. `report` comes from the sandbox, so it can be anything."""
     words = str(report.get("words"))
     match report.get("kind"):
         case "syntax":
@@ -138,7 +137,8 @@ def _outcome(function: str, case: Case, returned: Json) -> CaseOutcome:
 
 
 def same(first: Json, other: Json) -> bool:
-    """Return whether two JSON values are equal. 1 and 1.0 are equal, True and 1 are not. Rounding errors are ignored."""
+    """Return whether two JSON values are equal. 1 and 1.0 are equal, True and 1 are not. Numbers are equal despite rounding
+    errors."""
     if isinstance(first, bool) or isinstance(other, bool):
         return first is other
     if isinstance(first, dict) and isinstance(other, dict):
@@ -151,6 +151,7 @@ def same(first: Json, other: Json) -> bool:
 
 
 def _is_close(first: float, other: float) -> bool:
+    """Return whether two numbers, of which one is a float, are equal but for rounding errors."""
     try:
         return math.isclose(first, other, rel_tol=1e-9, abs_tol=1e-9)
     except OverflowError:  # an integer larger than any float
@@ -158,8 +159,9 @@ def _is_close(first: float, other: float) -> bool:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    """Return the first MAX_VALUE_CHARS of a text."""
+    return text if len(text) <= MAX_VALUE_CHARS else f"{text[:MAX_VALUE_CHARS]}..."
 
 
 def _line(text: str) -> str:
-    return one_line(text, LONGEST_WORDS)
+    return one_line(text, MAX_MESSAGE_CHARS)

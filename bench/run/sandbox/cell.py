@@ -1,7 +1,7 @@
 """A sandbox cell: an interpreter without rights that waits for its only job, in a temporary folder.
 
-One cell is kept ready, since starting it takes longer than most jobs. It too is used only once: nothing of an earlier job was
-ever in it.
+One cell is kept ready, since the start of a cell takes longer than most jobs. Each cell is used only once, so that no job can
+leave anything for the next job.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bench.common.errors import SandboxBroken
 from bench.run.sandbox.launching import Launcher, read_whole
 
 ENVIRONMENT = {"PYTHONHASHSEED": "0"}
-"""Fixes the order of sets of texts, so that the same code does the same each time."""
+"""The cell's environment variables. With a fixed hash seed, sets of texts have the same order each time."""
 START_CHILD = """
 def start():
     import builtins, json, marshal, os, signal, sys
@@ -35,8 +35,8 @@ start()
 class SandboxCell:
     """A sandboxed process for one job. Use `run_in` on it once, or `close` it.
 
-    limits    as the launcher takes them
-    without   the guards that are left out
+    limits    the limits that the launcher sets (`bench.run.sandbox.parent.Limits`)
+    without   the names of the guards that are left out
     """
 
     def __init__(self, launcher: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]):
@@ -47,17 +47,17 @@ class SandboxCell:
             self.returned = cleanup.enter_context(tempfile.TemporaryFile())
             reading, writing = os.pipe()
             self._job: IO[bytes] = cleanup.enter_context(os.fdopen(writing, "wb", buffering=0))
-            with os.fdopen(reading, "rb") as given:
+            with os.fdopen(reading, "rb") as stdin:
                 environment = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
                 request = {"folder": str(self.folder), "limits": limits, "environment": environment, "without": without}
-                self._started = launcher.start(START_CHILD, request, (given, self.printed, self.returned))
+                self._started = launcher.start(START_CHILD, request, (stdin, self.printed, self.returned))
             self._status = cleanup.enter_context(os.fdopen(self._started.status, "rb"))
             self._leave = cleanup.pop_all()
 
     def send_job(self, job: Any) -> None:
         """Send the only job of this cell and start its time. `marshal` must be able to represent the job."""
         self._started.begin()
-        with suppress(BrokenPipeError), self._job:  # it has ended, and says so
+        with suppress(BrokenPipeError), self._job:  # the process has ended; its report says why
             remaining = memoryview(marshal.dumps(job))
             while remaining:
                 remaining = remaining[self._job.write(remaining) :]
@@ -76,20 +76,20 @@ class SandboxCell:
         self._leave.close()
 
 
-_ONE_AT_A_TIME = threading.Lock()
+_SPARES_LOCK = threading.Lock()
 
 
 def take_cell(launcher: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]) -> tuple[SandboxCell, bool]:
-    """Return a cell of this kind, and whether it was kept ready."""
-    with _ONE_AT_A_TIME:
+    """Return a cell with these limits and guards, and whether it was kept ready."""
+    with _SPARES_LOCK:
         spare = launcher.spares.pop(_kind(limits, without), None)
     return (spare, True) if isinstance(spare, SandboxCell) else (SandboxCell(launcher, limits, without), False)
 
 
 def keep_ready(launcher: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]) -> None:
-    """Keep one cell of this kind ready, unless there is one. If the launcher has ended, keep none: the next caller gets the
-    error."""
-    with _ONE_AT_A_TIME:
+    """Keep a cell with these limits and guards ready, if there is none yet. If the launcher has ended, do nothing: the next
+    caller gets the error."""
+    with _SPARES_LOCK:
         kind = _kind(limits, without)
         if kind not in launcher.spares:
             launcher.close_spares()
@@ -98,4 +98,5 @@ def keep_ready(launcher: Launcher, limits: Mapping[str, Any], without: tuple[str
 
 
 def _kind(limits: Mapping[str, Any], without: tuple[str, ...]) -> object:
+    """Return the key of the cells that can replace one another."""
     return START_CHILD, tuple(limits.items()), without

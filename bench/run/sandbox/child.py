@@ -1,8 +1,8 @@
 """The code inside the sandbox: it runs the untrusted program under a trip-wire of Python's audit events.
 
-The launcher has taken every right away before this code starts: the kernel's refusals already hold. It comes compiled, on
-standard input with the job, and so imports only the standard library. The answer, {"value": ...} or {"problem": ...}, goes to
-the file number `CHANNEL`.
+Before this code starts, the launcher has taken every right away from the process. The code comes compiled, on standard input
+with the job, so it imports only the standard library. It writes the answer, {"value": ...} or {"problem": ...}, to the file
+number `CHANNEL`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CHANNEL, STARTED = 3, 4
 
 def run(job: dict[str, Any]) -> None:
     """Run `job["program"]`, write the result of its `main`, or its exception, to CHANNEL as JSON, and end the process."""
-    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it: a write too many is to end the run
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores this signal: a write beyond the limit must end the run
     report = reporter(os.write, os._exit)
     sys.path.insert(0, job["folder"])
     # Sent and closed before the untrusted code begins, so that the code can neither claim nor deny that all is set up.
@@ -36,41 +36,45 @@ def run(job: dict[str, Any]) -> None:
         space: dict[str, Any] = {"__name__": "program"}
         exec(compile(job["program"], "program", "exec"), space)
         answer = json.dumps({"value": space["main"](job["value"])})
-    except BaseException as error:  # SystemExit and KeyboardInterrupt too: nothing but a returned value is a result
+    except BaseException as error:  # SystemExit and KeyboardInterrupt too: only a returned value is a result
         report(json.dumps({"problem": f"raised {type(error).__name__}: {error}"}))
     report(answer)
 
 
 def reporter(write: Callable[[int, bytes], int], leave: Callable[[int], NoReturn]) -> Callable[[str], NoReturn]:
-    """Return a function that writes the answer and ends the process at once. It keeps its own references on purpose."""
+    """Return a function that writes the answer and ends the process at once. It holds its own references to `write` and
+    `leave`: the untrusted code can replace the functions of modules."""
     channel = CHANNEL
 
     def report(text: str) -> NoReturn:
-        left = text.encode()
-        while left:
-            left = left[write(channel, left) :]
+        """Write the answer and end the process."""
+        remaining = text.encode()
+        while remaining:
+            remaining = remaining[write(channel, remaining) :]
         leave(0)
 
     return report
 
 
-# The untrusted code can change every module, every global and every built-in function. What follows is called while it runs,
-# and therefore uses none: constants, methods of exact types, and what it closes over.
+# The untrusted code can change every module, every global and every built-in function. The functions below are called while it
+# runs. So they use none of these, but only constants, methods of exact types, and the variables that they close over.
 
 
 def judge_of_paths(
     writing: int, folder: str, readable: tuple[str, ...], installed: tuple[str, ...]
 ) -> Callable[[str, tuple[Any, ...]], bool]:
-    """Return a function that says whether an event of opening or listing concerns a path that the code may not use.
+    """Return a function that says whether an event opens or lists a path that the code may not use.
 
     writing     the flags that open a file for writing
-    folder      the current folder, which ends with a slash, as all that follow
-    readable    folders in which files may be read
-    installed   folders within these in which they may not: installed packages can hold data that grades
+    folder      the current folder
+    readable    the folders in which files may be read
+    installed   folders within these in which no file may be read: installed packages can hold data that graders use
+    All folders end with a slash.
     """
     kind_of, text_type, bytes_type, number_type, nothing = type, str, bytes, int, type(None)
 
     def is_foreign(event: str, arguments: tuple[Any, ...]) -> bool:
+        """Return whether the event opens a file for writing, or uses a path that the code may not read."""
         path = arguments[0]
         kind = kind_of(path)
         if event == "open" and (arguments[2] or 0) & writing:
@@ -83,9 +87,9 @@ def judge_of_paths(
             path = "."
         elif kind is not text_type:
             return True
-        # Not resolved: that takes library code, which can be changed. No link leads out, since none can be made.
-        whole = (path if path.startswith("/") else folder + path) + "/"
-        return "/../" in whole or not whole.startswith(readable) or whole.startswith(installed)
+        # The path is not resolved: that takes library code, which can be changed. No link leads out, since none can be made.
+        full_path = (path if path.startswith("/") else folder + path) + "/"
+        return "/../" in full_path or not full_path.startswith(readable) or full_path.startswith(installed)
 
     return is_foreign
 
@@ -93,10 +97,12 @@ def judge_of_paths(
 def tripwire(
     report: Callable[[str], NoReturn], is_foreign: Callable[[str, tuple[Any, ...]], bool]
 ) -> Callable[[str, tuple[Any, ...]], None]:
-    """Return an audit hook that ends the run. It reports instead of raising, since code can catch an exception."""
+    """Return an audit hook that ends the run at a forbidden event. It ends the process instead of raising an exception, which
+    code could catch."""
     kind_of, text_type = type, str
 
     def is_forbidden(event: str, arguments: tuple[Any, ...]) -> bool:
+        """Return whether the event ends the run."""
         if event in {"open", "os.listdir", "os.scandir"}:
             return is_foreign(event, arguments)
         if event == "import":
@@ -112,10 +118,11 @@ def tripwire(
         # fmt: on
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        """End the run with a report if the event is forbidden."""
         if is_forbidden(event, arguments):
-            # Only the code's own words: a note must be the same each time, so no process id, no folder's name.
-            tells = event in {"open", "os.listdir", "os.scandir", "import"} and kind_of(arguments[0]) is text_type
-            text = event + (" " + arguments[0].__repr__()[:100] if tells else "")
+            # The message must be the same each time, so it has only texts of the code, and no process id or folder name.
+            shows_argument = event in {"open", "os.listdir", "os.scandir", "import"} and kind_of(arguments[0]) is text_type
+            text = event + (" " + arguments[0].__repr__()[:100] if shows_argument else "")
             text = text.encode("ascii", "backslashreplace").decode("ascii").replace("\\", "\\\\").replace('"', '\\"')
             report('{"problem": "forbidden: ' + text + '"}')
 

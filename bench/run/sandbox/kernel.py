@@ -1,6 +1,7 @@
-"""Take rights away from a process with the Linux kernel, and find out whether the kernel can. Every return code is checked.
+"""Take rights away from this process with the Linux kernel, and find out which rights the kernel can take away. Every return
+code is checked.
 
-Imports only the standard library: it is part of the launcher, which starts without the rest of the package.
+This module imports only the standard library: it is part of the launcher, which starts without the rest of the package.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 import struct
 import sys
 
-from bench.run.sandbox.syscalls import JUDGED, KILL, MACHINES, allow_list, pack_program
+from bench.run.sandbox.syscalls import CALLS_WITH_ARGUMENTS, KILL, MACHINES, allow_list, pack_program
 
 TYPE_CHECKING = False  # typing would double the launcher's start
 if TYPE_CHECKING:
@@ -24,12 +25,13 @@ SECCOMP = {"x86_64": 317, "aarch64": 277}
 KILL_SIGNAL = 9
 EXECUTE, READ_FILE, READ_FOLDER = 1, 1 << 2, 1 << 3
 FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 5: 16}
-"""Landlock's version -> how many rights over files it knows: moving between folders, truncation, devices came later."""
+"""Landlock's version -> the number of rights over files that it knows. Moving between folders, truncation and devices came
+later."""
 TRUNCATE, TRUNCATE_FROM, NETWORK_FROM, SCOPES_FROM = 1 << 14, 3, 4, 6
 """Landlock's right to empty a file, and its first versions with this right, with TCP, and with signals and abstract sockets
 beyond the process."""
 FILES, TRUNCATION, TCP, SIGNALS = "other files", "truncation", "TCP", "signals"
-"""Landlock's guards; each can be left out, to see what the others hold."""
+"""The names of Landlock's guards. Each can be left out, to test what the other guards stop."""
 
 
 def libc() -> Any:
@@ -40,11 +42,11 @@ def machine() -> str:
     return os.uname().machine
 
 
-def require_success(what: str, returned: int) -> int:
+def require_success(call_name: str, returned: int) -> int:
     """Return the result of a system call. Raises OSError, which names the call, if it failed."""
     if returned < 0:
         number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
+        raise OSError(number, f"{call_name}: {os.strerror(number)}")
     return returned
 
 
@@ -87,33 +89,29 @@ def die_with_parent(parent: int) -> None:
 
 
 def rights_taken(version: int, without: Container[str] = ()) -> tuple[int, int, int]:
-    """Return the rights over files and over TCP ports, and the scopes, that Landlock takes away: all of this version's, except
-    those of the guards that are left out."""
-    files = (1 << max((many for since, many in FILE_RIGHTS.items() if since <= version), default=0)) - 1
-    truncate = files & TRUNCATE
-    rights = (0 if FILES in without else files & ~TRUNCATE) | (0 if TRUNCATION in without else truncate)
+    """Return three bit masks of what Landlock takes away: rights over files, rights over TCP ports, and scopes. They have all
+    bits of this version, except the bits of guards that are left out."""
+    known = (1 << max((number for since, number in FILE_RIGHTS.items() if since <= version), default=0)) - 1
+    rights = (0 if FILES in without else known & ~TRUNCATE) | (0 if TRUNCATION in without else known & TRUNCATE)
     network = 0b11 if version >= NETWORK_FROM and TCP not in without else 0
     scopes = 0b11 if version >= SCOPES_FROM and SIGNALS not in without else 0
     return rights, network, scopes
 
 
 def restrict(version: int, rules: Iterable[tuple[int, int]], without: Container[str] = ()) -> None:
-    """Take away every right that this version of Landlock handles, except `rules`: pairs of an open path and the rights below
-    that path."""
+    """Take away every right that this version of Landlock handles. The `rules` are exceptions: pairs of an open path and the
+    rights that remain below that path."""
     rights, network, scopes = rights_taken(version, without)
     if not (rights or network or scopes):
         return
     attributes = struct.pack("=QQQ", rights, network, scopes)[: 24 if scopes else 16 if network else 8]
     system = libc()
     ruleset = require_success("landlock_create_ruleset", system.syscall(CREATE_RULESET, attributes, len(attributes), 0))
-    for opened, allowed in rules:
-        if not (rights_kept := allowed & rights):
-            continue
-        beneath_path = 1
-        require_success(
-            "landlock_add_rule",
-            system.syscall(ADD_RULE, ruleset, beneath_path, struct.pack("=Qi", rights_kept, opened), 0),
-        )
+    beneath_path = 1
+    for path, allowed in rules:
+        if remaining := allowed & rights:
+            rule = struct.pack("=Qi", remaining, path)
+            require_success("landlock_add_rule", system.syscall(ADD_RULE, ruleset, beneath_path, rule, 0))
     require_success("landlock_restrict_self", system.syscall(RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)
 
@@ -122,16 +120,17 @@ def restrict_calls() -> None:
     """Limit this process to the allowed system calls from now on."""
     program = allow_list(machine())
     code = ctypes.create_string_buffer(pack_program(program))
-    pointed = struct.pack("@HP", len(program), ctypes.addressof(code))
-    require_success("seccomp", libc().prctl(SET_SECCOMP, 2, pointed, 0, 0))
+    pointer = struct.pack("@HP", len(program), ctypes.addressof(code))
+    require_success("seccomp", libc().prctl(SET_SECCOMP, 2, pointer, 0, 0))
 
 
-def execute(opened: int, arguments: list[str], environment: list[str]) -> None:
-    """Replace this process by the program in the open file of this number. Returns only by raising OSError."""
-    numbers, _ = JUDGED["execveat"]
+def execute(file: int, arguments: list[str], environment: list[str]) -> None:
+    """Replace this process by the program in the open file of this number. Raises OSError if that fails; it never returns."""
+    numbers, _ = CALLS_WITH_ARGUMENTS["execveat"]
     number, empty_path = numbers[MACHINES[machine()][1]], 0x1000
-    require_success("execveat", libc().syscall(number, opened, b"", _texts(arguments), _texts(environment), empty_path))
+    require_success("execveat", libc().syscall(number, file, b"", _texts(arguments), _texts(environment), empty_path))
 
 
 def _texts(texts: list[str]) -> Any:
+    """Return texts as a C array of strings that ends with NULL."""
     return (ctypes.c_char_p * (len(texts) + 1))(*map(os.fsencode, texts), None)

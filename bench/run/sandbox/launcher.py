@@ -1,14 +1,15 @@
 """Start sandboxed processes, one for each request, limit their time, and report how each ended.
 
-It is a separate process, one for each process that grades. It only gives up rights and starts a child: it is small, so that
-forking is cheap. It has ctypes, which its children must not have: each takes its own rights away and then becomes a fresh
-interpreter. It ends when the process that it serves ends, in any way, and all that it started ends with it.
+The launcher is a separate process, one for each process that grades. It only gives up rights and starts children, so it is
+small and quick to fork. The launcher has ctypes, which its children must not have: each child takes its own rights away and
+then becomes a fresh interpreter. The launcher ends when the process that it serves ends, in whatever way, and all its children
+end with it.
 
-A request is a marshalled table with four open files: standard input, printed output, returned output, and a pipe for the end:
-"EXIT-CODE WHY", with an empty WHY if the process ended by itself. The started process waits for its job on standard input; its
-time begins with a second message, {"begin": NUMBER}, with the request's number.
+A request is a marshalled table with four open files: standard input, printed output, returned output, and a pipe on which the
+launcher reports the end as "EXIT-CODE WHY". WHY is empty if the process ended by itself. The started process waits for its job
+on standard input. Its time begins with a second message, {"begin": NUMBER}, with the request's number.
 
-Imports only modules of the standard library that are quick to import.
+This module imports only modules of the standard library that are quick to import.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-LONGEST_REQUEST = 2**16
-FILES = 4
-"""Open files that come with a request."""
-AGAIN = 0.1
-"""Seconds until the next look at a process that does not sleep, though it has not run for all of its time."""
-WITHOUT_PIDFD = 1000
-"""Milliseconds between checks of whether the parent lives, if the kernel does not tell."""
-SPARE = 10
-"""Lower file numbers are kept for the children."""
+MAX_REQUEST_BYTES = 2**16
+REQUEST_FILES = 4
+"""The number of open files that come with a request."""
+RECHECK_S = 0.1
+"""Seconds until the next check of a process that does not sleep, though it has not run for all of its time."""
+PARENT_CHECK_MS = 1000
+"""Milliseconds between checks of whether the parent lives, if the kernel has no pidfd."""
+FIRST_OWN_FILE = 10
+"""The launcher's own files have at least this number. Lower numbers are free for the children."""
 
 
 class Child:
@@ -65,13 +66,13 @@ class Child:
             return wall, "wall"
         idle = self.idle - (passed - (busy - self.before))
         if idle <= 0 and not sleeps(self.process):
-            idle = AGAIN  # time that a hypervisor takes is neither running nor waiting
+            idle = RECHECK_S  # time that a hypervisor takes is neither running nor waiting
         return min((wall, "wall"), (idle, "idle"))
 
     def end(self, why: str) -> None:
         """Kill the process and its group. `why` names the limit for the report."""
         self.why = self.why or why
-        self.waits, self.began = False, time.monotonic()  # it is dying: no early look is needed
+        self.waits, self.began = False, time.monotonic()  # it is dying, and needs no early check
         try:
             os.killpg(self.process, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
@@ -110,6 +111,8 @@ def sleeps(process: int) -> bool:
 
 
 class LauncherLoop:
+    """The launcher's loop: it serves requests and ends children whose time is up."""
+
     def __init__(self, interpreter: str, library: str) -> None:
         self.interpreter = interpreter
         self.version = kernel.landlock_version()
@@ -117,12 +120,12 @@ class LauncherLoop:
         self.rules = landlock_rules(library) if self.version else []
         self.children: dict[int, Child] = {}
         self.numbers: dict[int, Child] = {}
-        most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if most < EXEC_FD * 4:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft < EXEC_FD * 4:
             resource.setrlimit(resource.RLIMIT_NOFILE, (EXEC_FD * 4 if hard < 0 else min(hard, EXEC_FD * 4), hard))
-        opened = os.open(interpreter, os.O_RDONLY)
-        os.dup2(opened, EXEC_FD, inheritable=False)
-        os.close(opened)
+        program = os.open(interpreter, os.O_RDONLY)
+        os.dup2(program, EXEC_FD, inheritable=False)
+        os.close(program)
         if self.version:
             self.rules.append((EXEC_FD, kernel.READ_FILE | kernel.EXECUTE))
 
@@ -132,7 +135,7 @@ class LauncherLoop:
         poller, woken, served = select.poll(), wake_on_child(), os.getppid()
         poller.register(control.fileno(), select.POLLIN)
         poller.register(woken, select.POLLIN)
-        pause = WITHOUT_PIDFD if parent < 0 else None
+        pause = PARENT_CHECK_MS if parent < 0 else None
         if parent >= 0:
             os.set_inheritable(parent, False)
             poller.register(parent, select.POLLIN)
@@ -150,22 +153,22 @@ class LauncherLoop:
             for number, child in list(self.children.items()):
                 if child.reap_if_ended():
                     del self.children[number]
-                    self.numbers = {known: other for known, other in self.numbers.items() if other is not child}
+                    self.numbers = {key: other for key, other in self.numbers.items() if other is not child}
                     with suppress(KeyError):
                         poller.unregister(number)
 
     def end_expired(self) -> int | None:
         """End the children whose time is up. Return the milliseconds until the next check; None if no child's time runs."""
-        bounds = [(child, *child.time_left()) for child in self.children.values() if not child.waits]
-        for child, left, why in bounds:
-            if left <= 0:
-                child.end(why)
-        return max(1, int(1000 * min(max(left, 0.01) for _, left, _ in bounds)) + 1) if bounds else None
+        limits = [(child, *child.time_left()) for child in self.children.values() if not child.waits]
+        for child, seconds, limit_name in limits:
+            if seconds <= 0:
+                child.end(limit_name)
+        return max(1, int(1000 * min(max(seconds, 0.01) for _, seconds, _ in limits)) + 1) if limits else None
 
     def accept(self, control: _socket.socket, poller: select.poll) -> bool:
         """Start the process of the next request, or start a process's time. Return whether more requests can come."""
         numbers = array.array("i")
-        message, extra, *_ = control.recvmsg(LONGEST_REQUEST, _socket.CMSG_LEN(FILES * numbers.itemsize))
+        message, extra, *_ = control.recvmsg(MAX_REQUEST_BYTES, _socket.CMSG_LEN(REQUEST_FILES * numbers.itemsize))
         if not message:
             return False
         for _level, _kind, data in extra:
@@ -193,9 +196,9 @@ class LauncherLoop:
         """In the child, give up every right and become the interpreter. Does not return."""
         try:
             os.setsid()
-            given, printed, returned, status = numbers
-            for place, number in enumerate((given, printed, printed, returned, status)):
-                os.dup2(number, place)
+            stdin, printed, returned, status = numbers
+            for target, number in enumerate((stdin, printed, printed, returned, status)):
+                os.dup2(number, target)
             os.chdir(request["folder"])
             for kind in (signal.SIGPIPE, signal.SIGCHLD):
                 signal.signal(kind, signal.SIG_DFL)
@@ -215,14 +218,14 @@ class LauncherLoop:
         """Set up all guards of this machine, except those that are left out."""
         kernel.set_no_new_privileges()
         if self.version:
-            opened = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
-            kernel.restrict(self.version, [*self.rules, (opened, kernel.READ_FILE | kernel.READ_FOLDER)], without)
+            path = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
+            kernel.restrict(self.version, [*self.rules, (path, kernel.READ_FILE | kernel.READ_FOLDER)], without)
         if "capabilities" not in without:
             kernel.drop_capabilities()
         if "parent's end" not in without:
             kernel.die_with_parent(launcher)
         if "limits" not in without:
-            limit(limits)  # only now: a ruleset is an open file
+            limit(limits)  # after Landlock, whose ruleset is an open file
         if self.filters and "system calls" not in without:
             kernel.restrict_calls()
 
@@ -260,7 +263,7 @@ def main() -> None:
     """Run the launcher. Standard input is the socket of requests. The arguments are the interpreter, its library, the folder to
     remove, and the number of the file that shows the end of the served process."""
     interpreter, library, folder, served = sys.argv[1:]
-    while os.dup(2) < SPARE:
+    while os.dup(2) < FIRST_OWN_FILE:
         pass
     control = _socket.socket(fileno=os.dup(0))
     launcher = LauncherLoop(interpreter, library)

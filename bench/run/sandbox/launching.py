@@ -27,10 +27,10 @@ from bench.run.sandbox.bubblewrap import Backend, backend, wrapping_command
 
 PREFIX = "bench-sandbox-"
 """The prefix of the folder that holds one launcher's job folders."""
-ABANDONED_AFTER = 60.0
-"""Seconds. A younger folder can be one that is being set up."""
-KIND = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
-ISOLATED = ("-P", "-s", "-S", "-B")
+MIN_ABANDONED_AGE_S = 60.0
+"""The age in seconds from which an unlocked folder counts as abandoned. A younger folder may still be in use by a start."""
+SOCKET_KIND = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
+ISOLATION_OPTIONS = ("-P", "-s", "-S", "-B")
 
 START_LAUNCHER = """
 import sys, types
@@ -42,14 +42,14 @@ main()
 """
 
 
-class Ready(Protocol):
+class Spare(Protocol):
     """A resource that is kept ready for one use."""
 
     def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
-class Started:
+class StartedProcess:
     """A process that the launcher started. Its end is reported on the file `status`; closing this file ends the process.
     `begin` starts its time."""
 
@@ -62,7 +62,7 @@ class Launcher:
 
     def __init__(self, backend: Backend = "") -> None:
         self._backend, self._numbers = backend, itertools.count()
-        self.spares: dict[object, Ready] = {}
+        self.spares: dict[object, Spare] = {}
         self._interpreter = os.path.realpath(sys.executable)
         _remove_abandoned_folders(Path(tempfile.gettempdir()))
         with ExitStack() as cleanup:
@@ -71,7 +71,7 @@ class Launcher:
             folder_fd = os.open(self.folder, os.O_RDONLY)
             cleanup.callback(os.close, folder_fd)
             fcntl.flock(folder_fd, fcntl.LOCK_EX)  # while this process lives, nobody sweeps it
-            self._requests, launcher_socket = socket.socketpair(socket.AF_UNIX, KIND)
+            self._requests, launcher_socket = socket.socketpair(socket.AF_UNIX, SOCKET_KIND)
             with launcher_socket:
                 self._process = self._start(launcher_socket, cleanup)
             self._leave = cleanup.pop_all()
@@ -85,7 +85,7 @@ class Launcher:
         wall = wrapping_command(self._interpreter, library, room, self.folder) if self._backend else []
         with tempfile.TemporaryFile() as complaints, this_process() as served:
             process = subprocess.Popen(
-                [*wall, self._interpreter, *ISOLATED, "-c", start, *words, str(served)],
+                [*wall, self._interpreter, *ISOLATION_OPTIONS, "-c", start, *words, str(served)],
                 env={"PATH": os.defpath} if wall else {},
                 cwd="/",
                 stdin=launcher_socket.fileno(),
@@ -121,11 +121,11 @@ class Launcher:
         while self.spares:
             self.spares.popitem()[1].close()
 
-    def start(self, script: str, request: Mapping[str, Any], files: Sequence[IO[bytes]]) -> Started:
+    def start(self, script: str, request: Mapping[str, Any], files: Sequence[IO[bytes]]) -> StartedProcess:
         """Start a Python script, which waits for its job on the first of the files. Raises SandboxBroken if the launcher has
         ended."""
         number = next(self._numbers)
-        request = {**request, "number": number, "arguments": [self._interpreter, *ISOLATED, "-c", script]}
+        request = {**request, "number": number, "arguments": [self._interpreter, *ISOLATION_OPTIONS, "-c", script]}
         reading, writing = os.pipe()
         try:
             with _launcher_errors():
@@ -135,7 +135,7 @@ class Launcher:
             raise
         finally:
             os.close(writing)
-        return Started(reading, lambda: self._begin(number))
+        return StartedProcess(reading, lambda: self._begin(number))
 
     def _begin(self, number: int) -> None:
         with _launcher_errors():
@@ -151,24 +151,24 @@ def _launcher_errors() -> Iterator[None]:
         raise SandboxBroken("the sandbox's launcher has ended") from error
 
 
-_ONE_AT_A_TIME = threading.Lock()
+_LAUNCHER_LOCK = threading.Lock()
 
 
 def launcher() -> Launcher:
     """Return this process's launcher; a new launcher if the old one has ended."""
-    with _ONE_AT_A_TIME:
-        chosen = backend()
-        if not (launcher := _launcher_of(os.getpid(), chosen)).runs():
+    with _LAUNCHER_LOCK:
+        backend_name = backend()
+        if not (launcher := _launcher_of(os.getpid(), backend_name)).runs():
             launcher.close()
             _launcher_of.cache_clear()
-            launcher = _launcher_of(os.getpid(), chosen)
+            launcher = _launcher_of(os.getpid(), backend_name)
         return launcher
 
 
 @cache
-def _launcher_of(process: int, chosen: Backend) -> Launcher:
-    """Make one launcher for each process: a forked process needs its own."""
-    launcher = Launcher(chosen)
+def _launcher_of(process: int, backend_name: Backend) -> Launcher:
+    """Return the launcher of the process with this id, which is made at the first call: a forked process needs its own."""
+    launcher = Launcher(backend_name)
     weakref.finalize(launcher, int)  # registers weakref's hook first, so that it runs last: folders are gone by then
     atexit.register(lambda: launcher.close() if os.getpid() == process else None)
     return launcher
@@ -176,35 +176,36 @@ def _launcher_of(process: int, chosen: Backend) -> Launcher:
 
 @contextmanager
 def this_process() -> Iterator[int]:
-    """Yield a file by which another process, also in another namespace, sees this process end; -1 if the system has none."""
+    """Yield the number of a file that another process, also in another namespace, can watch to see this process end; -1 if the
+    system has no such files."""
     if not hasattr(os, "pidfd_open"):
         yield -1
         return
-    opened = os.pidfd_open(os.getpid())
+    process_file = os.pidfd_open(os.getpid())
     try:
-        yield opened
+        yield process_file
     finally:
-        os.close(opened)
+        os.close(process_file)
 
 
 def _remove_abandoned_folders(parent: Path) -> None:
-    """Remove the folders of this user's processes that were killed with their launcher: those that no process holds a lock
-    on."""
+    """Remove the folders of this user's processes that were killed with their launcher. No process holds a lock on these
+    folders."""
     for folder in parent.glob(f"{PREFIX}*"):
         try:
-            opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            folder_file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except OSError:
             continue  # another user's, or no folder
         try:
-            stat = os.fstat(opened)
-            if stat.st_uid != os.geteuid() or time.time() - stat.st_mtime < ABANDONED_AFTER:
+            stat = os.fstat(folder_file)
+            if stat.st_uid != os.geteuid() or time.time() - stat.st_mtime < MIN_ABANDONED_AGE_S:
                 continue
-            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(folder_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(folder, ignore_errors=True)
         except BlockingIOError:
-            pass  # held: its process lives
+            pass  # locked: its process lives
         finally:
-            os.close(opened)
+            os.close(folder_file)
 
 
 def read_whole(file: IO[bytes]) -> bytes:

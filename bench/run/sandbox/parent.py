@@ -9,7 +9,7 @@ guards (`bench.run.sandbox.guards` says which of them this machine has):
 1. A launcher (`bench.run.sandbox.launcher`), one for each process that grades, limits its time: `wall_seconds` in all, and
    `idle_seconds` in which it neither runs nor waits for a processor. Then it kills the whole process group. Printed output and
    the result go to unlinked files that the kernel keeps below `output_bytes`; no pipe can block, and none of our memory fills.
-   When this process or the launcher ends, in any way, so does the code.
+   When this process or the launcher ends, in any way, the code ends too.
 2. Kernel limits on CPU time, address space, file size and open files; no core dumps.
    Each answer gets its own interpreter; the next one is kept ready (`bench.run.sandbox.cell`).
 3. On Linux, without need of root, before the first line of Python: all capabilities are dropped. Landlock, with every right
@@ -46,14 +46,13 @@ from bench.common.errors import SandboxBroken, one_line
 from bench.run.sandbox.cell import SandboxCell, keep_ready, take_cell
 from bench.run.sandbox.guards import guards_left_out
 from bench.run.sandbox.launching import launcher, read_whole
-from bench.run.sandbox.readable import INSTALLED
+from bench.run.sandbox.readable import PACKAGE_FOLDERS
 from bench.scenario import Json
 
 SandboxJob = tuple[Mapping[str, str], str, Json]
 """Files, program, and the value for its `main`."""
 CHILD = Path(__file__).with_name("child.py")
-LONGEST = 200
-"""The longest problem, in characters, and file name, in bytes."""
+MAX_PROBLEM_CHARS, MAX_FILE_NAME_BYTES = 200, 200
 
 
 @dataclass(frozen=True)
@@ -86,8 +85,8 @@ def run_python(files: Mapping[str, str], program: str, value: Json, limits: Limi
     `value` and the result are JSON values. Whatever the code does becomes a problem, never an exception. Raises SandboxBroken
     if this machine cannot run any code.
     """
-    if unfit := [name for name in files if not _is_file_name(name)]:
-        return SandboxResult(False, problem=one_line(f"a file cannot be named {unfit[0]!r}", LONGEST))
+    if bad_names := [name for name in files if not _is_file_name(name)]:
+        return SandboxResult(False, problem=one_line(f"a file cannot be named {bad_names[0]!r}", MAX_PROBLEM_CHARS))
     try:
         return _run((files, program, value), asdict(limits or Limits()))
     except OSError as error:
@@ -95,23 +94,24 @@ def run_python(files: Mapping[str, str], program: str, value: Json, limits: Limi
 
 
 def _is_file_name(name: str) -> bool:
+    """Return whether a text can be the name of a file in the job's folder."""
     is_plain = name == Path(name).name and name not in ("", "..") and "\0" not in name
-    return is_plain and len(name.encode(errors="replace")) <= LONGEST
+    return is_plain and len(name.encode(errors="replace")) <= MAX_FILE_NAME_BYTES
 
 
-def _run(job: SandboxJob, bounds: Mapping[str, Any]) -> SandboxResult:
+def _run(job: SandboxJob, limits: Mapping[str, Any]) -> SandboxResult:
     """Run a job in a cell, a ready one if possible. If a ready cell has ended, the job runs in a new one."""
     launcher_used, without = launcher(), guards_left_out()
-    cell, was_ready = take_cell(launcher_used, bounds, without)
+    cell, was_ready = take_cell(launcher_used, limits, without)
     try:
-        return run_in(cell, job, without, lambda: keep_ready(launcher_used, bounds, without))
+        return run_in(cell, job, without, lambda: keep_ready(launcher_used, limits, without))
     except SandboxBroken:
         if not was_ready:
             raise
     finally:
         cell.close()
-    with closing(SandboxCell(launcher(), bounds, without)) as another:  # the ready cell had ended; nothing was run
-        return run_in(another, job, without)
+    with closing(SandboxCell(launcher(), limits, without)) as new_cell:  # the ready cell had ended, and no code had run
+        return run_in(new_cell, job, without)
 
 
 def run_in(
@@ -127,23 +127,24 @@ def run_in(
         "value": json.loads(json.dumps(value)),
         "folder": f"{cell.folder}/",
         "readable": (f"{cell.folder}/", f"{library}/"),
-        "installed": tuple(f"{library}/{name}/" for name in INSTALLED),
+        "installed": tuple(f"{library}/{name}/" for name in PACKAGE_FOLDERS),
         "tripwire": "trip-wire" not in without,
     }
     cell.send_job((_compile(CHILD), job))
     meanwhile()
-    started, code, why = _end(cell.wait_for_report())
-    if not started:
+    has_begun, code, why = _parse_report(cell.wait_for_report())
+    if not has_begun:
         raise SandboxBroken(f"the sandbox did not start (exit code {code}): {cell.last_line()[:200]}")
     return _result(code, why, read_whole(cell.returned))
 
 
 @cache
 def _compile(path: Path) -> CodeType:
+    """Return the compiled code of a file; each file is compiled once in a process."""
     return compile(path.read_text(encoding="utf-8"), "sandbox", "exec", dont_inherit=True)
 
 
-def _end(report: bytes) -> tuple[bool, int, str]:
+def _parse_report(report: bytes) -> tuple[bool, int, str]:
     """Return whether the code began, its exit code, and the limit that ended it. Raises SandboxBroken if the report has no exit
     code."""
     *started_lines, end = report.decode(errors="replace").split("\n")
@@ -153,20 +154,20 @@ def _end(report: bytes) -> tuple[bool, int, str]:
     return started_lines == ["started"], int(code), why
 
 
-def _result(exit_code: int, why: str, written: bytes) -> SandboxResult:
-    """Return the result of a process that ended with the code `exit_code` and wrote `written`."""
+def _result(exit_code: int, why: str, output: bytes) -> SandboxResult:
+    """Return the result of a process with this exit code and this output. `why` is the limit that ended it, or ""."""
     if exit_code < 0:
         words = "ran longer than it may" if why or -exit_code == signal.SIGKILL else signal.strsignal(-exit_code)
         timed_out = bool(why) or -exit_code in (signal.SIGKILL, signal.SIGXCPU)
         return SandboxResult(False, problem=f"ended by signal {-exit_code}: {words}", timed_out=timed_out)
-    if not written:
+    if not output:
         return SandboxResult(False, problem=f"ended with exit code {exit_code} and without a result")
     try:
-        report = json.loads(written)
+        report = json.loads(output)
         if is_too_deep(report):
             return SandboxResult(False, problem=f"wrote a result that is nested deeper than {MOST_LEVELS} levels")
         if "problem" in report:
-            return SandboxResult(False, problem=one_line(str(report["problem"]), LONGEST))
+            return SandboxResult(False, problem=one_line(str(report["problem"]), MAX_PROBLEM_CHARS))
         return SandboxResult(True, report["value"])
     except (ValueError, RecursionError, KeyError, TypeError):
         return SandboxResult(False, problem="wrote a result that cannot be read")

@@ -1,6 +1,6 @@
 """Check whether an untrusted text is Python.
 
-Parsing does not run a text, but no text of a model is parsed in this process: Python's parser takes minutes for some texts of
+A text is parsed and not run. But no text of a model is parsed in this process: Python's parser takes minutes for some texts of
 65,536 characters, and holds the interpreter's lock meanwhile.
 """
 
@@ -12,7 +12,7 @@ from bench.common.errors import one_line
 from bench.run.sandbox.parent import Limits, run_python
 
 LIMITS = Limits(wall_seconds=15.0, cpu_seconds=1)
-LONGEST = 200
+MAX_MESSAGE_CHARS = 200
 """Characters of the message about a text."""
 
 PROGRAM = """
@@ -34,4 +34,4 @@ def unparsable(text: str) -> str:
     """Return in one line why a text is no Python; "" if it is Python. A text that takes more than a second to parse counts as
     no Python."""
     result = run_python({}, PROGRAM, text, LIMITS)
-    return one_line(str(result.value) if result.ok else result.problem, LONGEST)
+    return one_line(str(result.value) if result.ok else result.problem, MAX_MESSAGE_CHARS)

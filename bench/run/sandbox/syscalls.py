@@ -1,6 +1,6 @@
 """The system calls that untrusted code can make, as a seccomp program that allows only the listed calls.
 
-Imports only the standard library: it is part of the launcher, which starts without the rest of the package.
+This module imports only the standard library: it is part of the launcher, which starts without the rest of the package.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ Instruction = tuple[int, int, int, int]
 """A classic BPF instruction: operation, value, jump if true, jump if false."""
 
 MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
-"""Name -> its audit number, and the column of its calls in the tables below."""
+"""Machine -> its audit number, and the column of its calls in the tables below."""
 
-ALLOWED = {
+CALLS = {
     # files that are open, and reading; Landlock decides which files
     **{"read": (0, 63), "write": (1, 64), "close": (3, 57), "lseek": (8, 62), "pread64": (17, 67), "pwrite64": (18, 68)},
     **{"readv": (19, 65), "writev": (20, 66), "open": (2, -1), "openat": (257, 56), "stat": (4, -1), "lstat": (6, -1)},
@@ -33,11 +33,11 @@ ALLOWED = {
     **{"getpid": (39, 172), "gettid": (186, 178), "getppid": (110, 173), "getuid": (102, 174), "geteuid": (107, 175)},
     **{"getgid": (104, 176), "getegid": (108, 177), "uname": (63, 160), "sysinfo": (99, 179)},
 }
-"""Name -> its number on each machine; -1 if it has none."""
+"""Allowed system call -> its number on each of MACHINES; -1 if the machine has no such call."""
 
 EXEC_FD = 512
-"""The file number of the open interpreter at its start, the only file that can be executed. It closes then, and is above the
-limit on open files: nothing can be executed a second time."""
+"""The file number of the open interpreter, the only file that can be executed. The file is closed when it is executed, and its
+number is above the limit on open files, so nothing can be executed a second time."""
 
 EXECUTABLE, WRITABLE, ANONYMOUS = 0b100, 0b010, 0x20
 LOAD, EQUAL, AT_LEAST, ANY_BIT, AND, GIVE = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
@@ -45,18 +45,20 @@ ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050001, 0x80000000
 """The outcomes of a call: made, failed with EPERM, or the process is killed."""
 
 
-def load_argument(place: int, upper: bool = False) -> Instruction:
-    """Return the instruction that loads the lower or the upper half of an argument. Both machines are little-endian."""
-    return (LOAD, 16 + 8 * place + 4 * upper, 0, 0)
+def load_argument(index: int, upper: bool = False) -> Instruction:
+    """Return the instruction that loads the lower or the upper 32 bits of the call's argument at this index. Both MACHINES are
+    little-endian."""
+    return (LOAD, 16 + 8 * index + 4 * upper, 0, 0)  # the arguments, of 8 bytes each, begin at byte 16 of seccomp_data
 
 
-def allow_values(place: int, *values: int) -> tuple[Instruction, ...]:
-    """Return instructions that allow these values of an argument that the kernel reads as 32 bits."""
-    equal = [(EQUAL, value, len(values) - at, 0) for at, value in enumerate(values)]
-    return (load_argument(place), *equal, (GIVE, REFUSE, 0, 0), (GIVE, ALLOW, 0, 0))
+def allow_values(index: int, *values: int) -> tuple[Instruction, ...]:
+    """Return the instructions that allow only these values of the call's argument at this index. The kernel reads the argument
+    as 32 bits."""
+    equal = [(EQUAL, value, len(values) - position, 0) for position, value in enumerate(values)]
+    return (load_argument(index), *equal, (GIVE, REFUSE, 0, 0), (GIVE, ALLOW, 0, 0))
 
 
-JUDGED: dict[str, tuple[tuple[int, int], tuple[Instruction, ...]]] = {
+CALLS_WITH_ARGUMENTS: dict[str, tuple[tuple[int, int], tuple[Instruction, ...]]] = {
     # no F_SETFL, F_SETOWN, F_SETSIG, F_SETLEASE, F_NOTIFY: a file could be told to signal any process of the user
     "fcntl": ((72, 25), allow_values(1, 0, 1, 2, 3, 1030)),  # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC
     "ioctl": ((16, 29), allow_values(1, 0x5401, 0x5413, 0x5450, 0x5451)),  # TCGETS, TIOCGWINSZ, FIONCLEX, FIOCLEX
@@ -81,7 +83,8 @@ JUDGED: dict[str, tuple[tuple[int, int], tuple[Instruction, ...]]] = {
         ),
     ),
 }
-"""Name -> its numbers, and the instructions that judge its arguments; each path ends in a verdict."""
+"""System call that is allowed with some arguments -> its number on each of MACHINES, and the instructions that judge its
+arguments. Each path through these instructions ends in a verdict."""
 
 
 def allow_list(machine: str) -> list[Instruction]:
@@ -90,11 +93,11 @@ def allow_list(machine: str) -> list[Instruction]:
     audit_number, column = MACHINES[machine]
     program = [
         *((LOAD, 4, 0, 0), (EQUAL, audit_number, 1, 0), (GIVE, KILL, 0, 0)),
-        *((LOAD, 0, 0, 0), (AT_LEAST, 0x40000000, 0, 1), (GIVE, KILL, 0, 0)),  # x86-64 has a second set of numbers up there
+        *((LOAD, 0, 0, 0), (AT_LEAST, 0x40000000, 0, 1), (GIVE, KILL, 0, 0)),  # x86-64's second set of call numbers
     ]
-    for number in (numbers[column] for numbers in ALLOWED.values() if numbers[column] >= 0):
+    for number in (numbers[column] for numbers in CALLS.values() if numbers[column] >= 0):
         program += [(EQUAL, number, 0, 1), (GIVE, ALLOW, 0, 0)]
-    for numbers, judgment in JUDGED.values():
+    for numbers, judgment in CALLS_WITH_ARGUMENTS.values():
         program += [(EQUAL, numbers[column], 0, len(judgment)), *judgment]
     return [*program, (GIVE, REFUSE, 0, 0)]
 

@@ -1,4 +1,5 @@
-"""The summary of a recorded trial that an outside system gets: its end, and its tokens and seconds by account."""
+"""Make the summary of a recorded trial that an outside system gets: the trial's outcome, and its tokens and seconds by
+account."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from bench.record import ledger
 from bench.record.events import Refused
 from bench.record.record import TrialRecord
 
-INFERRED = (
+INFERRED_NOTE = (
     "was not told: after a reply that the verifier rejects in silence the next call is a retry, the same messages again are a"
     " sample, any others a step"
 )
@@ -39,10 +40,11 @@ def account_of(record: TrialRecord) -> dict[str, Any]:
 
 def refusals_of(record: TrialRecord) -> dict[str, Any]:
     """Return `count`, the number of refused requests, and `last`, the reason of the last refusal; "" without a refusal."""
-    refused = [event for event in record.events if isinstance(event, Refused)]
-    return {"count": len(refused), "last": f"{refused[-1].status}: {refused[-1].detail}" if refused else ""}
+    refusals = [event for event in record.events if isinstance(event, Refused)]
+    return {"count": len(refusals), "last": f"{refusals[-1].status}: {refusals[-1].detail}" if refusals else ""}
 
 
 def _note(entries: tuple[ledger.LedgerEntry, ...]) -> str:
+    """Return a sentence on the calls whose cause is inferred; "" if there are none."""
     inferred = sum(entry.call.inferred for entry in entries)
-    return f"the cause of {inferred} of {len(entries)} calls {INFERRED}" if inferred else ""
+    return f"the cause of {inferred} of {len(entries)} calls {INFERRED_NOTE}" if inferred else ""

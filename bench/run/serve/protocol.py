@@ -1,4 +1,4 @@
-"""The JSON that the server exchanges with an outside system: the task, and the system's answer."""
+"""Write the task as JSON for an outside system, and read the system's answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bench.run.trial.endpoint_session import EndpointSession
 from bench.run.trial.key import TrialKey
 from bench.run.trial.prompt import render
 from bench.scenario import Json, Subtask, Task, schema_of
-from bench.wire.problem import Problem, refuse_crowd
+from bench.wire.problem import Problem, refuse_oversized
 
 GAVE_UP = "the system gave up"
 
@@ -39,15 +39,15 @@ def task_as_json(task: Task, key: TrialKey, session: EndpointSession) -> dict[st
 
 
 def outputs_of(body: bytes, task: Task, session: EndpointSession) -> dict[str, str]:
-    """Parse an answer as the text of each subtask's output. Raises Problem if it is no answer to this task, or if the model was
-    not asked for each output."""
+    """Return the text of each subtask's output in an answer. Raises Problem if the body is no answer to this task, or if the
+    model was not asked for each output."""
     outputs = _object(body)
     names = [subtask.name for subtask in task.subtasks]
     if set(outputs) != set(names):
         raise Problem(400, f"an answer has one output for each of {', '.join(names)}; this has {', '.join(outputs) or 'none'}")
-    unasked = [name for name in names if not session.has_reply(name)]
-    if unasked:
-        raise Problem(409, f"no reply was ever given for {', '.join(unasked)}; ask at {session.base_url()} for all subtasks")
+    missing = [name for name in names if not session.has_reply(name)]
+    if missing:
+        raise Problem(409, f"no reply was ever given for {', '.join(missing)}; ask at {session.base_url()} for all subtasks")
     try:
         return {name: output if isinstance(output, str) else json.dumps(output) for name, output in outputs.items()}
     except RecursionError:
@@ -66,7 +66,8 @@ def _prompt(task: Task, subtask: Subtask, session: EndpointSession) -> tuple[Mes
 
 
 def _object(body: bytes) -> dict[str, Json]:
-    refuse_crowd(body)
+    """Return the JSON object in a body. Raises Problem if the body is anything else."""
+    refuse_oversized(body)
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):

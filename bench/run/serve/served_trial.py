@@ -1,9 +1,9 @@
-"""One trial at the server, from its place in the queue to its record.
+"""One trial at the server, from the queue to its record. Its stages are:
 
-waiting     earlier trials come first
-open        shown to whoever asks; its time has not begun
+waiting     earlier trials are in the queue
+open        a client can get the trial; its time has not begun
 begun       its agent has made a request
-submitted   outputs were handed in, or it was given up
+submitted   its agent has submitted outputs, or given up
 recorded    `record` returns its record
 """
 
@@ -32,23 +32,25 @@ class Submission:
 
 
 class Changes:
-    """Wakes all tasks that wait for a condition, at each change."""
+    """Lets tasks wait until a condition holds. Each change wakes all of them to check their conditions."""
 
     def __init__(self) -> None:
         self._next = asyncio.Event()
 
     def notify(self) -> None:
-        changed, self._next = self._next, asyncio.Event()
-        changed.set()
+        """Wake all waiting tasks."""
+        event, self._next = self._next, asyncio.Event()
+        event.set()
 
     async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until the condition holds."""
         while not condition():
             await self._next.wait()
 
 
 @dataclass(eq=False)
 class ServedTrial:
-    """A trial that is served, and its stage. `calls` are its calls in flight; they end with the trial."""
+    """A trial that is served. `state` is its stage. `calls` are its calls in flight, which end with the trial."""
 
     task: Task
     key: TrialKey
@@ -63,7 +65,7 @@ class ServedTrial:
 
     @property
     def session(self) -> EndpointSession:
-        assert self._session  # it has one from `open` on
+        assert self._session  # set by `open`
         return self._session
 
     def open(self, session: EndpointSession) -> None:

@@ -28,23 +28,23 @@ from bench.run.serve import free
 from bench.run.serve.trial_server import TrialServer, no_architecture
 from bench.wire.access_guard import AccessGuard
 
-LAST_WORDS = 1.0
+SHUTDOWN_TIMEOUT_S = 1.0
 """Seconds to send the answer to the last request."""
-GRACE = 3.0
-"""Seconds after the last trial in which a client that asks for the next one is told that there is none."""
+END_NOTICE_S = 3.0
+"""Seconds after the last trial in which a client that asks for the next trial is told that there is none."""
 POINTS = ("output", "call")
-"""The points at which a fault can strike an outside system: it holds its inputs and its state itself."""
+"""The points at which a fault can strike an outside system. It has its inputs and its state in its own process."""
 
 
 @dataclass(frozen=True)
-class Served:
+class ServingResult:
     """The result of serving.
 
-    requests   how many requests the endpoint took
-    refusals   why it refused others
-    strangers  how many more were turned away because their sender may not ask here, and the reason of the last
-    stopped    the signal that stopped it, None if none did
-    deserted   whether nobody asked for the next trial any more
+    requests   the number of requests that the endpoint accepted
+    refusals   the reason of each refused request
+    strangers  the number of requests without the right to use the endpoint, and the reason of the last refusal
+    stopped    the signal that stopped the server; None if no signal did
+    deserted   whether no client asked for the next trial any more
     """
 
     requests: int
@@ -69,20 +69,20 @@ def external_config(
 
 
 def with_one_more_repetition(config: Config, folder: Path) -> Config:
-    """Return the config for one more repetition than this folder has recorded: calls that are only counted make a new trial
-    each time.
+    """Return the config for one more repetition than this folder has recorded. If calls are only counted, each serving makes a
+    new trial.
 
-    A recording answers the n-th trial with its own n-th. Raises ConfigError if it has none, or no more.
+    A recording answers the n-th trial with its own n-th trial. Raises ConfigError if it has no such trial.
     """
-    done = _count_unscored(folder)
+    recorded = _count_unscored(folder)
     for run in filter(None, (config.model[name].replays for name in config.models)):
         available = _count_unscored(run)
         if not available:
             raise ConfigError(f"recording {run}: holds no calls without a task; give --scenario, one that it was recorded with")
-        if done >= available:
+        if recorded >= available:
             problem = f"recording {run}: all it holds without a task, {available} trials, has been replayed into {folder}"
             raise ConfigError(f"{problem}; give another --name to begin anew, or record more")
-    return config.model_copy(update={"repetitions": done + 1})
+    return config.model_copy(update={"repetitions": recorded + 1})
 
 
 def _count_unscored(folder: Path) -> int:
@@ -98,7 +98,7 @@ def external_matrix(config: Config, packs: Sequence[Path], code_digest: str) -> 
     for scenario in matrix.scenarios.values():
         if scenario.environment is not None:
             raise ConfigError(f"scenario '{scenario.name}' has a world, which is not served to outside systems; name another")
-    _refuse_plans_out_of_reach(matrix)
+    _refuse_unreachable_points(matrix)
     return matrix
 
 
@@ -112,7 +112,7 @@ async def serve(
     token: str = "",
     say: Callable[[str], object] = lambda _: None,
     permitted: Permission | None = None,
-) -> Served:
+) -> ServingResult:
     """Serve a matrix's missing trials until all are done or it is interrupted.
 
     On an interrupt the current trial is recorded as it stands.
@@ -124,12 +124,12 @@ async def serve(
         on_open: Gets the root address once clients can connect.
         on_result: Gets each result once its record is stored.
         patience: Seconds without a request after which a trial is given up; 0 waits forever.
-        token: What clients give as their API key; "" asks for none.
+        token: The API key that clients must give; "" if they need none.
         say: Gets a line on any trouble at the model's endpoint.
         permitted: How answers are graded; None leaves that to `permission`.
 
     Returns:
-        What was served.
+        The result of serving.
 
     Raises:
         EndpointError: The port is in use, or a model cannot be used.
@@ -139,30 +139,31 @@ async def serve(
     graded = all(scenario.graded for scenario in matrix.scenarios.values())
     trial_server = TrialServer(graded, len(missing_trials(matrix.specs, writer.ended)))
     app = application(trial_server.routes(), guard := AccessGuard(token), trial_server.note_refusal, trial_server.track_request)
-    unhurried = matrix.config.model_copy(update={"deadline_seconds": math.inf})  # a trial waits for its agent
-    matrix = replace(matrix, config=unhurried).with_architecture(trial_server.work)
+    no_deadline = matrix.config.model_copy(update={"deadline_seconds": math.inf})  # a trial waits for its agent
+    matrix = replace(matrix, config=no_deadline).with_architecture(trial_server.work)
 
     def watch(result: TrialResult) -> None:
+        """Pass a recorded result on, and end the run if the server was closed."""
         trial_server.set_record(result.record)
         on_result(result)
         if trial_server.closed:
-            running.cancel()
+            run_task.cancel()
 
-    async with serve_application(app, guard, port, LAST_WORDS) as trial_server.root:
-        running = asyncio.create_task(_run(matrix, writer, watch, trial_server, Session(say=say, permitted=permitted)))
-        watching = asyncio.create_task(trial_server.watch(patience)) if patience and graded else None
-        if watching:
-            watching.add_done_callback(lambda _: trial_server.deserted and running.cancel())
+    async with serve_application(app, guard, port, SHUTDOWN_TIMEOUT_S) as trial_server.root:
+        run_task = asyncio.create_task(_run(matrix, writer, watch, trial_server, Session(say=say, permitted=permitted)))
+        watch_task = asyncio.create_task(trial_server.watch(patience)) if patience and graded else None
+        if watch_task:
+            watch_task.add_done_callback(lambda _: trial_server.deserted and run_task.cancel())
         with (
-            Stop(asyncio.get_running_loop(), lambda: trial_server.close() or running.cancel()) as stop,
+            Stop(asyncio.get_running_loop(), lambda: trial_server.close() or run_task.cancel()) as stop,
             suppress(asyncio.CancelledError),
         ):
             on_open(trial_server.root)
-            await running
-        if watching:
-            watching.cancel()
-    return Served(
-        trial_server.received, tuple(trial_server.refusals), (guard.turned_away, guard.why), stop.by, trial_server.deserted
+            await run_task
+        if watch_task:
+            watch_task.cancel()
+    return ServingResult(
+        trial_server.received, tuple(trial_server.refusals), (guard.refusals, guard.reason), stop.by, trial_server.deserted
     )
 
 
@@ -172,12 +173,12 @@ async def _run(
     """Run the trials, then wait until a client that asks for one more is told that all are done."""
     await run_matrix(matrix, writer, watch, session)
     with suppress(TimeoutError):
-        async with asyncio.timeout(GRACE):
+        async with asyncio.timeout(END_NOTICE_S):
             await trial_server.until_done_is_seen()
 
 
-def _refuse_plans_out_of_reach(matrix: Matrix) -> None:
-    """Raise ConfigError for a fault at a point that an outside system holds itself."""
+def _refuse_unreachable_points(matrix: Matrix) -> None:
+    """Raise ConfigError for a fault at a point that is within the outside system (POINTS)."""
     for plan in matrix.plans.values():
         for fault in plan.faults:
             if fault.point not in POINTS:

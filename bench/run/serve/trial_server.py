@@ -4,9 +4,9 @@
     POST /trial/answer    {subtask: output}, JSON or the text of a reply: graded; answers with the trial's account
     POST /trial/give-up   {"reason": "..."}, or nothing: the trial gave up; answers with its account
 
-In between the system calls the model at the given addresses, like any OpenAI-compatible endpoint. A trial's time begins with
-the first request that is not a GET. Answers are graded as they are: the system decides whether to verify them, and what to do
-then.
+Between these requests the system calls the model at the given addresses, like any OpenAI-compatible endpoint. A trial's time
+begins with the first request that is not a GET. Answers are graded as they are: the system itself decides whether to verify
+them, and what to do after a rejection.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Stopped(Exception):
 
 
 class TrialServer:
-    """A queue of trials, of which only the first is open, whatever the model's concurrency: the addresses belong to the open
+    """A queue of trials. Only the first trial is open, whatever the model's concurrency, since the addresses lead to the open
     trial.
 
     root       the server's address
-    received   the chat completions asked for so far, as the endpoint counts them
-    refusals   why requests were refused, with or without an open trial
+    received   the number of chat completions that were requested so far, as the endpoint counts them
+    refusals   the reason of each refused request, with or without an open trial
     left       the number of trials that are not recorded yet
-    deserted   whether nobody asked for the next trial any more
+    deserted   whether no client asked for the next trial any more
     """
 
     def __init__(self, graded: bool, left: int):
@@ -53,16 +53,17 @@ class TrialServer:
         self.left = left
         self._changes = Changes()
         self._queue: deque[ServedTrial] = deque()
-        self._in_hand = 0
-        self._asked_at: float | None = None
+        self._requests_in_progress = 0
+        self._last_request_time: float | None = None
         self.root = ""
         self.received = 0
         self.refusals: list[str] = []
         self.closed = self.deserted = self._done_is_seen = False
 
     def routes(self) -> list[web.RouteDef]:
+        """Return the routes of the model's endpoint and of the trials."""
         return [
-            *routes(lambda: self._at_work().session),
+            *routes(lambda: self._open_or_refuse().session),
             web.get("/trial", self._show),
             web.post("/trial/answer", self._take),
             web.post("/trial/give-up", self._give_up),
@@ -73,7 +74,7 @@ class TrialServer:
         """Handle a request. The server notes when the last request ended, and the open trial notes its calls while they run, so
         that a call ends with its trial."""
         trial, task = self._open, asyncio.current_task()
-        self._in_hand += 1
+        self._requests_in_progress += 1
         calls = trial.calls if trial and asks_for_reply(request.path) else set()
         try:
             if trial and request.method != "GET":
@@ -83,8 +84,8 @@ class TrialServer:
             return await handler(request)
         finally:
             calls.discard(task)
-            self._in_hand -= 1
-            self._asked_at = asyncio.get_running_loop().time()
+            self._requests_in_progress -= 1
+            self._last_request_time = asyncio.get_running_loop().time()
 
     def note_refusal(self, problem: Problem) -> None:
         """Note a refused request, and log it in the open trial if that trial has begun."""
@@ -108,7 +109,7 @@ class TrialServer:
             if isinstance(submission.ending, GaveUp):
                 async for _ in session.submit({}):
                     pass
-                raise submission.ending  # in here, where it is known whether the model had failed
+                raise submission.ending  # within the block, which raises the model's failure instead, if there was one
         if submission.ending:
             raise submission.ending
         async for proposal in session.submit(submission.outputs):
@@ -137,9 +138,9 @@ class TrialServer:
                 continue
             trial = self._open
             if trial and trial.state == "begun":
-                trial.submit(self._giving_up(trial, f"no request came for {patience:g} s"))
+                trial.submit(self._give_up_submission(trial, f"no request came for {patience:g} s"))
             self.deserted = trial is not None and trial.state == "open"
-            self._asked_at = asyncio.get_running_loop().time()
+            self._last_request_time = asyncio.get_running_loop().time()
 
     async def until_done_is_seen(self) -> None:
         """Wait until a client has been told that all trials are done."""
@@ -165,47 +166,52 @@ class TrialServer:
             self.received += session.received
 
     def _patience_left(self, patience: float) -> float:
-        """Return the seconds until patience ends; all of `patience` while a request is in hand, and before the first
-        request."""
-        if self._in_hand or self._asked_at is None:
+        """Return the seconds of `patience` that are left since the last request; all of them while a request is in progress,
+        and before the first request."""
+        if self._requests_in_progress or self._last_request_time is None:
             return patience
-        return self._asked_at + patience - asyncio.get_running_loop().time()
+        return self._last_request_time + patience - asyncio.get_running_loop().time()
 
     def _ungraded_answer(self, trial: ServedTrial) -> Ungraded:
         return Ungraded(f"{trial.session.received} requests counted")
 
-    def _giving_up(self, trial: ServedTrial, reason: str) -> Submission:
+    def _give_up_submission(self, trial: ServedTrial, reason: str) -> Submission:
         names = [subtask.name for subtask in trial.task.subtasks]
         return Submission(ending=GaveUp(names, reason) if self._graded else self._ungraded_answer(trial))
 
-    def _at_work(self) -> ServedTrial:
+    def _open_or_refuse(self) -> ServedTrial:
+        """Return the trial that is open or has begun. Raises Problem if there is none."""
         trial = self._open
         if trial is None or trial.state not in ("open", "begun"):
             raise Problem(503, "no trial is open just now: ask for GET /trial, which waits for the next", "server_error")
         return trial
 
     async def _show(self, _: web.Request) -> web.StreamResponse:
+        """Respond with the open trial, once there is one. Raises Problem if all trials are done."""
         await self._changes.until(lambda: not self.left or self._is_showing())
         if not self.left:
             self._done_is_seen = True
             self._changes.notify()
             raise Problem(410, "all trials are done")
-        return web.json_response(self._at_work().as_json())
+        return web.json_response(self._open_or_refuse().as_json())
 
     def _is_showing(self) -> bool:
         return self._open is not None and self._open.state in ("open", "begun")
 
     async def _take(self, request: web.Request) -> web.StreamResponse:
-        trial, body = self._at_work(), await request.read()
+        """Take the system's answer, and respond with the trial's account."""
+        trial, body = self._open_or_refuse(), await request.read()
         if not self._graded:
             return await self._end_response(trial, Submission(ending=self._ungraded_answer(trial)))
         return await self._end_response(trial, Submission(outputs_of(body, trial.task, trial.session)))
 
     async def _give_up(self, request: web.Request) -> web.StreamResponse:
-        trial, body = self._at_work(), await request.read()
-        return await self._end_response(trial, self._giving_up(trial, reason_of(body)))
+        """End the trial because the system gives up, and respond with the trial's account."""
+        trial, body = self._open_or_refuse(), await request.read()
+        return await self._end_response(trial, self._give_up_submission(trial, reason_of(body)))
 
     async def _end_response(self, trial: ServedTrial, submission: Submission) -> web.StreamResponse:
+        """End the trial with this submission, and respond with its account. Raises Problem if it has ended already."""
         if trial.state != "begun":
             raise Problem(409, "this trial has ended already")
         trial.submit(submission)
@@ -214,5 +220,5 @@ class TrialServer:
 
 
 async def no_architecture(*_: object) -> None:
-    """Fail: an outside system has no architecture's function here."""
+    """Raise AssertionError: an outside system has no function that works on a task in this process."""
     raise AssertionError("an outside system works at a trial_server")

@@ -107,11 +107,9 @@ class CallAttempt:
 
     def abandon(self) -> CallFailed:
         """Fail the call because its client went away, and return the failure. A call that had got its slot counts as paid."""
-        reason = "the client went away before a reply came"
+        why = "the client went away before a reply came"
         partial = self.reply.text if self.reply else ""
-        failure = (
-            TimedOut(reason, partial=partial) if self.begun else Unreachable(f"{reason}, while the call waited for a slot")
-        )
+        failure = TimedOut(why, partial=partial) if self.begun else Unreachable(f"{why}, while the call waited for a slot")
         self.failure = failure
         return failure
 

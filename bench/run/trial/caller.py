@@ -181,11 +181,11 @@ class Caller:
 
     async def _finish_in_thread(self, work: Callable[[], object]) -> None:
         """Run `work` in a thread and wait until it has ended, even if the call is cancelled."""
-        working = asyncio.ensure_future(self._clock.run_in_thread(work))
+        task = asyncio.ensure_future(self._clock.run_in_thread(work))
         try:
-            await asyncio.shield(working)
+            await asyncio.shield(task)
         except asyncio.CancelledError:
-            await working
+            await task
             raise
 
     def due_faults(self, purpose: CallPurpose) -> list[DueFault]:
@@ -274,6 +274,7 @@ class Caller:
         effect = _effect(group[0])
 
         async def sleep(seconds: float) -> None:
+            """Let seconds pass on the trial's clock as a delay of this call."""
             with self._clock.span("call") as span:
                 attempt.delays.append(span)
                 await self._clock.sleep(seconds)

@@ -25,7 +25,7 @@ MIN_CHARS_FOR_THREAD = 2**13
 """Every check of a reply with at least this many characters runs in a thread."""
 
 
-def no_reference(subtask: str, _: Mapping[str, str]) -> Json:
+def no_output(subtask: str, _: Mapping[str, str]) -> Json:
     """Raise LookupError: the pack gives no right output."""
     raise LookupError(subtask)
 
@@ -39,9 +39,7 @@ class Checks:
     `wait` says whether checks can wait for the sandbox; verdicts are then cached from the start, else after a first
     `run_ahead` in a thread."""
 
-    def __init__(
-        self, state: State, reference: Reference = no_reference, in_thread: InThread | None = None, wait: bool = False
-    ):
+    def __init__(self, state: State, reference: Reference = no_output, in_thread: InThread | None = None, wait: bool = False):
         self._state, self._reference, self._in_thread, self._wait = state, reference, in_thread, wait
         self._verdicts: dict[CheckKey, str | None] = {}
         self._is_caching = wait

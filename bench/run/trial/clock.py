@@ -117,6 +117,7 @@ class TrialClock:
 
     @property
     def waiting_seconds(self) -> float:
+        """The seconds in which the trial waited while no call was in flight."""
         if not self._intervals["wait"]:
             return 0.0
         calls_and_waits = total(union(self._intervals["call"] + self._intervals["wait"]))
@@ -153,9 +154,10 @@ class TrialClock:
     def endpoint_call(
         self, request: object, together: int | None = None, *, again: bool = False
     ) -> AbstractAsyncContextManager[None]:
-        """Count a call over the endpoint as in flight. `together` is the number of calls made together, this call included, if
-        its request says so; these calls begin in the order of `request`. Raises UndeclaredCalls if virtual time cannot tell
-        when the call began, but not for a failed call that is made `again`."""
+        """Return a context in which a call over the endpoint counts as in flight. `together` is the number of calls made
+        together, this call included, if the request says so; calls made together begin in the order of `request`. The context
+        raises UndeclaredCalls if virtual time cannot tell when the call began, but not for a failed call that is made
+        `again`."""
         return self._time.endpoint_call(request, together, again)
 
     def pause(self) -> Pause:
@@ -196,7 +198,7 @@ class TrialClock:
         task.add_done_callback(self._tasks.discard)
 
     async def _end_tasks(self) -> None:
-        """Cancel the trial's other tasks and wait until they have ended."""
+        """Cancel the trial's other tasks and wait until they have ended, at most CANCEL_TIMEOUT_S."""
         unfinished = self._tasks - {asyncio.current_task()}
         for task in unfinished:
             task.cancel()

@@ -128,6 +128,7 @@ class DeclaredCalls:
                 start.set_exception(UndeclaredCalls(self._refusal))
 
     def _stop_waiting(self) -> None:
+        """Cancel the timer, since a call has arrived."""
         if self._timer:
             self._timer.cancel()
         self._timer, self._has_waited = None, False

@@ -129,5 +129,5 @@ def is_cut_off(text: str, malformed: Malformed, last: int) -> bool:
     if malformed.at is None:
         return False
     rest = rest_of(text, malformed.at, last)
-    is_partial = _partial_value.fullmatch(rest) or any(whole.startswith(rest) for whole in ("true", "false", "null"))
+    is_partial = _partial_value.fullmatch(rest) or any(word.startswith(rest) for word in ("true", "false", "null"))
     return bool(is_partial) or malformed.why.startswith("Unterminated string")

@@ -63,8 +63,8 @@ NO_DRAFT = Draft()
 
 
 def draft_of(text: str, tags: Sequence[tuple[str, str]] = KNOWN_TAGS, in_blocks: bool = False) -> Draft:
-    """Return a reply's draft by the rule in this module's docstring, in time linear in the text. Never raises. `in_blocks` says
-    whether the answer has its code in code blocks."""
+    """Return a reply's draft, the text in tags before its answer (the rule is above, in this module's docstring). `in_blocks`
+    says whether the answer has its code in code blocks. The time is linear in the text, and no text raises an exception."""
     find = _cached_draft if len(text) > LONG_REPLY_CHARS else _draft
     return find(text, tuple(tags), in_blocks)
 
@@ -104,23 +104,23 @@ def _last_end(text: str, tags: Tags, fences: FenceLines | None) -> int:
     last = end_of(text)
     while tag:
         brace = _object_start.search(text, position, tag.start()) if objects.decoded <= MAX_READS_PER_CHAR * len(text) else None
-        stopped = tag.end()
+        search_end = tag.end()
         if brace:
-            read = objects.read(brace.start())
-            if isinstance(read, Extracted):
-                position = read.end
+            result = objects.read(brace.start())
+            if isinstance(result, Extracted):
+                position = result.end
                 if end_before_answer < end:
                     end_before_answer, answer_end = end, position
                 tag = tag if position <= tag.start() else closing.search(text, position)
                 continue
-            if fences is None and is_cut_off(text, read, last):
+            if fences is None and is_cut_off(text, result, last):
                 return end  # the reply breaks off in this object
-            position = max(brace.start() + 1, read.at or 0)
+            position = max(brace.start() + 1, result.at or 0)
             if position <= tag.start():
                 continue
-            stopped = max(stopped, position)
-        position = stopped
-        for match in closing.finditer(text, tag.start(), stopped):
+            search_end = max(search_end, position)
+        position = search_end
+        for match in closing.finditer(text, tag.start(), search_end):
             if fences is None or not fences.hold(match.start()):
                 end = position = match.end()
                 if fences:

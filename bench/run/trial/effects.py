@@ -24,7 +24,7 @@ from bench.run.models.base import Reply, Sleep
 from bench.scenario import Json, Output
 
 POINTS: tuple[Point, ...] = get_args(Point)
-CONTENT: tuple[Point, ...] = ("output", "input", "state")
+CONTENT_POINTS: tuple[Point, ...] = ("output", "input", "state")
 WORLD_POINTS: tuple[Point, ...] = ("tool", "event", "process")
 
 
@@ -106,7 +106,7 @@ class TextEffect(Effect):
     alarms        it makes a validating subtask find an earlier output wrong, by which it is noticed, and strikes no other
     """
 
-    possible: ClassVar[tuple[Point, ...]] = CONTENT
+    possible: ClassVar[tuple[Point, ...]] = CONTENT_POINTS
     strike: TextStrike
     needs_json: bool = False
     ends_reply: bool = False
@@ -180,13 +180,13 @@ dump = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 class CutReply(CutOff):
     """A call whose connection broke while its reply arrived. It is recorded as a `cut_off`.
 
-    begun   the part of the reply that came before the connection broke
+    partial_reply   the part of the reply that came before the connection broke
     """
 
-    def __init__(self, begun: Reply):
-        text = begun.text + counted_text_of(begun.tool_calls)
+    def __init__(self, partial_reply: Reply):
+        text = partial_reply.text + counted_text_of(partial_reply.tool_calls)
         super().__init__("the connection broke in mid-reply (injected)", partial=text, injected=True)
-        self.begun = begun
+        self.partial_reply = partial_reply
 
 
 class AskerDies(CutReply):

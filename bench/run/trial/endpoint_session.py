@@ -79,14 +79,14 @@ RequestKey = tuple[tuple[str, ...], tuple[Message, ...], str]
 class Exchange:
     """A request and the reply that its client got.
 
-    messages       the messages; the first `instructions` of them are not part of the conversation that a client can go on with
-    instructions   how many these are
-    options        the other options, as JSON
-    reply          the reply
+    messages            the messages
+    instruction_count   the first messages, so many, are not part of the conversation that a client can go on with
+    options             the other options, as JSON
+    reply               the reply
     """
 
     messages: tuple[Message, ...]
-    instructions: int
+    instruction_count: int
     options: str
     reply: Reply
 
@@ -94,7 +94,7 @@ class Exchange:
     def conversation(self) -> tuple[Message, ...]:
         """Return the messages up to this reply."""
         turn = Message("assistant", self.reply.text, self.reply.tool_calls, extra=self.reply.extra)
-        return (*self.messages[self.instructions :], turn)
+        return (*self.messages[self.instruction_count :], turn)
 
 
 PARALLEL = "X-Bench-Parallel"
@@ -117,7 +117,7 @@ class EndpointSession:
         limit: CallLimit = "calls",
         judged: bool = True,
     ):
-        self.subtasks, self._trial, self._judges, self._limit, self._judged = subtasks, trial, judges, limit, judged
+        self.subtasks, self._trial, self._judges, self._limit, self._verifies_in_shadow = subtasks, trial, judges, limit, judged
         self._caller, self._turns = trial.caller, trial.turns()
         self.received = self.refused = 0
         self.exchanges: dict[int, Exchange] = {}
@@ -167,8 +167,8 @@ class EndpointSession:
         self.refused += 1
         self._caller.log_refusal(status, " ".join(whole_text(detail).split())[:LONGEST_DETAIL])
 
-    def put_aside(self, settings: Mapping[str, Any]) -> None:
-        """Keep settings of a request that are not passed on to the model, for the log.
+    def note_set_aside(self, settings: Mapping[str, Any]) -> None:
+        """Note settings of a request that are not passed on to the model, for the log.
 
         Args:
             settings: Their values by name.
@@ -178,7 +178,7 @@ class EndpointSession:
                 self._set_aside[name] = whole_text(json_text(value)[:LONGEST_SETTING])
 
     def log_set_aside(self) -> None:
-        """Log the settings that were put aside since the last call of this method, if any."""
+        """Log the settings that were set aside since the last call of this method, if any."""
         if self._set_aside:
             self._caller.log_settings(self._set_aside)
             self._set_aside = {}
@@ -357,7 +357,7 @@ class EndpointSession:
         submitted = {subtask.name: subtask for subtask in self.subtasks if subtask.name in outputs}
         final_parts = {name: self._turns.parts(outputs[name], [subtask])[name] for name, subtask in submitted.items()}
         for subtask in self.subtasks:
-            if self._judged:
+            if self._verifies_in_shadow:
                 await self._run_checks_ahead([subtask])
                 self._turns.judge_rest(subtask, final_parts)
             if subtask.name in submitted:
@@ -370,7 +370,7 @@ class EndpointSession:
             name: The subtask's name.
 
         Returns:
-            True if one did.
+            True if such a reply arrived.
         """
         return self._turns.has_reply(name)
 
@@ -407,7 +407,7 @@ class EndpointSession:
 
     async def _run_checks_ahead(self, subtasks: Sequence[Subtask]) -> None:
         """Run slow checks of the unjudged replies for these subtasks off the event loop."""
-        if self._judged:
+        if self._verifies_in_shadow:
             await self._trial.run_checks_ahead(self._turns.slow_proposals(subtasks))
 
     def _add_turn(self, question: RequestKey, subtasks: tuple[Subtask, ...], purpose: CallPurpose, received: Received) -> None:
@@ -437,12 +437,12 @@ class EndpointSession:
 
     def _new_purpose(self, question: RequestKey, subtasks: tuple[Subtask, ...]) -> CallPurpose:
         """Return the purpose of a new request. Raises GaveUp if a limit is reached."""
-        if self._judged:
+        if self._verifies_in_shadow:
             self._turns.judge_last(subtasks)
         names, messages, options = question
-        asked = (messages, options) if options else messages
+        question_key = (messages, options) if options else messages
         under_way = self._turns.under_way(subtasks)
-        return self._trial.causes.next_purpose(names, asked, inferred=True, limit=self._limit, under_way=under_way)
+        return self._trial.causes.next_purpose(names, question_key, inferred=True, limit=self._limit, under_way=under_way)
 
     def _reach_limit(self, gave_up: GaveUp) -> None:
         """Record that a limit stopped the agent.

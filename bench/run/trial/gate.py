@@ -75,7 +75,7 @@ class Gate:
         return not self._waiting and self._has_room
 
     async def enter(self) -> int:
-        """Wait for a place in flight and take it. Return how often the limit had fallen by then."""
+        """Wait for a place in flight and take it. Return how often the limit had been halved by then."""
         if self.is_open:
             self._in_flight += 1
             return self.trouble.fell
@@ -104,7 +104,7 @@ class Gate:
         self._admit_waiting()
 
     def record_outcome(self, outcome: Reply | CallFailed, fell_before: int) -> None:
-        """Record the outcome of a call, and adapt the limit. `fell_before` is how often the limit had fallen when the call
+        """Record the outcome of a call, and adapt the limit. `fell_before` is how often the limit had been halved when the call
         entered."""
         if not self._watches or (isinstance(outcome, Reply) and outcome.reused):
             return
@@ -121,15 +121,15 @@ class Gate:
                 self.trouble.pauses += 1
                 self.pausing.set()
 
-    def _slow_down(self, refused: RateLimited, fell_before: int) -> None:
+    def _slow_down(self, failure: RateLimited, fell_before: int) -> None:
         """Halve the limit after a 429, once for all calls that were in flight together."""
         if fell_before == self.trouble.fell:
             self._limit = max(1.0, self._limit / 2)
             self.trouble.fell += 1
             self.trouble.lowest = min(self.trouble.lowest, self.limit)
-        if refused.retry_after:
+        if failure.retry_after:
             self._holds += 1
-            asyncio.get_running_loop().call_later(min(refused.retry_after, self._longest), self._end_hold)
+            asyncio.get_running_loop().call_later(min(failure.retry_after, self._longest), self._end_hold)
 
     def _end_hold(self) -> None:
         """End one wait that a 429 asked for."""

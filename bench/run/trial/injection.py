@@ -145,7 +145,7 @@ class Injection:
         self, reply: Reply, subtasks: Sequence[Subtask], context: RequestContext, call: int
     ) -> list[DueFault]:
         """Return the due faults that strike this reply. The other due faults wait for a later reply of the attempt."""
-        striking = []
+        strikes = []
         for due in self._schedule.due("output", _names(subtasks), context.attempt, context.sample):
             place = (due.subtask, due.attempt, due.sample)
             if place in self._struck:
@@ -153,10 +153,10 @@ class Injection:
             if self._reads_as_output(reply, due.subtask, subtasks):
                 self._struck.add(place)
                 self._waiting.pop(place, None)
-                striking.append(due)
+                strikes.append(due)
             else:
                 self._waiting[place] = (due, call)
-        return striking
+        return strikes
 
     def _reads_as_output(self, reply: Reply, name: str, subtasks: Sequence[Subtask]) -> bool:
         """Return whether a reply reads as an output of this subtask, and is no step that calls tools."""

@@ -99,7 +99,8 @@ class Verifier:
         return replace(rejected, reply=proposal.text) if rejected else None
 
     def verify_stage(self, stage: Sequence[Subtask]) -> Rejected | None:
-        """Log a verdict for each of these outputs in the state. Returns the first rejection or None."""
+        """Log a verdict for each output of these subtasks in the state. Return the first rejection; None if all are
+        accepted."""
         versions = {subtask.name: self.version(subtask.name) for subtask in stage}
         self._judge_stage_undamaged(stage, versions)
         verdicts = self._judge(stage, {name: version.value for name, version in versions.items()})
@@ -174,11 +175,8 @@ class Verifier:
         subtasks that read a damaged output are ignored for the undamaged output."""
         receipts = chain.from_iterable(self.receipts_by_output.get(name, ()) for name in versions)
         by_number = {receipt.number: receipt for receipt in self._struck_receipts(list(receipts))}
-        struck_receipts = []
-        for receipt in by_number.values():
-            version = versions.get(receipt.due.subtask)
-            if version and version.undamaged:
-                struck_receipts.append(receipt)
+        undamaged = {name for name, version in versions.items() if version.undamaged}
+        struck_receipts = [receipt for receipt in by_number.values() if receipt.due.subtask in undamaged]
         if not struck_receipts:
             return
         names = {receipt.due.subtask for receipt in struck_receipts}
@@ -199,8 +197,8 @@ class Verifier:
     def _log_undamaged(
         self, struck: Sequence[OpenReceipt], verdicts: Mapping[str, Verdict], calls: tuple[int, ...], as_a_whole: bool
     ) -> None:
-        """Log the verdict on the undamaged reply of each of these faults. With `as_a_whole`, one rejected part rejects the
-        other parts of the reply too."""
+        """Log, for each of these faults, the verdict on the undamaged output of its subtask. With `as_a_whole`, the first
+        rejection in `verdicts` counts for all subtasks that have none of their own."""
         rejected = _first_rejected(verdicts) if as_a_whole else None
         for receipt in struck:
             name = receipt.due.subtask
@@ -236,8 +234,8 @@ class Verifier:
         """Return the outputs in the state that these subtasks read, without the subtasks that have a value, and the
         documents."""
         state = self._state
-        read = [name for subtask in subtasks for name in subtask.reads if name not in values and not state.is_document(name)]
-        return self.outputs(read), {**state.documents, **given} if given else state.documents
+        names = [name for subtask in subtasks for name in subtask.reads if name not in values and not state.is_document(name)]
+        return self.outputs(names), {**state.documents, **given} if given else state.documents
 
     def _require_sufficient(self, name: str, verdict: Verdict) -> Verdict:
         """Return the verdict, or the rejection of a valid output that is too weak to build on."""

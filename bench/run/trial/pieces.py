@@ -87,6 +87,7 @@ class JsonPieces:
         return ReplyPart(self._texts[name], self._values[name]) if name in self._texts else None
 
     def put(self, name: str, text: str, ends_reply: bool) -> None:
+        """Replace the JSON of a part by this text. With `ends_reply`, the reply ends after this text."""
         self._changed = True
         self._texts[name] = text
         if ends_reply:
@@ -95,6 +96,7 @@ class JsonPieces:
 
     @property
     def text(self) -> str:
+        """The reply with the changed parts; cut off after the last part if a strike ended the reply there."""
         if not self._changed:
             return self._whole
         return self._before + _open_object(self._texts) + ("" if self._ended else "}" + self._after)
@@ -115,6 +117,7 @@ class FencedPieces:
         return ReplyPart(self._texts[name] + self._blocks[name], self._values[name]) if name in self._texts else None
 
     def put(self, name: str, text: str, ends_reply: bool) -> None:
+        """Replace a part by this text: its JSON and its blocks. With `ends_reply`, the reply ends after this text."""
         self._changed = True
         if ends_reply:
             self._end(name, text)
@@ -139,6 +142,7 @@ class FencedPieces:
 
     @property
     def text(self) -> str:
+        """The reply with the changed parts; cut off in its JSON, or in its blocks, if a strike ended the reply there."""
         if not self._changed:
             return self._whole
         if self._json_ended:

@@ -132,8 +132,8 @@ def form(subtasks: Sequence[Subtask], without_code_fields: bool = False) -> str:
     leaves out the code, and subtasks that are all code: small models fill an empty object with the code."""
     if len(subtasks) == 1:
         return form_of(subtasks[0].output, without_code_fields)
-    shown = [subtask for subtask in subtasks if not (without_code_fields and is_all_code(schema_of(subtask.output)))]
-    fields = [f'"{subtask.name}": {form_of(subtask.output, without_code_fields)}' for subtask in shown]
+    json_subtasks = [subtask for subtask in subtasks if not (without_code_fields and is_all_code(schema_of(subtask.output)))]
+    fields = [f'"{subtask.name}": {form_of(subtask.output, without_code_fields)}' for subtask in json_subtasks]
     return _in_braces(",\n".join(fields))
 
 

@@ -73,13 +73,14 @@ def is_fenced(subtasks: Sequence[Subtask], answer_format: AnswerFormat) -> bool:
 
 def _read_fenced(text: str, finish: str, schema: Schema, draft: Draft) -> Extracted | Unreadable:
     """Read a reply whose code is in code blocks."""
-    before = fenced.before_json(text, draft.end)
-    extracted = extract(text, finish, before.code, draft)
+    prefix = fenced.before_json(text, draft.end)
+    extracted = extract(text, finish, prefix.code, draft)
     if isinstance(extracted, Extracted):
-        in_fence = before.fence is not None and before.fence[1] == extracted.start
-        start = before.fence[0] if before.fence and in_fence else extracted.start
+        fence_start, fenced_json_start = prefix.fence or (-1, -1)
+        in_fence = fenced_json_start == extracted.start
+        start = fence_start if in_fence else extracted.start
         return _with_blocks(text, extracted.value, schema, start, fenced.end_of_json(text, extracted.end, in_fence))
-    if not (extracted.is_prose and before.code):
+    if not (extracted.is_prose and prefix.code):
         return extracted
     if not is_all_code(schema):
         return Unreadable("not_json", "the reply holds no JSON object before its code")
@@ -93,13 +94,13 @@ def _with_blocks(text: str, value: dict[str, Json], schema: Schema, start: int, 
     except UnicodeEncodeError:
         return Unreadable("not_json", "a code block holds half a surrogate pair")
     blocks = fenced.blocks_of(text, json_end)
-    if isinstance(blocks, fenced.Unended):
+    if isinstance(blocks, fenced.UnclosedBlock):
         label = f" '{blocks.label}'" if blocks.label else ""
         return Unreadable("cut_off", f"the code block{label} is not closed: the reply breaks off inside it")
     try:
         whole = fenced.assemble(value, blocks, schema)
     except RecursionError:
         return Unreadable("not_json", "the JSON object is malformed: it is nested too deeply")
-    if isinstance(whole, fenced.Unplaced):
+    if isinstance(whole, fenced.UnassignedBlocks):
         return Unreadable("code_blocks", whole.why)
     return Extracted(whole, start, blocks[-1].end if blocks else json_end)

@@ -19,6 +19,7 @@ def answer_schema(subtasks: Sequence[Subtask]) -> Mapping[str, Any]:
 
 @lru_cache(maxsize=256)
 def _schema(outputs: tuple[tuple[str, type[Output]], ...]) -> Mapping[str, Any]:
+    """Return the JSON schema of an answer with these outputs, each with its subtask's name."""
     fields: dict[str, Any] = {name: (output, ...) for name, output in outputs}
     answer: type[BaseModel] = outputs[0][1] if len(outputs) == 1 else create_model("Answer", **fields)
     return schema_of(answer)

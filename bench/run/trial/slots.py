@@ -55,7 +55,8 @@ class Slot:
 
     def __init__(self, gate: Gate, slots: Slots):
         self._gate, self._slots = gate, slots
-        self._limit_falls_at_entry = 0
+        self._halvings_at_entry = 0
+        """How often the gate's limit had been halved when the call entered."""
 
     @property
     def is_free(self) -> bool:
@@ -63,7 +64,7 @@ class Slot:
 
     async def take(self) -> None:
         """Wait for the slot and take it."""
-        self._limit_falls_at_entry = await self._gate.enter()
+        self._halvings_at_entry = await self._gate.enter()
         self._slots.count(in_flight=1)
 
     def leave(self) -> None:
@@ -72,4 +73,4 @@ class Slot:
 
     def report_outcome(self, outcome: Reply | CallFailed) -> None:
         """Report the outcome of this call to the gate."""
-        self._gate.record_outcome(outcome, self._limit_falls_at_entry)
+        self._gate.record_outcome(outcome, self._halvings_at_entry)

@@ -23,7 +23,7 @@ from bench.run.trial.call import BackOff
 from bench.run.trial.caller import Caller
 from bench.run.trial.cases import Cases
 from bench.run.trial.causes import CallPurpose, Causes
-from bench.run.trial.checks import Checks, Reference, no_reference
+from bench.run.trial.checks import Checks, Reference, no_output
 from bench.run.trial.clock import TrialClock
 from bench.run.trial.drafts import KNOWN_TAGS, Tags
 from bench.run.trial.effects import WORLD_POINTS
@@ -229,5 +229,5 @@ class Trial:
 def _reference_of(scenario: Scenario) -> Reference:
     """Return the function that gives the pack's right output of a subtask."""
     if scenario.environment:
-        return scenario.environment.right or no_reference
+        return scenario.environment.right or no_output
     return lambda subtask, _: scenario.reference[subtask]

@@ -87,7 +87,8 @@ _refusal = re.compile(r"^\W*+(i['’]?m sorry|i am sorry|sorry|i can(?:no|['’]
 def extract(
     text: str, finish: str = "stop", code: tuple[tuple[int, int], ...] | None = None, draft: Draft | None = None
 ) -> Extracted | Unreadable:
-    """Return a reply's JSON object by the rule in this module's docstring, in time linear in the text. Never raises.
+    """Return the first JSON object after a reply's draft, or why there is none (the rule is above, in this module's docstring).
+    The time is linear in the text, and no text raises an exception.
 
     code   the (start, end) of each code block in the reply, if the answer has code outside of its JSON. No object is searched
            in these blocks, nor after a malformed object, since only code follows there
@@ -113,13 +114,13 @@ def _extract(text: str, code: tuple[tuple[int, int], ...] | None, draft: Draft) 
     for _ in range(MAX_OBJECTS_TRIED):
         if start < 0:
             break
-        read = objects.read(start)
-        if isinstance(read, Extracted):
-            return read
-        if is_cut_off(text, read, last):
+        result = objects.read(start)
+        if isinstance(result, Extracted):
+            return result
+        if is_cut_off(text, result, last):
             return Unreadable("cut_off", "the JSON object is not closed: the reply breaks off inside it")
         if has_key := _object_with_key.match(text, start):
-            malformed = malformed or _reason_with_place(text, read)
+            malformed = malformed or _reason_with_place(text, result)
         next_start = objects.end(start) if has_key else start + 1
         start = -1 if has_key and code is not None else _next_begin(text, next_start, code, last)
     else:

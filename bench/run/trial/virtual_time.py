@@ -89,9 +89,9 @@ class VirtualTime:
 
     @asynccontextmanager
     async def in_turn(self) -> AsyncIterator[None]:
-        """Delay the end of a job in a thread until nothing else of the trial can run, and before any sleeper wakes. Jobs end in
-        the order in which they began. While the trial works outside of this event loop, its declared calls already have an
-        order."""
+        """Return a context for a job in a thread. Its end waits until no other work of the trial can run, but comes before any
+        sleeper wakes, so that jobs end in the order in which they began. While the trial works outside of this event loop, the
+        context does not wait: the order of declared calls is fixed already."""
         timer = None if self._elsewhere else self._add_timer(self._now, 0)
         try:
             yield

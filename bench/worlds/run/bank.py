@@ -76,12 +76,14 @@ def _stored_entries(folder: Path, log: str, read: Callable[[TrialRecord, dict[st
 
 
 def _text(texts: dict[str, str], digest: str, folder: Path) -> str:
+    """Return the text with this digest. Raises ResultsError if the run lacks it."""
     if digest not in texts:
         raise ResultsError(f"{folder}: the text {digest} is missing; the run is not whole")
     return texts[digest]
 
 
 def _entry(trial: TrialRecord, text: str, folder: Path, read: Callable[[TrialRecord, dict[str, Any]], Kept]) -> Kept:
+    """Return an entry of a trial's log, parsed by `read`. Raises ResultsError if the entry cannot be read."""
     try:
         return read(trial, json.loads(text))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -89,12 +91,14 @@ def _entry(trial: TrialRecord, text: str, folder: Path, read: Callable[[TrialRec
 
 
 def _reply(trial: TrialRecord, stored: dict[str, Any]) -> BankedReply:
+    """Return a stored judgment as a reply of the bank."""
     notes, output = tuple(stored.pop("notes")), stored.pop("said")  # recordings call the output `said`
     stored |= {"scenario": trial.scenario, "instance": trial.instance, "repetition": trial.repetition}
     return BankedReply(output=output, notes=notes, **stored)
 
 
 def _repair(trial: TrialRecord, stored: dict[str, Any]) -> ErringRepair:
+    """Return a stored judgment after a rejection as a repair."""
     signal = stored.pop("signal")
     reply = _reply(trial, stored)
     place = (reply.scenario, reply.instance, reply.judgment, reply.state)

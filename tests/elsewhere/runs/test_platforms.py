@@ -10,7 +10,7 @@ from written_traces import read, written
 
 from bench.elsewhere.runs import read_log
 from bench.elsewhere.runs.steps import OpenCall, StepCost
-from bench.elsewhere.telling import calls_of, repeated, run_report_lines
+from bench.elsewhere.telling import calls_of, repeated_pairs, run_report_lines
 
 REFUND = {"order": 17, "amount": 40}
 ARGUMENTS = json.dumps(REFUND)
@@ -99,7 +99,7 @@ def langsmith() -> str:
 
 
 def mlflow() -> str:
-    def made(
+    def span(
         id_: str,
         kind: str,
         begin: int,
@@ -117,8 +117,8 @@ def mlflow() -> str:
 
     reply, usage = {"choices": [{"message": ASKS}]}, {"input_tokens": 50, "output_tokens": 9}
     listed = [
-        made("root", "AGENT", 0, 37, name="agent", spanInputs={}, spanOutputs={"ok": True}),
-        made(
+        span("root", "AGENT", 0, 37, name="agent", spanInputs={}, spanOutputs={"ok": True}),
+        span(
             "g1",
             "CHAT_MODEL",
             0,
@@ -128,8 +128,8 @@ def mlflow() -> str:
             spanOutputs=reply,
             **{"chat.tokenUsage": usage},
         ),
-        made("f1", "TOOL", 2, 32, "STATUS_CODE_ERROR", "TimeoutError: timeout after 30 s", spanInputs=REFUND),
-        made(
+        span("f1", "TOOL", 2, 32, "STATUS_CODE_ERROR", "TimeoutError: timeout after 30 s", spanInputs=REFUND),
+        span(
             "g2",
             "CHAT_MODEL",
             33,
@@ -139,7 +139,7 @@ def mlflow() -> str:
             spanOutputs=reply,
             **{"chat.tokenUsage": usage},
         ),
-        made("f2", "TOOL", 35, 36, spanInputs=REFUND, spanOutputs="refunded"),
+        span("f2", "TOOL", 35, 36, spanInputs=REFUND, spanOutputs="refunded"),
     ]
     return json.dumps({"info": {"trace_id": "tr-1", "state": "OK"}, "data": {"spans": listed}})
 
@@ -227,7 +227,7 @@ FORMS = {
 def test_the_same_incident_is_told_from_each_form_with_its_tokens_and_seconds(tmp_path: Path, form: str) -> None:
     log, _ = read_log(written(tmp_path, FORMS[form]()))
     calls = calls_of(log)
-    [(first, again)] = repeated(calls)
+    [(first, again)] = repeated_pairs(calls)
     assert [json.loads(call.call.arguments) for call in calls] == [REFUND, REFUND]
     assert (first.step, again.step, first.answer_shows, again.answer_shows) == (1, 2, "open", "done")
     assert [entry.tokens for entry in log if isinstance(entry, StepCost)][:2] == [59, 59]
@@ -252,7 +252,7 @@ def test_a_log_whose_models_words_were_not_kept_is_told_and_makes_no_pack(tmp_pa
             line["span_data"] = {"type": "response", "response_id": "resp_1", "usage": line["span_data"]["usage"]}
     path = written(tmp_path, json.dumps({"data": lines}))
     log, left_out = read_log(path)
-    assert len(repeated(calls_of(log))) == 1 and "2 × call of a model without a recorded reply" in left_out
+    assert len(repeated_pairs(calls_of(log))) == 1 and "2 × call of a model without a recorded reply" in left_out
     with pytest.raises(Exception, match="no call of a model whose words were recorded"):
         read(tmp_path, json.dumps({"data": lines}))
 

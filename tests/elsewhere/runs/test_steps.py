@@ -18,11 +18,11 @@ def test_a_prompt_has_the_parts_that_it_was_given(calls: list[tuple[list[str], s
     """In whatever way prompts repeat, shorten or reorder what came before."""
     run = RunBuilder("x")
     for prompt, reply in calls:
-        before, new = run.repeated(prompt)
+        before, new = run.find_repeated(prompt)
         run.add([prompt[place] for place in new], before, reply)
-    made = run.finish()
+    recording = run.finish()
     for number, (prompt, _) in enumerate(calls, 1):
-        parts = re.split(r"\n\n(?=\[)", made.prompt(number)) if prompt else []
+        parts = re.split(r"\n\n(?=\[)", recording.prompt(number)) if prompt else []
         assert sorted(parts) == sorted(prompt)
 
 
@@ -31,12 +31,12 @@ def test_a_prompt_that_grows_is_held_once(steps: int) -> None:
     run, prompt = RunBuilder("x"), list[str]()
     for number in range(steps):
         prompt.append(as_shown("user", f"question {number}"))
-        before, new = run.repeated(prompt)
+        before, new = run.find_repeated(prompt)
         run.add([prompt[place] for place in new], before, f"answer {number}")
         prompt.append(as_shown("assistant", f"answer {number}"))
-    made = run.finish()
-    assert all(step.before == (((0, 2 * number),) if number else ()) for number, step in enumerate(made.steps))
-    assert made.prompt(steps) == "\n\n".join(prompt[:-1])
+    recording = run.finish()
+    assert all(step.before == (((0, 2 * number),) if number else ()) for number, step in enumerate(recording.steps))
+    assert recording.prompt(steps) == "\n\n".join(prompt[:-1])
 
 
 @given(st.lists(st.integers(0, 30), unique=True))

@@ -29,10 +29,10 @@ def reading(tmp_path: Path) -> Reading:
 
 def flat(name: str, messages: list[Json]) -> Json:
     """Return messages as attributes with numbers in their names."""
-    made = dict[str, Any]()
+    attributes = dict[str, Any]()
     for number, item in enumerate(messages):
-        made |= {f"{name}.{number}.{key}": inner for key, inner in item.items()}
-    return made
+        attributes |= {f"{name}.{number}.{key}": inner for key, inner in item.items()}
+    return attributes
 
 
 CALL = {"order": 17, "express": True}

@@ -15,7 +15,7 @@ from bench.cli.probed import ProbeFiles, show_probe
 from bench.cli.terminal import Terminal
 from bench.probe.points import points_of
 from bench.probe.read.run import read_probe
-from bench.probe.read.summary import MOST_CELLS, SUMMARY, as_markdown, summary_of
+from bench.probe.read.summary import MAX_TABLE_CELLS, SUMMARY, as_markdown, summary_of
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
 from bench.record.probe_events import CellFinding, CellJudged, CellsPlanned
@@ -144,7 +144,7 @@ def test_a_comment_of_very_many_cells_is_cut_and_says_so(tmp_path: Path) -> None
     summary = summary_of(read := read_probe(write(tmp_path / "p")))
     many = replace(summary, cells=summary.cells * 10)
     comment = as_markdown(read, many)
-    assert f"- {COUNT * 10 - MOST_CELLS} further cells: probe.html has them." in comment and "| ✕ doubled |" in comment
+    assert f"- {COUNT * 10 - MAX_TABLE_CELLS} further cells: probe.html has them." in comment and "| ✕ doubled |" in comment
 
 
 @pytest.mark.parametrize("verdict", ["did_not_end", "repeated", "no_verdict", "not_applicable"])

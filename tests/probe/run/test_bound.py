@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bench.probe.run.cells import ProbeCell
 from bench.probe.run.gateway.fault_injector import CellFault
-from bench.probe.run.probe import cells_to_repeat, same_verdict
+from bench.probe.run.judged_cells import same_verdict
+from bench.probe.run.probe import cells_to_repeat
 from bench.record.probe_events import CellFinding, CellJudged, CellVerdict
 
 CELLS = [

@@ -16,7 +16,7 @@ from bench.probe.run.probe import Probe, ProbeRequest
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.witness.kinds import StoreSettings
-from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.place import PrivateFolder
 from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
@@ -54,7 +54,7 @@ def probed(place: Path, dsn: str, cell: str) -> list[CellRun]:
         private = place / f"worker-{number}"
         store = StoreSettings("shop", "postgres", dsn, is_door=True)
         stores = Stores.of([store], private / "stores", subject.settle, subject.hide, SECRET)
-        return Worker(subject, stores, Place(private, "agent"), Secrets(()))
+        return Worker(subject, stores, PrivateFolder(private, "agent"), Secrets(()))
 
     async def first_runs() -> list[CellRun]:
         runs = list[CellRun]()

@@ -41,7 +41,7 @@ def test_each_point_strikes_the_call_as_its_entry_says() -> None:
             return  # its test is in test_fault_injector: it needs a read that was made before
         before, after = await counter.call("ada")
         following = await counter.call("bob")
-        assert counter.gate.delivered and counter.gate.struck and counter.gate.struck.point == point.name
+        assert counter.gate.is_delivered and counter.gate.struck_call and counter.gate.struck_call.point == point.name
         death = point.death_in.get(form, point.death)
         assert counter.deaths == bool(death)
         dropped = death in ("arrived", "done")

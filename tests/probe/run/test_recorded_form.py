@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from bench.probe.run.recorded_form import owners_names
+import pytest
+
+from bench.probe.run.gateway.subject import ProbedAgent, Subject
+from bench.probe.run.recorded_form import RecordedForm, owners_names
+from bench.probe.run.secrets import Secrets
 
 
 def test_a_copy_has_its_owners_name_however_its_path_is_seen_and_an_address_has_one_name(tmp_path: Path) -> None:
     here, copy = tmp_path / "shop", tmp_path / "probe-1f" / "copy" / "home"
     names = owners_names({"home": str(copy), "$DSN": "host=/tmp dbname=copy"}, here)
     assert names == {str(copy): "home", "../probe-1f/copy/home": "home", "host=/tmp dbname=copy": "$DSN"}
+
+
+@pytest.mark.parametrize("text", ['\n {"card": "canary"}', '{"card": "canary"}\n{"id": 1}\n', 'Found:\n[{"CARD": "canary"}]'])
+def test_a_hidden_member_is_a_digest_wherever_the_json_begins_in_a_text(tmp_path: Path, text: str) -> None:
+    subject = Subject("shop", ProbedAgent(("agent",), ("agent",), tmp_path), hide=frozenset({"card"}))
+    shown = RecordedForm(subject, Secrets(()), {}, b"key").value({"answer": text})
+    assert "canary" not in str(shown) and "(hidden) " in str(shown)
+    plain = RecordedForm(replace(subject, hide=frozenset({"other"})), Secrets(()), {}, b"key")
+    assert "canary" in str(plain.value({"answer": text}))

@@ -22,7 +22,7 @@ from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.kinds import StoreSettings
-from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.place import PrivateFolder
 from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
@@ -40,7 +40,7 @@ def probed(folder: Path, subject: Subject, *only: str, until: str = "", kind: ty
         shop = StoreSettings("shop", "sqlite", str(folder / "shop.db"))
         memory = StoreSettings("journal", "memory", str(folder / "journal"), {"JOURNAL": "{store}"})
         stores = Stores.of([shop, memory], private / "stores", subject.settle, subject.hide, b"of this test")
-        return kind(subject, stores, Place(private, "agent"), Secrets(()))
+        return kind(subject, stores, PrivateFolder(private, "agent"), Secrets(()))
 
     async def runs() -> list[CellRun]:
         made = list[CellRun]()

@@ -186,7 +186,7 @@ async def course_of(
     texts = Texts()
     made = tuple(call_of(entry, texts) for entry in journal.calls)
     identities = tuple(entry.identity for entry in journal.calls)
-    struck = gate.struck.call.number if gate.struck and gate.delivered else None
+    struck = gate.struck_call.call.number if gate.struck_call and gate.is_delivered else None
     return AgentRun(made, identities, tuple(journal.readings), texts=texts, struck=struck)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trials import TINY
 
-from bench.run.answers.fenced import Unended, blocks_of, write_answer
+from bench.run.answers.fenced import UnclosedBlock, blocks_of, write_answer
 from bench.run.trial.decoding import Extracted
 from bench.run.trial.reading import read
 from bench.run.trial.schema import answer_schema
@@ -248,7 +248,7 @@ def test_code_that_holds_a_fence_stands_in_a_longer_one() -> None:
 def test_a_block_ends_with_a_fence_of_at_least_its_own_length() -> None:
     [block] = list(blocks_of("````\n```\ninner\n```\n`````", 0))  # type: ignore[arg-type]
     assert block.code == "```\ninner\n```"
-    assert blocks_of("code:\n````\n```", 0) == Unended("code")
+    assert blocks_of("code:\n````\n```", 0) == UnclosedBlock("code")
 
 
 @pytest.mark.parametrize(

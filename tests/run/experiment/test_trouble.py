@@ -81,7 +81,7 @@ def test_passing_trouble_of_every_kind_costs_tries_and_neither_tokens_nor_a_retr
     def every_third(number: int) -> Step | None:
         return UNPAID[number // 3 % len(UNPAID)] if number % 3 == 2 else None
 
-    trials, lines = run_under(tmp_path, every_third, concurrency=concurrency)
+    trials, lines = run_under(tmp_path, every_third, concurrency=concurrency, tries=12)
     failed = [call for call in calls_of(trials) if call.failure]
     assert len(failed) > len(UNPAID) and {call.tokens_in + call.tokens_out for call in failed} == {0}
     assert read_alone(trials) == read_alone(fair), "no token more, and no call for another cause"

@@ -25,7 +25,7 @@ from bench.run.experiment.trial import run_trial
 from bench.run.experiment.untrusted import permission
 from bench.run.packs import load_pack
 from bench.run.sandbox import SandboxBroken, cell, guards
-from bench.run.sandbox.guards import WITHOUT
+from bench.run.sandbox.guards import WITHOUT_ENV
 from bench.run.serve.session import external_matrix
 from bench.run.trial import loop
 from bench.run.trial.slots import Slots
@@ -66,7 +66,7 @@ def replayed(recorded: Path) -> dict[str, Any]:
 @pytest.fixture
 def lacking(monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     """The sandbox lacks a guard: a real launcher, which leaves it out."""
-    monkeypatch.setenv(WITHOUT, "TCP")
+    monkeypatch.setenv(WITHOUT_ENV, "TCP")
     return tuple(guard.name for guard in guards().missing)
 
 

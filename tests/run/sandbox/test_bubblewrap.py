@@ -11,8 +11,8 @@ from reliability.attempts import Target, targets, tried
 
 from bench.common.errors import ConfigError
 from bench.run.sandbox import bubblewrap, guards, launching, run_python
-from bench.run.sandbox.bubblewrap import BACKEND
-from bench.run.sandbox.guards import WITHOUT
+from bench.run.sandbox.bubblewrap import BACKEND_ENV
+from bench.run.sandbox.guards import WITHOUT_ENV
 
 OBSTACLE = bubblewrap._obstacle()
 HERE = pytest.mark.skipif(bool(OBSTACLE), reason=f"bubblewrap does not run here: {OBSTACLE}")
@@ -29,8 +29,8 @@ OF_ITSELF = {
 @pytest.fixture
 def within(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bubblewrap and the kernel's guards alone, as for code that had stepped over the audit hook."""
-    monkeypatch.setenv(BACKEND, "bubblewrap")
-    monkeypatch.setenv(WITHOUT, "trip-wire")
+    monkeypatch.setenv(BACKEND_ENV, "bubblewrap")
+    monkeypatch.setenv(WITHOUT_ENV, "trip-wire")
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_every_attack_is_refused(group: str, target: Target) -> None:
 @pytest.mark.usefixtures("within")
 @pytest.mark.parametrize("group", ["files", "signals", "channels"])
 def test_it_does_what_landlock_would(group: str, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(WITHOUT, f"trip-wire, {LANDLOCK}")
+    monkeypatch.setenv(WITHOUT_ENV, f"trip-wire, {LANDLOCK}")
     reached = tried(attacks(group), target)
     assert reached.keys() <= OF_ITSELF
     assert target.untouched()
@@ -83,7 +83,7 @@ def test_it_ends_with_its_launcher() -> None:
 
 @pytest.mark.parametrize(("named", "words"), [("docker", "there is no 'docker'"), ("bubblewrap", "there is no program bwrap")])
 def test_a_wall_that_is_not_here_is_refused_in_one_line(named: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(BACKEND, named)
+    monkeypatch.setenv(BACKEND_ENV, named)
     monkeypatch.setenv("PATH", "/nowhere")
     bubblewrap._obstacle.cache_clear()
     with pytest.raises(ConfigError, match=words):

@@ -6,7 +6,7 @@ import pytest
 
 from bench.common.errors import ConfigError
 from bench.run.sandbox import Guard, Guards, guards, kernel, run_python
-from bench.run.sandbox.guards import WITHOUT, guards_of_machine
+from bench.run.sandbox.guards import WITHOUT_ENV, guards_of_machine
 
 
 def on(monkeypatch: pytest.MonkeyPatch, landlock: int, filters: bool) -> Guards:
@@ -42,19 +42,19 @@ def test_what_is_said_names_the_reason() -> None:
 
 def test_a_guard_that_is_left_out_is_missing_and_says_who_did_it(monkeypatch: pytest.MonkeyPatch) -> None:
     before = {guard.name for guard in guards().missing}
-    monkeypatch.setenv(WITHOUT, "idle time, trip-wire")
+    monkeypatch.setenv(WITHOUT_ENV, "idle time, trip-wire")
     assert {guard.name for guard in guards().missing} - before == {"idle time", "trip-wire"}
-    assert guards().as_json()["trip-wire"] == f"missing: left out, as {WITHOUT} says"
+    assert guards().as_json()["trip-wire"] == f"missing: left out, as {WITHOUT_ENV} says"
 
 
 def test_code_runs_without_a_guard_that_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     tries = "import os\ndef main(value): os.kill(0, 0)"
     assert "forbidden" in run_python({}, tries, None).problem
-    monkeypatch.setenv(WITHOUT, "trip-wire")
+    monkeypatch.setenv(WITHOUT_ENV, "trip-wire")
     assert "forbidden" not in run_python({}, tries, None).problem
 
 
 def test_a_guard_that_there_is_not_cannot_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(WITHOUT, "signal")
+    monkeypatch.setenv(WITHOUT_ENV, "signal")
     with pytest.raises(ConfigError, match="there is no guard 'signal'; did you mean 'signals'"):
         guards()

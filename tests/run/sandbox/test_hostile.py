@@ -18,8 +18,8 @@ from reliability.normal_user import as_nobody, interpreter
 from reliability.policy import FORGED, POLICY, SLEEPS
 
 from bench.run.sandbox import Limits, SandboxResult, launching, run_python
-from bench.run.sandbox.bubblewrap import BACKEND
-from bench.run.sandbox.guards import WITHOUT
+from bench.run.sandbox.bubblewrap import BACKEND_ENV
+from bench.run.sandbox.guards import WITHOUT_ENV
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64"), reason="Linux on a known machine only"
@@ -35,7 +35,7 @@ def target() -> Iterator[Target]:
 @pytest.fixture
 def no_trip_wire(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel's guards alone, as for code that had stepped over the audit hook."""
-    monkeypatch.setenv(WITHOUT, "trip-wire")
+    monkeypatch.setenv(WITHOUT_ENV, "trip-wire")
 
 
 @pytest.mark.usefixtures("no_trip_wire")
@@ -129,7 +129,7 @@ def status_of(process: int) -> Mapping[str, str]:
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
-@pytest.mark.skipif(bool(os.environ.get(BACKEND)), reason="within bubblewrap processes have other numbers")
+@pytest.mark.skipif(bool(os.environ.get(BACKEND_ENV)), reason="within bubblewrap processes have other numbers")
 def test_the_kernel_says_that_the_guards_are_in_force() -> None:
     launcher = launching.launcher()._process.pid
     children = Path(f"/proc/{launcher}/task/{launcher}/children")

@@ -124,7 +124,7 @@ def test_nothing_is_left_behind() -> None:
     assert list(launching.launcher().folder.iterdir()) == []
 
 
-def abandoned(folder: Path, age: float = 2 * launching.ABANDONED_AFTER) -> Path:
+def abandoned(folder: Path, age: float = 2 * launching.MIN_ABANDONED_AGE_S) -> Path:
     (folder / "job").mkdir(parents=True)
     (folder / "job" / "x.py").write_text("x = 1")
     then = time.time() - age

@@ -14,7 +14,18 @@ from pathlib import Path
 import pytest
 
 import bench
-from bench.run.sandbox.syscalls import ALLOW, ALLOWED, EXEC_FD, GIVE, JUDGED, KILL, MACHINES, REFUSE, allow_list, pack_program
+from bench.run.sandbox.syscalls import (
+    ALLOW,
+    CALLS,
+    CALLS_WITH_ARGUMENTS,
+    EXEC_FD,
+    GIVE,
+    KILL,
+    MACHINES,
+    REFUSE,
+    allow_list,
+    pack_program,
+)
 
 HIGHEST = 700
 """Above every call's number."""
@@ -48,8 +59,8 @@ def verdict(machine: str, number: int, *arguments: int, arch: int | None = None)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_a_call_that_is_not_on_the_list_is_refused(machine: str) -> None:
     column = MACHINES[machine][1]
-    allowed = {numbers[column] for numbers in ALLOWED.values()}
-    judged = {numbers[column] for numbers, _ in JUDGED.values()}
+    allowed = {numbers[column] for numbers in CALLS.values()}
+    judged = {numbers[column] for numbers, _ in CALLS_WITH_ARGUMENTS.values()}
     for number in set(range(HIGHEST)) - judged:
         assert verdict(machine, number, 7, 7, 7) == (ALLOW if number in allowed else REFUSE), number
 
@@ -90,7 +101,7 @@ def test_another_machines_calls_are_killed(machine: str) -> None:
 def test_some_calls_are_allowed_for_some_arguments(
     machine: str, call: str, arguments: tuple[int, ...], is_allowed: bool
 ) -> None:
-    number = JUDGED[call][0][MACHINES[machine][1]]
+    number = CALLS_WITH_ARGUMENTS[call][0][MACHINES[machine][1]]
     assert verdict(machine, number, *arguments) == (ALLOW if is_allowed else REFUSE)
 
 
@@ -112,7 +123,7 @@ def under_the_filter(body: str) -> subprocess.CompletedProcess[str]:
 @KERNEL
 def test_the_kernel_refuses_every_call_that_is_not_on_the_list() -> None:
     column = MACHINES[platform.machine()][1]
-    listed = {numbers[column] for numbers in (*ALLOWED.values(), *(numbers for numbers, _ in JUDGED.values()))}
+    listed = {numbers[column] for numbers in (*CALLS.values(), *(numbers for numbers, _ in CALLS_WITH_ARGUMENTS.values()))}
     tried = sorted(set(range(HIGHEST)) - listed - UNFILTERED)
     body = "kernel.set_no_new_privileges(); kernel.restrict_calls()\n"
     body += f"print(json.dumps([(libc.syscall(n, 0, 0, 0, 0, 0, 0), ctypes.get_errno()) for n in {tried}]))"

@@ -29,7 +29,7 @@ from bench.record.events import Called
 from bench.record.reading import read_trials
 from bench.run.experiment.recording import recorded_entries
 from bench.run.serve.session import external_config, external_matrix, with_one_more_repetition
-from bench.wire.access_guard import LARGEST_BODY
+from bench.wire.access_guard import MAX_BODY_BYTES
 
 TABLES = """
 [plan.storm]
@@ -316,7 +316,7 @@ def test_what_cannot_be_taken_is_refused_and_the_trial_goes_on(serve: Serve) -> 
 
 def full(opening: str, unit: str, end: str = "0]}") -> bytes:
     """As much of the unit as a body may hold."""
-    return (opening + unit * ((LARGEST_BODY - len(opening) - len(end)) // len(unit)) + end).encode()
+    return (opening + unit * ((MAX_BODY_BYTES - len(opening) - len(end)) // len(unit)) + end).encode()
 
 
 BAD_BODIES = {

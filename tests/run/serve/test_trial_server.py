@@ -24,7 +24,7 @@ from bench.record.store import RunWriter
 from bench.run.experiment.new_manifest import manifest_of
 from bench.run.models.base import Reply
 from bench.run.serve import session
-from bench.run.serve.session import Served, external_matrix, serve
+from bench.run.serve.session import ServingResult, external_matrix, serve
 from bench.run.trial.loop import run
 
 FORGOTTEN: Fault = {"point": "output", "effect": "missing_field", "attempts": [1], "subtask": "total"}
@@ -37,7 +37,7 @@ class Session:
     """A session of `bench serve` that has ended. `told` is what its client came back with."""
 
     records: list[TrialRecord]
-    served: Served
+    served: ServingResult
     told: Any
 
 
@@ -86,7 +86,7 @@ class Server:
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
-    monkeypatch.setattr(session, "GRACE", 0.2)
+    monkeypatch.setattr(session, "END_NOTICE_S", 0.2)
     return Server(tmp_path / "run")
 
 
@@ -146,7 +146,7 @@ def test_the_time_until_an_agents_first_request_is_none_of_its_trial(server: Ser
 def test_who_asks_for_a_trial_after_the_last_is_told_that_all_are_done(
     server: Server, monkeypatch: pytest.MonkeyPatch, asks: bool
 ) -> None:
-    monkeypatch.setattr(session, "GRACE", 5.0 if asks else 0.3)
+    monkeypatch.setattr(session, "END_NOTICE_S", 5.0 if asks else 0.3)
 
     def client(outside: OutsideSystem) -> Any:
         account = outside.hand_in(outside.solve())

@@ -37,7 +37,7 @@ TRIES = 5
 """Trials of an instance: in `configs/scorecard.toml` one for each plan that crashes it."""
 RATES = (0.5, 0.9, 0.98)
 """Of trials that come right."""
-KS = (1, 2, 4)
+PASS_HAT_KS = (1, 2, 4)
 CRASHES = (15, 45)
 """Of an instance: three to nine effects, in each of five trials."""
 TITLES = {
@@ -91,7 +91,7 @@ def of_scorecards(simulations: Simulations, sizes: Sequence[int] = INSTANCES) ->
             rng = np.random.default_rng((simulations.seed, 14, instances, number))
             held = drawn(rng, (simulations.resampling, instances, TRIES), rate, alike)
             yield share(held, rate, f"rate {rate:g}, alike {alike:g}")
-            for k in KS:
+            for k in PASS_HAT_KS:
                 yield passing(held, k, mean_power(rate, alike, k), f"k={k}, rate {rate:g}, alike {alike:g}")
             if not alike:
                 yield passing(held[:, :, :1], 1, rate, f"k=1, rate {rate:g}, one trial each")

@@ -13,20 +13,20 @@ import pandas as pd
 import bench
 from bench.read.analysis.frames import Run
 from bench.record.store import RunWriter
-from bench.rerun.prepared import prepared
+from bench.rerun.prepared import study_values
 from bench.run.experiment.code import our_codebase
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import Matrix, build_matrix
 from bench.run.experiment.new_manifest import manifest_of
 from bench.run.experiment.runner import run_matrix
 from bench.run.trial.loop import run
-from bench.worlds.read.analysis.beyond_control import PAIR
+from bench.worlds.read.analysis.beyond_control import PAIR_COLUMNS
 
 ROOT = Path(__file__).parents[3]
 CONFIG = ROOT / "studies" / "exactly_once" / "config.toml"
 INSTANCES = 40
 KEPT = [
-    *(*PAIR, "plan", "outcome", "timing", "lives", "recount_agrees"),
+    *(*PAIR_COLUMNS, "plan", "outcome", "timing", "lives", "recount_agrees"),
     *("faults_planned", "faults_delivered", "faults_not_applicable"),
     *(f"damage_{kind}" for kind in ("lost", "doubled", "orphaned", "unauthorised", "uncompensated", "stale", "late")),
 ]
@@ -57,7 +57,7 @@ def _trials(matrix: Matrix, architecture: str, repetition: int) -> pd.DataFrame:
 
 
 def lived(matrix: Matrix, folder: Path) -> Run:
-    writer = RunWriter(folder, manifest_of(matrix, "exactly_once", prepared(matrix)))
+    writer = RunWriter(folder, manifest_of(matrix, "exactly_once", study_values(matrix)))
     run(run_matrix(matrix, writer, lambda _: None))
     writer.close()
     return bench.load_run(folder)
@@ -68,5 +68,5 @@ def as_run(matrix: Matrix, files: list[Path]) -> Run:
     counts = {name: "Int64" for name in KEPT if name.startswith(("damage_", "faults_")) or name in ("lives", "repetition")}
     frames = [pd.read_csv(file, dtype=counts) for file in files]
     none = pd.DataFrame()
-    manifest = manifest_of(matrix, "exactly_once", prepared(matrix))
+    manifest = manifest_of(matrix, "exactly_once", study_values(matrix))
     return Run(manifest, (), pd.concat(frames, ignore_index=True), none, none, none, none, none, 0)

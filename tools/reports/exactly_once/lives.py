@@ -29,7 +29,7 @@ from bench.worlds.run.runtime.acting import Try
 from bench.worlds.run.runtime.lives import WorldSurroundings
 from bench.worlds.run.runtime.process import Process, Store
 
-MOST_LIVES = 50
+MAX_LIVES = 50
 WORLD, STORE, TRIES, END = "world.db", "store.json", "tries.jsonl", "end.json"
 
 
@@ -84,7 +84,7 @@ class KeptTries(Counter[Try]):
 
 def lived(matrix: Matrix, spec: TrialSpec, folder: Path) -> tuple[End, int]:
     """A trial's end, and how many of its processes were ended by SIGKILL. Raises RuntimeError where one ended otherwise."""
-    for kills in range(MOST_LIVES):
+    for kills in range(MAX_LIVES):
         if (child := os.fork()) == 0:
             _be(matrix, spec, folder, restarted=kills > 0)
         _, status = os.waitpid(child, 0)
@@ -93,7 +93,7 @@ def lived(matrix: Matrix, spec: TrialSpec, folder: Path) -> tuple[End, int]:
         if status:
             raise RuntimeError(f"a process of {spec.architecture}, {spec.plan.name}, {spec.instance} ended with {status}")
         return End(**json.loads((folder / END).read_text(encoding="utf-8"))), kills
-    raise RuntimeError(f"{spec.architecture}, {spec.plan.name}, {spec.instance} died {MOST_LIVES} times")
+    raise RuntimeError(f"{spec.architecture}, {spec.plan.name}, {spec.instance} died {MAX_LIVES} times")
 
 
 def _be(matrix: Matrix, spec: TrialSpec, folder: Path, *, restarted: bool) -> NoReturn:

@@ -32,14 +32,14 @@ from bench.common.errors import one_line
 from bench.probe.run.agent_run import AgentRun
 from bench.probe.run.causes import name_calls
 from bench.probe.run.cells import ProbeCell, cells_of
-from bench.probe.run.clean import FEWEST, clean_of, objection
-from bench.probe.run.gateway.loader.agent_door.frameworks import PLACES
+from bench.probe.run.clean import FIRST_CLEAN_RUNS, clean_of, objection
+from bench.probe.run.gateway.loader.agent_door.frameworks import TOOL_PLACES
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.settings import ProbeSettings
 from bench.probe.run.verdict import is_half_way, judge
 from bench.probe.run.volatile import Masks
-from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.place import PrivateFolder
 from bench.probe.run.witness.stores import Stores
 from functions.drivers import rows_of_clients
 from functions.rows import ClientRows, FunctionCell
@@ -101,7 +101,7 @@ class Framework:
     @property
     def tried(self) -> str:
         """The distribution with its version, as the loader's table has it."""
-        return next(place.tried for place in PLACES if place.module.startswith(self.modules or (self.name,)))
+        return next(place.tried for place in TOOL_PLACES if place.module.startswith(self.modules or (self.name,)))
 
 
 def _report(name: str, module: str, cell: str, beside: tuple[str, ...] = (), **more: Any) -> Framework:
@@ -207,10 +207,12 @@ async def rows_of(
     settings, store = ProbeSettings(lay_out(framework, folder, python, server, served=served)), POSTGRES if server else SQLITE
     subject, hidden = settings.subject, Secrets.of(settings.subject, os.environ)
     stores = Stores.of(settings.stores, folder, subject.settle, subject.hide, b"")
-    async with Worker(subject, stores, Place(folder, "worker"), hidden) as worker:
-        agent_runs = [await worker.run(Masks(), one_by_one=number == FEWEST - 1) for number in range(FEWEST)]
+    async with Worker(subject, stores, PrivateFolder(folder, "worker"), hidden) as worker:
+        agent_runs = [
+            await worker.run(Masks(), one_by_one=number == FIRST_CLEAN_RUNS - 1) for number in range(FIRST_CLEAN_RUNS)
+        ]
         for number, agent_run in enumerate(agent_runs, 1):
-            if why := objection(agent_run, number, checked=False):
+            if why := objection(agent_run, number, has_check=False):
                 raise SystemExit(f"{framework.name}: {why}")
         clean, rows = clean_of(agent_runs), list[FunctionCell]()
 

@@ -19,7 +19,7 @@ import psycopg
 from bench.probe.run.box.authority import Authority
 from bench.probe.run.gateway.database import DatabaseDoor
 from bench.probe.run.gateway.gate import DoorContext
-from bench.probe.run.gateway.model import OPEN
+from bench.probe.run.gateway.model import OPEN_GATE
 from bench.probe.run.witness.postgres import PostgresStore
 from bench.probe.run.witness.rows import Encoding
 from functions.rows import ClientRows
@@ -120,7 +120,7 @@ async def _through_door(store: PostgresStore, program: list[str], mode: str) -> 
         return calls[-1]
 
     door = DatabaseDoor(
-        store.server_and_names()[0], [store], DoorContext(lambda: OPEN, number, lambda: 1), authority=lambda: authority
+        store.server_and_names()[0], [store], DoorContext(lambda: OPEN_GATE, number, lambda: 1), authority=lambda: authority
     )
     door.counts = True
     with TemporaryDirectory() as folder, NamedTemporaryFile() as roots:

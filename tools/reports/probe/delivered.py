@@ -26,7 +26,7 @@ from bench.probe.run.probe import Probe, ProbeRequest
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.witness.kinds import StoreSettings
-from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.place import PrivateFolder
 from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun
 from bench.record.probe_events import DAMAGE
@@ -119,7 +119,7 @@ async def first_cell(folder: Path, subject: Subject, point: str) -> CellRun | No
         shop = StoreSettings("shop", "sqlite", str(folder / "shop.db"))
         memory = StoreSettings("journal", "memory", str(folder / "journal"), {"JOURNAL": "{store}"})
         stores = Stores.of([shop, memory], private / "stores", subject.settle, subject.hide, b"of this measurement")
-        return Worker(subject, stores, Place(private, "agent"), Secrets(()))
+        return Worker(subject, stores, PrivateFolder(private, "agent"), Secrets(()))
 
     try:
         async with aclosing(Probe(subject, worker, ProbeRequest(only=(f"#1.{point}",))).runs()) as runs:

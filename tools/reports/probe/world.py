@@ -30,10 +30,10 @@ from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
 from bench.run.packs.loading import load_pack
 from bench.scenario import Scenario
-from bench.worlds.run.driver.common_tools import Common, common_tools
-from bench.worlds.run.driver.tool_answers import STATUS, ToolResponse, answer_of, error_response, success_response
+from bench.worlds.run.driver.common_tools import WorldTool, common_tools
+from bench.worlds.run.driver.tool_answers import STATUS_BY_CODE, ToolResponse, answer_of, error_response, success_response
 from bench.worlds.run.environment import Arrival, Environment, Moment
-from bench.worlds.run.environment.calling import fit
+from bench.worlds.run.environment.calling import parse_as
 from bench.worlds.run.environment.damage import harms
 from bench.worlds.run.environment.parts import Standing
 from bench.worlds.run.environment.world import World
@@ -82,8 +82,8 @@ class Actions:
         return Decision("late", ticket)
 
 
-async def _worked(tool: Common, actions: Any, asked: Any, key: str | None) -> Any:
-    return await tool.work(actions, asked, key)
+async def _worked(tool: WorldTool, actions: Any, asked: Any, key: str | None) -> Any:
+    return await tool.handler(actions, asked, key)
 
 
 class ToolServer:
@@ -116,9 +116,9 @@ class ToolServer:
         common = self._common.get(name)
         if common is None:
             return answer_of(self._world.call(name, arguments, key))
-        asked = fit(name, common.arguments, arguments)
+        asked = parse_as(name, common.arguments, arguments)
         if isinstance(asked, str):
-            return error_response(STATUS["arguments"], "arguments", asked)
+            return error_response(STATUS_BY_CODE["arguments"], "arguments", asked)
         return success_response(asyncio.run(_worked(common, self._actions, asked, key)))
 
     def _tools(self) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ from reliability.normal_user import as_nobody
 from reliability.policy import FORGED, POLICY, SLEEPS
 
 from bench.run.sandbox import Limits, SandboxBroken, guards, run_python
-from bench.run.sandbox.guards import WITHOUT
+from bench.run.sandbox.guards import WITHOUT_ENV
 
 LANDLOCK = ("other files", "truncation", "TCP", "signals")
 KERNEL = (*LANDLOCK, "system calls")
@@ -95,14 +95,14 @@ def classes(sacrificed: bool) -> dict[str, Mapping[str, Attempt]]:
 @contextmanager
 def left_out(names: Iterable[str]) -> Iterator[None]:
     """Run code without these guards inside the context."""
-    before = os.environ.get(WITHOUT)
-    os.environ[WITHOUT] = ",".join(names)
+    before = os.environ.get(WITHOUT_ENV)
+    os.environ[WITHOUT_ENV] = ",".join(names)
     try:
         yield
     finally:
-        os.environ.pop(WITHOUT)
+        os.environ.pop(WITHOUT_ENV)
         if before is not None:
-            os.environ[WITHOUT] = before
+            os.environ[WITHOUT_ENV] = before
 
 
 def _gets_through(attempt: Attempt, target: Target) -> bool:

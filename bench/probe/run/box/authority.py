@@ -26,39 +26,37 @@ if TYPE_CHECKING:
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
-HERE = ("localhost", "127.0.0.1", "::1")
-"""The names of this machine, for which one certificate stands."""
+OWN_HOST_NAMES = ("localhost", "127.0.0.1", "::1")
+"""The names of this machine, which share one certificate."""
 HTTP, POSTGRESQL = "http/1.1", "postgresql"
-"""Protocols, as TLS names them."""
-NAME = "bench probe: an authority of this run alone"
-BEFORE, AFTER = timedelta(days=1), timedelta(days=90)
-"""How long its certificates hold, before and after now."""
+"""The names of two protocols in TLS's ALPN extension."""
+AUTHORITY_NAME = "bench probe: an authority of this run alone"
+VALID_BEFORE, VALID_AFTER = timedelta(days=1), timedelta(days=90)
+"""How long before and after now the certificates are valid."""
 ROOT_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "AWS_CA_BUNDLE", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH")
-"""Variables that name a file with all roots; NODE_EXTRA_CA_CERTS names further ones."""
-BUNDLES = (
+"""Variables that name a file with all root certificates. NODE_EXTRA_CA_CERTS names additional ones."""
+SYSTEM_BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/ssl/cert.pem",
     "/etc/ssl/ca-bundle.pem",
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
 )
-"""Where systems have their roots."""
-IN_PACKAGES = ("*/cacert.pem", "pip/_vendor/certifi/cacert.pem", "*/data/ca-certificates.crt")
-"""Where packages of Python have theirs, in `site-packages`."""
-PASSWORD = "changeit"  # what Java's own has: it protects nothing, as there are only certificates
-LARGEST_BUNDLE = 2**22
-"""Bytes of a file of roots."""
+"""The paths at which systems have their root certificates."""
+PACKAGE_BUNDLES = ("*/cacert.pem", "pip/_vendor/certifi/cacert.pem", "*/data/ca-certificates.crt")
+"""The paths in `site-packages` at which Python packages have root certificates."""
+TRUST_STORE_PASSWORD = "changeit"  # Java's default; it protects nothing, since the file contains only certificates
+MAX_BUNDLE_BYTES = 2**22
+"""The most bytes of a file of root certificates."""
 
 
 def ends_tls() -> bool:
-    """Return whether an authority can be made: whether `cryptography` is installed."""
+    """Return whether the gateway can end TLS: whether the package `cryptography` is installed."""
     return find_spec("cryptography") is not None
 
 
 class Authority:
-    """A new certificate authority. Nobody knows its certificate before it is handed over.
-
-    It needs the package `cryptography`.
+    """A new certificate authority, which only programs trust that get its certificate. It needs the package `cryptography`.
 
     pem   its certificate
     """
@@ -66,7 +64,7 @@ class Authority:
     def __init__(self) -> None:
         from cryptography import x509  # noqa: PLC0415  an extra, and not needed without TLS
 
-        self._key, self._name = _new_key(), x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, NAME)])
+        self._key, self._name = _new_key(), x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, AUTHORITY_NAME)])
         usage = x509.KeyUsage(
             digital_signature=False,
             content_commitment=False,
@@ -97,7 +95,7 @@ class Authority:
         from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
 
         names = list[x509.GeneralName]()
-        for name in HERE if host in HERE else (host,):
+        for name in OWN_HOST_NAMES if host in OWN_HOST_NAMES else (host,):
             try:
                 names.append(x509.IPAddress(ip_address(name)))
             except ValueError:
@@ -120,19 +118,19 @@ class Authority:
         return context
 
     def _builder(self, name: x509.Name, key: EllipticCurvePrivateKey) -> x509.CertificateBuilder:
-        """Return the builder of a certificate."""
+        """Return the builder of a certificate for a name and a key, issued by this authority."""
         from cryptography import x509  # noqa: PLC0415  as above
 
         now = datetime.now(UTC)
         builder = x509.CertificateBuilder(
-            self._name, name, key.public_key(), x509.random_serial_number(), now - BEFORE, now + AFTER
+            self._name, name, key.public_key(), x509.random_serial_number(), now - VALID_BEFORE, now + VALID_AFTER
         )
         authority_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         subject_id = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
         return builder.add_extension(authority_id, critical=False).add_extension(subject_id, critical=False)
 
     def _sign(self, builder: x509.CertificateBuilder) -> x509.Certificate:
-        """Return the signed certificate."""
+        """Return the certificate of a builder, signed by this authority."""
         from cryptography.hazmat.primitives import hashes  # noqa: PLC0415  as above
 
         return builder.sign(self._key, hashes.SHA256())
@@ -144,8 +142,8 @@ class Authority:
             folder: The folder for the files, which the agent can read.
             environment: The agent's variables. Root certificates that they name remain trusted.
         """
-        named = [Path(environment[name]) for name in ROOT_VARIABLES if environment.get(name)]
-        roots = next(filter(None, map(_content_of, (*named, *map(Path, BUNDLES)))), b"")
+        named_files = [Path(environment[name]) for name in ROOT_VARIABLES if environment.get(name)]
+        roots = next(filter(None, map(_content_of, (*named_files, *map(Path, SYSTEM_BUNDLES)))), b"")
         files = {
             "authority.pem": self.pem,
             "roots.pem": self.with_authority(roots),
@@ -154,7 +152,7 @@ class Authority:
         for name, content in files.items():
             with new_file(folder / name, 0o600) as file:
                 file.write(content)
-        java = f"-Djavax.net.ssl.trustStore={folder / 'roots.p12'} -Djavax.net.ssl.trustStorePassword={PASSWORD}"
+        java = f"-Djavax.net.ssl.trustStore={folder / 'roots.p12'} -Djavax.net.ssl.trustStorePassword={TRUST_STORE_PASSWORD}"
         return {
             **dict.fromkeys(ROOT_VARIABLES, str(folder / "roots.pem")),
             "NODE_EXTRA_CA_CERTS": str(folder / "authority.pem"),
@@ -165,16 +163,16 @@ class Authority:
         """Return a bundle of root certificates with this authority added."""
         return roots + b"\n" * (not roots.endswith(b"\n")) + self.pem if roots else self.pem
 
-    def bundles(self, packages: Iterable[Path], named: Iterable[Path] = ()) -> Iterator[tuple[Path, bytes]]:
-        """Yield each bundle of root certificates with the content that the agent sees: the bundles of the system, of Python
-        packages, and those that are named.
+    def bundles(self, packages: Iterable[Path], further_bundles: Iterable[Path] = ()) -> Iterator[tuple[Path, bytes]]:
+        """Yield each bundle of root certificates with the content that the agent sees: the bundles of the system, the bundles
+        of Python packages, and further bundles.
 
         Args:
             packages: Folders of Python packages.
-            named: Further bundles.
+            further_bundles: Further bundles, which the agent's variables name.
         """
-        within = (path for folder in packages for pattern in IN_PACKAGES for path in folder.glob(pattern))
-        for path in dict.fromkeys(path.resolve() for path in (*map(Path, BUNDLES), *within, *named)):
+        within = (path for folder in packages for pattern in PACKAGE_BUNDLES for path in folder.glob(pattern))
+        for path in dict.fromkeys(path.resolve() for path in (*map(Path, SYSTEM_BUNDLES), *within, *further_bundles)):
             if roots := _content_of(path):
                 yield path, self.with_authority(roots)
 
@@ -189,15 +187,15 @@ def package_folders(programs: Iterable[Path], folders: Iterable[Path]) -> Iterat
 
 
 def offer_in(hello: bytes) -> tuple[str, tuple[str, ...]] | None:
-    """Return the host and the protocols in a TLS ClientHello, as far as its bytes go; None if the bytes begin no
-    ClientHello. https://www.rfc-editor.org/rfc/rfc8446#section-4.1.2"""
+    """Return the host and the protocols in the first bytes of a TLS ClientHello, of which the rest may be missing; None if the
+    bytes begin no ClientHello. https://www.rfc-editor.org/rfc/rfc8446#section-4.1.2"""
     if len(hello) < 6 or hello[0] != 22 or hello[1] != 3 or hello[5] != 1:
         return None
     position, host, protocols = 43, "", list[str]()
     with suppress(IndexError):
         position += 1 + hello[position]  # the session's id
-        position += 2 + int.from_bytes(hello[position : position + 2])  # ciphers
-        position += 1 + hello[position] + 2  # compressions, and the length of what follows
+        position += 2 + int.from_bytes(hello[position : position + 2])  # the ciphers
+        position += 1 + hello[position] + 2  # the compressions, and the length of the extensions
         while position + 4 <= len(hello):
             extension, size = int.from_bytes(hello[position : position + 2]), int.from_bytes(hello[position + 2 : position + 4])
             content, position = hello[position + 4 : position + 4 + size], position + 4 + size
@@ -228,7 +226,7 @@ def _pem_of(certificate: x509.Certificate) -> bytes:
 
 
 def _java_roots(roots: bytes) -> bytes:
-    """Return root certificates as a Java trust store, without those that `cryptography` rejects."""
+    """Return root certificates as a Java trust store (PKCS#12), without those that `cryptography` rejects."""
     from cryptography import x509  # noqa: PLC0415  as above
     from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12  # noqa: PLC0415
 
@@ -237,11 +235,11 @@ def _java_roots(roots: bytes) -> bytes:
         with suppress(ValueError), warnings.catch_warnings(action="ignore"):
             root = x509.load_pem_x509_certificate(b"-----BEGIN CERTIFICATE-----" + part)
             certificates.append(pkcs12.PKCS12Certificate(root, f"root{number}".encode()))
-    return pkcs12.serialize_java_truststore(certificates, BestAvailableEncryption(PASSWORD.encode()))
+    return pkcs12.serialize_java_truststore(certificates, BestAvailableEncryption(TRUST_STORE_PASSWORD.encode()))
 
 
 def _content_of(path: Path) -> bytes:
-    """Return the content of a bundle; b"" if there is none."""
+    """Return the content of a bundle; b"" if it cannot be read."""
     with suppress(OSError):
-        return content_of(path, LARGEST_BUNDLE)
+        return content_of(path, MAX_BUNDLE_BYTES)
     return b""

@@ -1,5 +1,5 @@
-"""A box, as the probe uses it: a sandbox in which the agent runs. It says what a box contains, opens it, and starts
-processes and stores in it."""
+"""The box from the side of the probe: a sandbox in which the agent runs. This module decides what a box contains, opens a box,
+and gives the probe its networks, files and stores."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from os.path import normpath
 from pathlib import Path
 from threading import Lock
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import bench
 from bench.common.errors import ConfigError, one_line
 from bench.probe.run.box.frameworks import FileForm
-from bench.probe.run.box.inside import BoxPlan, BoxSide
+from bench.probe.run.box.inside import BoxPlan, NetworkName
 from bench.probe.run.box.loading import LOADERS, loader_of
 from bench.probe.run.box.loopback import SocketPlace
 from bench.probe.run.box.written import WrittenFile
@@ -30,24 +31,26 @@ from bench.probe.run.box.written import WrittenFile
 if TYPE_CHECKING:
     from bench.probe.run.witness.path_store import PathStore
 
-HIDDEN = ("/tmp", "/var/tmp", "/run", "/dev/shm")
-"""Folders that are new in each run of the agent, beside those that these variables name."""
-OWN = ("XDG_RUNTIME_DIR", "TMPDIR")
-RESOLVER, HOSTS = Path("/etc/resolv.conf"), Path("/etc/hosts")
-"""Files that say how names are looked up: the box has its own."""
-GRACE = 5.0
-"""Seconds for the program that holds a box to end."""
-MOST_AT_ONCE, MOST_CALLERS = 200, 16
-"""Sockets that are handed over at a time, of which the kernel takes 253 at most, and those that are kept to connect."""
-OUTSIDE = frozenset(("docker", "podman", "nerdctl"))
-"""Programs that hand a command over to a server, which starts it outside of any box."""
-OR = "or give --unboxed: then copies are handed over by path, and what your agent opens by its own path is real"
-_ALLOWED = (
+HIDDEN_FOLDERS = ("/tmp", "/var/tmp", "/run", "/dev/shm")
+"""Folders that are new and empty in each run of the agent."""
+HIDDEN_FOLDER_VARIABLES = ("XDG_RUNTIME_DIR", "TMPDIR")
+"""Variables that name further hidden folders."""
+RESOLV_CONF, HOSTS_FILE = Path("/etc/resolv.conf"), Path("/etc/hosts")
+"""The files that configure the lookup of host names, which the box replaces."""
+CLOSE_TIMEOUT_S = 5.0
+"""Seconds in which the program that holds a box must end, before it is killed."""
+MAX_SOCKETS_PER_MESSAGE, SPARE_SOCKETS = 200, 16
+"""The most sockets that are passed in one message, of which the kernel accepts 253, and the number of unconnected sockets that
+are opened at a time, in reserve."""
+CONTAINER_CLIENTS = frozenset(("docker", "podman", "nerdctl"))
+"""Programs that send a command to a server, which starts it outside of any box."""
+UNBOXED_ADVICE = "or give --unboxed: then copies are handed over by path, and what your agent opens by its own path is real"
+_KERNEL_SETTINGS = (
     ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
     ("kernel.unprivileged_userns_clone", "0", "1"),
     ("user.max_user_namespaces", "0", "10000"),
 )
-"""What can forbid a box: a setting of the kernel, its value then, and the value that allows it."""
+"""Settings of the kernel that can forbid a box, each with the value that forbids it and the value that allows it."""
 
 
 class NoBox(ConfigError):
@@ -65,9 +68,10 @@ class Box:
         self._plan, self._lock, self._sockets_lock, self._callers_lock = plan, Lock(), Lock(), Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._files = list[int]()
-        self._networks = dict[BoxSide, int]()
+        self._networks = dict[NetworkName, int]()
+        """The open files of the namespaces of its two networks."""
         self._channel: socket.socket | None = None
-        self._unconnected_sockets = dict[tuple[BoxSide, bool], list[socket.socket]]()
+        self._unconnected_sockets = dict[tuple[NetworkName, bool], list[socket.socket]]()
 
     def open(self) -> None:
         """Open the box.
@@ -76,7 +80,7 @@ class Box:
             NoBox: The machine cannot make one. The line says what is missing, and how to allow it.
         """
         if sys.platform != "linux":
-            raise NoBox(f"the agent's box needs Linux; {OR}")
+            raise NoBox(f"the agent's box needs Linux; {UNBOXED_ADVICE}")
         self._channel, theirs = socket.socketpair()
         words = [sys.executable, "-I", "-m", "bench.probe.run.box.inside", str(theirs.fileno())]
         pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
@@ -96,7 +100,7 @@ class Box:
                 self._networks[side] = os.open(self._proc_path(f"fd/{network}"), os.O_RDONLY)
         except OSError as error:
             self.close()
-            raise NoBox(f"the agent cannot be put into a box: {why_not(error)}; {OR}") from error
+            raise NoBox(f"the agent cannot be put into a box: {why_not(error)}; {UNBOXED_ADVICE}") from error
         except BaseException:
             self.close()
             raise
@@ -117,18 +121,20 @@ class Box:
         network."""
         return *self._files, self._networks["servers"]
 
-    def sockets(self, side: BoxSide, places: Sequence[SocketPlace]) -> list[socket.socket]:
-        """Return open sockets in one of the box's networks. Raises ConfigError."""
+    def sockets(self, side: NetworkName, places: Sequence[SocketPlace]) -> list[socket.socket]:
+        """Return open sockets in one of the box's networks, in the order of their places. Raises ConfigError."""
         numbers = list[int]()
         with _as_config_error("the network of the agent's box cannot be used"), self._sockets_lock:
-            for batch in (places[at : at + MOST_AT_ONCE] for at in range(0, len(places), MOST_AT_ONCE)):
+            for start in range(0, len(places), MAX_SOCKETS_PER_MESSAGE):
+                batch = places[start : start + MAX_SOCKETS_PER_MESSAGE]
                 self._ask("open_sockets", side, batch)
                 assert self._channel
                 numbers += socket.recv_fds(self._channel, 1, len(batch))[1]
         return [socket.socket(fileno=number) for number in numbers]
 
-    def connect(self, side: BoxSide, host: str, port: int, seconds: float) -> socket.socket:
-        """Return a connection to a server on the loopback of one of the box's networks. Raises OSError."""
+    def connect(self, side: NetworkName, host: str, port: int, seconds: float) -> socket.socket:
+        """Return a connection to a server in one of the box's networks. A host name means the loopback addresses. Raises
+        OSError."""
         address = host if ":" in host or host.replace(".", "").isdecimal() else "127.0.0.1"
         try:
             return self._connect_to(side, address, port, seconds)
@@ -137,12 +143,12 @@ class Box:
                 raise
             return self._connect_to(side, "::1", port, seconds)
 
-    def _connect_to(self, side: BoxSide, address: str, port: int, seconds: float) -> socket.socket:
+    def _connect_to(self, side: NetworkName, address: str, port: int, seconds: float) -> socket.socket:
         """Return a connection to an address in one of the box's networks."""
         with self._callers_lock:
             callers = self._unconnected_sockets.setdefault((side, ":" in address), [])
-            if not callers:  # several at a time, since the program that holds the box can be reading a store
-                callers += self.sockets(side, [("caller", address, 0)] * MOST_CALLERS)
+            if not callers:  # open several, since a request can wait while the program that holds the box reads a store
+                callers += self.sockets(side, [("caller", address, 0)] * SPARE_SOCKETS)
             connecting = callers.pop()
         try:
             connecting.settimeout(seconds)
@@ -157,11 +163,12 @@ class Box:
         store.run_in_box(self, self._ask("take_store", store))
 
     def store_method(self, store: int, name: str) -> Callable[..., Any]:
-        """Return a function that calls a method of a store in the box."""
+        """Return a function that calls a method of a store in the box. The method `snapshot` returns a function that completes
+        the reading."""
 
         def call(*arguments: object) -> Any:
             result = self._ask("call", store, name, *arguments)
-            return (lambda: self._ask("end", result)) if name == "snapshot" else result
+            return partial(self._ask, "end", result) if name == "snapshot" else result
 
         return call
 
@@ -190,7 +197,7 @@ class Box:
         return files
 
     def form(self, path: Path) -> FileForm:
-        """Return what the format of a file in the box says about it."""
+        """Return whether a file in the box is a database, and which framework keeps the agent's memory in it."""
         form: FileForm = self._ask("form", path)
         return form
 
@@ -200,7 +207,7 @@ class Box:
             self._ask("reset_memory")
 
     def close(self) -> None:
-        """Close the box. This may be called again."""
+        """Close the box: its files, its networks and the program that holds it. A closed box may be closed again."""
         for number in (*self._files, *self._networks.values()):
             os.close(number)
         self._files, self._networks = [], {}
@@ -217,7 +224,7 @@ class Box:
                 assert process.stdin
                 process.stdin.close()
             try:
-                process.wait(GRACE)
+                process.wait(CLOSE_TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 process.kill()
 
@@ -250,7 +257,7 @@ class Box:
 
 @contextmanager
 def _as_config_error(problem: str) -> Iterator[None]:
-    """Raise a ConfigError in one line for an OSError of the block."""
+    """Raise a ConfigError, one line that begins with `problem`, for an OSError of the block."""
     try:
         yield
     except OSError as error:
@@ -263,7 +270,7 @@ def box_plan(
     gateway: Path,
     owners: Iterable[Path],
     programs: Sequence[Sequence[str]],
-    places: Iterable[Path],
+    state_folders: Iterable[Path],
     variables: Mapping[str, str],
     sockets: Mapping[Path, Path] = {},
     files: Sequence[tuple[Path, bytes]] = (),
@@ -277,7 +284,7 @@ def box_plan(
         gateway: The folder of the gateway's socket.
         owners: The paths of the stores and of the agent's configs.
         programs: The commands that run in the box.
-        places: Folders with the first states of the stores.
+        state_folders: Folders with the first states of the stores.
         variables: The agent's variables.
         sockets: Paths at which the agent looks for a socket -> the gateway's sockets that replace them.
         files: Files that replace files of the machine, with their content.
@@ -286,40 +293,38 @@ def box_plan(
     Raises:
         ConfigError: A folder cannot be copied.
     """
-    folder, owners = folder.resolve(), tuple(path.resolve() for path in owners)
+    folder, owners_paths = folder.resolve(), tuple(path.resolve() for path in owners)
     homes = [Path(home).resolve() for home in (variables.get("HOME"), os.environ.get("HOME")) if home and Path(home).is_dir()]
-    roots = _outermost([folder, *homes, *(_copied_folder_for(path.resolve()) for path in (*owners, *beside))])
+    roots = _outermost([folder, *homes, *(_copied_folder_for(path.resolve()) for path in (*owners_paths, *beside))])
     for root in roots:
-        _check_root(root, (folder, *owners))
-    hidden_folders = {
-        Path(path).resolve() for path in (*HIDDEN, *(variables.get(name) for name in OWN)) if path and Path(path).is_dir()
-    }
+        _check_root(root, (folder, *owners_paths))
+    named_folders = [variables.get(name) for name in HIDDEN_FOLDER_VARIABLES]
+    hidden_folders = {Path(path).resolve() for path in (*HIDDEN_FOLDERS, *named_folders) if path and Path(path).is_dir()}
     hidden = [path for path in sorted(hidden_folders) if not any(path.is_relative_to(root) for root in roots)]
 
-    caches = [place for words in programs for place in LOADERS.get(loader_of(words), ())]
-    cache_folders = dict.fromkeys(homes[0] / place for place in caches if homes)
+    caches = [path for words in programs for path in LOADERS.get(loader_of(words), ())]
+    cache_folders = dict.fromkeys(homes[0] / path for path in caches if homes)
     needed = [Path(sys.prefix), Path(sys.base_prefix), Path(bench.__path__[0])]
     for words in programs:
         program = shutil.which(words[0], path=variables.get("PATH"))
         needed += [folder / word for word in (program or "", *words)]
+    existing = list(filter(_exists, needed))
     shown = []
-    for path in (
-        place for candidate in needed if _exists(candidate) for place in (Path(normpath(candidate)), candidate.resolve())
-    ):
-        above = [place for place in hidden if path.is_relative_to(place) and path != place]
+    for path in (*(Path(normpath(path)) for path in existing), *(path.resolve() for path in existing)):
+        above = [hidden_folder for hidden_folder in hidden if path.is_relative_to(hidden_folder) and path != hidden_folder]
         if above and not any(map(path.is_relative_to, roots)):
             shown.append(above[-1] / path.relative_to(above[-1]).parts[0])
-    replaced_sockets = tuple((place.resolve(), ours) for place, ours in sockets.items())
+    replaced_sockets = tuple((path.resolve(), ours) for path, ours in sockets.items())
     hosts = f"127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.1.1 {socket.gethostname()}\n".encode()
-    files = ((RESOLVER, b"nameserver 127.0.0.1\n"), (HOSTS, hosts), *files)
+    files = ((RESOLV_CONF, b"nameserver 127.0.0.1\n"), (HOSTS_FILE, hosts), *files)
     return BoxPlan(
         layers,
         gateway,
         roots,
         tuple(hidden),
         _outermost(shown),
-        owners,
-        tuple(places),
+        owners_paths,
+        tuple(state_folders),
         tuple(cache_folders),
         replaced_sockets,
         files,
@@ -328,19 +333,19 @@ def box_plan(
 
 def with_names_of_machine(plan: BoxPlan) -> BoxPlan:
     """Return the plan of a box in which host names are resolved as on this machine."""
-    files = tuple((path, path.read_bytes()) for path in (RESOLVER, HOSTS) if path.is_file())
+    files = tuple((path, path.read_bytes()) for path in (RESOLV_CONF, HOSTS_FILE) if path.is_file())
     return replace(plan, files=files)
 
 
 def program_outside_box(words: Sequence[str]) -> str:
     """Return the program of a command that starts processes outside any box, such as `docker`; "" if there is none."""
     names = [Path(word).name for word in words[:3]]
-    return next((name for name in names if name in OUTSIDE), "")
+    return next((name for name in names if name in CONTAINER_CLIENTS), "")
 
 
 def why_not(error: OSError) -> str:
-    """Return what this machine lacks for a box, and how to allow it, from the kernel's error."""
-    for setting, forbids, allows in _ALLOWED:
+    """Return in words what this machine lacks for a box, and how to allow it, from the kernel's error."""
+    for setting, forbids, allows in _KERNEL_SETTINGS:
         with suppress(OSError):
             if Path("/proc/sys", *setting.split(".")).read_text(encoding="ascii").strip() == forbids:
                 return f"this system forbids user namespaces; allow them by: sudo sysctl {setting}={allows}"
@@ -356,17 +361,16 @@ def why_not(error: OSError) -> str:
 
 
 def _id_maps() -> Iterator[tuple[str, str]]:
-    """Yield the files that map users and groups into the box, with their content: root maps all, another user only itself."""
-    mapped = []
+    """Yield the names in `/proc/PID` and the contents of the files that map users and groups into the box: root maps all users,
+    another user only itself."""
+    if os.geteuid():
+        yield "setgroups", "deny"
     for name, number in (("uid_map", os.geteuid()), ("gid_map", os.getegid())):
         text = f"{number} {number} 1\n"
         if os.geteuid() == 0:
-            inside = [line.split() for line in Path(f"/proc/self/{name}").read_text(encoding="ascii").splitlines()]
-            text = "".join(f"{first} {first} {many}\n" for first, _, many in inside)
-        mapped.append((name, text))
-    if os.geteuid():
-        yield "setgroups", "deny"
-    yield from mapped
+            ranges = [line.split() for line in Path(f"/proc/self/{name}").read_text(encoding="ascii").splitlines()]
+            text = "".join(f"{first} {first} {count}\n" for first, _, count in ranges)
+        yield name, text
 
 
 def _outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
@@ -376,19 +380,23 @@ def _outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def _copied_folder_for(path: Path) -> Path:
-    """Return the folder that the box must copy for a store: its parent, since a store may be replaced as a whole."""
-    above = path.parent
-    return path if path.is_dir() and (above == Path("/") or above.stat().st_uid != path.stat().st_uid) else above
+    """Return the folder that the box must copy for a store or config: its parent, since a store may be replaced as a whole. A
+    folder in `/`, or in another user's folder, is copied itself."""
+    parent = path.parent
+    return path if path.is_dir() and (parent == Path("/") or parent.stat().st_uid != path.stat().st_uid) else parent
 
 
 def _check_root(root: Path, inner: Iterable[Path]) -> None:
-    """Raise ConfigError for a folder that the box cannot copy."""
+    """Raise ConfigError for a folder `root` that the box cannot copy: it is `/`, contains a mount, or another user owns a
+    folder on the way to one of the paths `inner`."""
     if root == Path("/"):
-        raise ConfigError(f"the agent's folder, its home or a store's folder is /, which no box can copy; use another, {OR}")
+        raise ConfigError(
+            f"the agent's folder, its home or a store's folder is /, which no box can copy; use another, {UNBOXED_ADVICE}"
+        )
     for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
-        place = Path(line.split()[4].encode("utf-8", "surrogateescape").decode("unicode_escape"))
-        if place != root and place.is_relative_to(root):
-            raise ConfigError(f"{place} is a mount in {root}, which no box can copy with it; unmount it, {OR}")
+        mount = Path(line.split()[4].encode("utf-8", "surrogateescape").decode("unicode_escape"))
+        if mount != root and mount.is_relative_to(root):
+            raise ConfigError(f"{mount} is a mount in {root}, which no box can copy with it; unmount it, {UNBOXED_ADVICE}")
     if os.geteuid() == 0:
         return
     for path in (candidate for candidate in inner if candidate.is_relative_to(root)):
@@ -399,7 +407,7 @@ def _check_root(root: Path, inner: Iterable[Path]) -> None:
             if item and stat.S_ISDIR(item.st_mode) and (item.st_uid, item.st_gid) != (os.geteuid(), os.getegid()):
                 raise ConfigError(
                     f"{folder} belongs to another user or group than {os.geteuid()}:{os.getegid()}, and no box can copy it; "
-                    f"give it to yours by: chown {os.geteuid()}:{os.getegid()} {folder}, {OR}"
+                    f"give it to yours by: chown {os.geteuid()}:{os.getegid()} {folder}, {UNBOXED_ADVICE}"
                 )
 
 

@@ -1,8 +1,8 @@
-"""A network of the box, as the probe serves it: which doors answer at which addresses, and which addresses processes tried to
-reach.
+"""Serves a network of the box: the doors of the gateway answer at the declared addresses, and the addresses that processes
+tried to reach are recorded.
 
 A process in the network reaches the gateway at each declared host and port, as if the gateway were the server. The kernel
-refuses every other connection at once, as a machine does where no program listens. Only the doors ask a real resolver, or
+refuses every other connection at once, as a machine does where no program listens. Only the doors query a real resolver, or
 send to a real server.
 """
 
@@ -22,40 +22,42 @@ from typing import Self
 from bench.common.errors import ConfigError
 from bench.probe.run.box.authority import offer_in
 from bench.probe.run.box.box import Box
-from bench.probe.run.box.inside import BoxSide
+from bench.probe.run.box.inside import NetworkName
 from bench.probe.run.box.loopback import SocketPlace
-from bench.probe.run.box.names import LOOPBACK, MOST_NAMES, NameTable, has_failed, is_name
+from bench.probe.run.box.names import LOOPBACK, MAX_NAMES, NameTable, has_failed, is_name
 from bench.probe.run.box.refusals import refused_address
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None] | None]
-"""Answers one connection."""
-RESOLVER = 53
-PROXIES = frozenset(("http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "no_proxy"))
-"""Variables that send a client to a server of the outside."""
-LONGEST_PACKET, AT_A_TIME = 256, 2**16
-"""Bytes of a packet that are looked at, and bytes that are passed on at a time."""
-LONGEST_QUESTION, OUTGOING = 4096, 4
-MOST_REACHED, MOST_AT_ONCE, MOST_OPEN = 1000, 1024, 256
-"""Places that are told, what is read or accepted before others have their turn, and connections that are open in a network."""
-TLS, TLS_HANDSHAKE = 443, b"\x16"
-NO_MORE = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
-"""What the kernel says if a process can have no more files."""
-PAUSE = 1.0
+"""A function that serves one connection."""
+DNS_PORT = 53
+PROXY_VARIABLES = frozenset(("http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "no_proxy"))
+"""Variables that send a client to a proxy."""
+MAX_PACKET_BYTES, READ_BYTES = 256, 2**16
+"""The most bytes of a packet that are examined, and the most bytes that are forwarded at a time."""
+MAX_QUERY_BYTES, OUTGOING_PACKET = 4096, 4
+"""The most bytes of a DNS query, and the kernel's type of a packet that was sent (PACKET_OUTGOING)."""
+MAX_REACHED_PLACES, MAX_READS_PER_TURN, MAX_OPEN_CONNECTIONS = 1000, 1024, 256
+"""The most places that are recorded, the most packets or connections that are read or accepted before other tasks run, and the
+most connections that are open in a network."""
+TLS_PORT, TLS_HANDSHAKE = 443, b"\x16"
+NO_MORE_FILES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+"""The kernel's errors if a process can open no more files."""
+ACCEPT_PAUSE_S = 1.0
 """Seconds until connections are accepted again."""
-TOO_MANY = f"{MOST_OPEN} connections are open at a time, and no more are taken"
-TOO_MANY_NAMES = f"it asked for more than {MOST_NAMES:,} names, and no more are answered"
-IN_PIECES = "its first message of TLS cannot be read as a whole, so nobody can tell for which host it asks"
-NOT_FOR_REAL = frozenset((TOO_MANY, TOO_MANY_NAMES, IN_PIECES))
-"""Why something was refused that would be refused of a real server too."""
-UNTRUSTED = "its client trusts fixed certificates alone: a pin, or roots that are compiled in"
-SECONDS_TO_CONNECT = 30.0
+TOO_MANY_CONNECTIONS = f"{MAX_OPEN_CONNECTIONS} connections are open at a time, and no more are taken"
+TOO_MANY_NAMES = f"it asked for more than {MAX_NAMES:,} names, and no more are answered"
+UNREADABLE_HELLO = "its first message of TLS cannot be read as a whole, so nobody can tell for which host it asks"
+NOT_FOR_REAL = frozenset((TOO_MANY_CONNECTIONS, TOO_MANY_NAMES, UNREADABLE_HELLO))
+"""The reasons for refusals that would also happen if the server were declared as real."""
+UNTRUSTED_CERTIFICATE = "its client trusts fixed certificates alone: a pin, or roots that are compiled in"
+CONNECT_TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True)
 class ReachedPlace:
     """An address in a network that a process tried to reach.
 
-    name     the host name that was resolved; the address if no name was
+    name     the host name that was resolved; the address if no name was resolved
     address  the IP address
     port     of TCP or UDP
     kind     the protocol, if it is known: "http", "tls", "tcp"; "" if the connection was refused
@@ -70,7 +72,7 @@ class ReachedPlace:
 
     @property
     def place(self) -> str:
-        """The host and the port as one word."""
+        """The host and the port as `HOST:PORT`."""
         return f"[{self.name}]:{self.port}" if ":" in self.name else f"{self.name}:{self.port}"
 
 
@@ -81,7 +83,7 @@ class ClosedNetwork:
              clock
     """
 
-    def __init__(self, box: Box, side: BoxSide, names: NameTable, waits_for: Iterable[int] = ()):
+    def __init__(self, box: Box, side: NetworkName, names: NameTable, waits_for: Iterable[int] = ()):
         """Prepare the network.
 
         Args:
@@ -99,14 +101,14 @@ class ClosedNetwork:
 
     async def __aenter__(self) -> Self:
         self._exits.push_async_callback(self._end_relays)
-        packets, questions = self._sockets(("refusals", "", 0), ("datagrams", "0.0.0.0", RESOLVER))
+        packets, questions = self._sockets(("refusals", "", 0), ("datagrams", "0.0.0.0", DNS_PORT))
         self._packets = packets
         for opened, read in ((packets, self.read_refusals), (questions, lambda: self._answer(questions))):
             opened.setblocking(False)
             self._exits.callback(opened.close)
             asyncio.get_running_loop().add_reader(opened, read)
             self._exits.callback(asyncio.get_running_loop().remove_reader, opened)
-        await self._listen("0.0.0.0", RESOLVER, self._answer_stream)
+        await self._listen("0.0.0.0", DNS_PORT, self._answer_stream)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -124,7 +126,7 @@ class ClosedNetwork:
         return (self.addresses_of(host)[0], port) in self._served
 
     async def serve_at(
-        self, host: str, port: int, serve: Serve, kind: str = "tcp", limit: int = AT_A_TIME, tls: SSLContext | None = None
+        self, host: str, port: int, serve: Serve, kind: str = "tcp", limit: int = READ_BYTES, tls: SSLContext | None = None
     ) -> None:
         """Serve connections to this host and port, after a TLS handshake if there is a context. Raises ConfigError.
 
@@ -186,7 +188,7 @@ class ClosedNetwork:
     ) -> None:
         """Forward one connection in both directions."""
         with suppress(OSError, TimeoutError):
-            async with asyncio.timeout(SECONDS_TO_CONNECT):
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 theirs, to_them = await asyncio.open_connection(host, port)
             directions = [
                 asyncio.ensure_future(direction)
@@ -205,9 +207,9 @@ class ClosedNetwork:
 
     async def _send_to_server(self, place: ReachedPlace, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Forward what a client sends to a real server. Raises ConnectionRefusedError if its TLS requests another host."""
-        first = await reader.read(AT_A_TIME)
-        if first[:1] == TLS_HANDSHAKE and (place.port == TLS or first[1:2] in (b"", b"\3")):
-            while len(first) < 5 + int.from_bytes(first[3:5]) and (data := await reader.read(AT_A_TIME)):
+        first = await reader.read(READ_BYTES)
+        if first[:1] == TLS_HANDSHAKE and (place.port == TLS_PORT or first[1:2] in (b"", b"\3")):
+            while len(first) < 5 + int.from_bytes(first[3:5]) and (data := await reader.read(READ_BYTES)):
                 first += data
             if refused := _other_host(place, first[: 5 + int.from_bytes(first[3:5])]):
                 self._record(refused)
@@ -224,23 +226,23 @@ class ClosedNetwork:
         self, host: str, port: int, *, ssl: SSLContext | None = None
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Return a connection to a server in this network. Raises OSError."""
-        connected = await asyncio.to_thread(self._box.connect, self._side, host, port, SECONDS_TO_CONNECT)
+        connected = await asyncio.to_thread(self._box.connect, self._side, host, port, CONNECT_TIMEOUT_S)
         return await asyncio.open_connection(sock=connected, ssl=ssl, server_hostname=host if ssl else None)
 
     def read_refusals(self) -> None:
         """Record the connections that the kernel has refused until now."""
         with suppress(BlockingIOError):
-            for _ in range(MOST_AT_ONCE):
-                packet, (*_, direction, _, _) = self._packets.recvfrom(LONGEST_PACKET)
-                if direction != OUTGOING and (refused := refused_address(packet)):
+            for _ in range(MAX_READS_PER_TURN):
+                packet, (_, _, packet_type, *_) = self._packets.recvfrom(MAX_PACKET_BYTES)
+                if packet_type != OUTGOING_PACKET and (refused := refused_address(packet)):
                     address, port = refused
-                    if address in (LOOPBACK, "::1") and port in self._waits_for:
-                        continue
-                    self._record(ReachedPlace(self._names.name_of(address) or address, address, port))
+                    is_expected = address in (LOOPBACK, "::1") and port in self._waits_for
+                    if not is_expected:
+                        self._record(ReachedPlace(self._names.name_of(address) or address, address, port))
 
     def _record(self, place: ReachedPlace) -> None:
         """Record an address that a process tried to reach, within a bound."""
-        if len(self.reached) < MOST_REACHED:
+        if len(self.reached) < MAX_REACHED_PLACES:
             self.reached.setdefault(place, monotonic())
 
     def addresses_of(self, host: str) -> tuple[str, ...]:
@@ -248,20 +250,19 @@ class ClosedNetwork:
         try:
             address = ip_address(host.strip("[]"))
         except ValueError:
-            named = self._names.address_of(host)
-            return (named, "::1") if named == LOOPBACK else (named,)
+            name_address = self._names.address_of(host)
+            return (name_address, "::1") if name_address == LOOPBACK else (name_address,)
         return (LOOPBACK, "::1") if address.is_unspecified or str(address) in (LOOPBACK, "::1") else (str(address),)
 
     def _sockets(self, *places: SocketPlace) -> list[socket.socket]:
         return self._box.sockets(self._side, places)
 
-    async def _listen(self, address: str, port: int, serve: Serve, limit: int = AT_A_TIME) -> None:
-        """Listen at an address and port."""
+    async def _listen(self, address: str, port: int, serve: Serve, limit: int = READ_BYTES) -> None:
+        """Serve connections to an address and port, within the bound on open connections. Raises ConfigError."""
 
         def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Awaitable[None] | None:
-            if self._accepts_connection(
-                writer.get_extra_info("socket"), ReachedPlace(self._names.name_of(address) or address, address, port)
-            ):
+            place = ReachedPlace(self._names.name_of(address) or address, address, port)
+            if self._accepts_connection(writer.get_extra_info("socket"), place):
                 return serve(reader, writer)
             writer.transport.abort()
             return None
@@ -271,24 +272,25 @@ class ClosedNetwork:
         self._exits.callback(server.close)
 
     def _accepts_connection(self, opened: socket.socket, place: ReachedPlace) -> bool:
-        """Return whether a connection is served: there is a bound on open connections."""
+        """Return whether a connection is served, and count it as open. Beyond `MAX_OPEN_CONNECTIONS` it is refused, and
+        recorded."""
         self._open_sockets = [connection for connection in self._open_sockets if connection.fileno() >= 0]
-        if len(self._open_sockets) >= MOST_OPEN:
-            self._record(replace(place, why=TOO_MANY))
+        if len(self._open_sockets) >= MAX_OPEN_CONNECTIONS:
+            self._record(replace(place, why=TOO_MANY_CONNECTIONS))
             return False
         self._open_sockets.append(opened)
         return True
 
     def _listen_to_tls(self, host: str, address: str, port: int, serve: Serve, tls: SSLContext) -> None:
-        """Listen for TLS at an address and port. TLS is ended here, since asyncio's server cannot read the ClientHello
-        first."""
+        """Serve TLS connections to an address and port, within the bound on open connections. This does not use asyncio's
+        server, which cannot read the ClientHello first. Raises ConfigError."""
         [listening] = self._sockets(("listener", address, port))
         loop, handshakes = asyncio.get_running_loop(), set[asyncio.Task[None]]()
         place, paused = ReachedPlace(host, address, port), list[asyncio.TimerHandle]()
 
         def accept() -> None:
             try:
-                for _ in range(MOST_AT_ONCE):
+                for _ in range(MAX_READS_PER_TURN):
                     accepted = listening.accept()[0]
                     if not self._accepts_connection(accepted, place):
                         accepted.close()
@@ -297,9 +299,9 @@ class ClosedNetwork:
                     handshakes.add(handshake)
                     handshake.add_done_callback(handshakes.discard)
             except OSError as error:
-                if error.errno in NO_MORE:  # the listener stays readable; otherwise nobody waits any more
+                if error.errno in NO_MORE_FILES:  # the listener stays readable; otherwise nobody waits any more
                     loop.remove_reader(listening)
-                    paused[:] = [loop.call_later(PAUSE, loop.add_reader, listening, accept)]
+                    paused[:] = [loop.call_later(ACCEPT_PAUSE_S, loop.add_reader, listening, accept)]
 
         async def end() -> None:
             for pause in paused:
@@ -316,11 +318,11 @@ class ClosedNetwork:
 
     async def _handshake(self, accepted: socket.socket, place: ReachedPlace, serve: Serve, tls: SSLContext) -> None:
         """Do the TLS handshake and serve the connection, or record why this client cannot be served."""
-        loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(AT_A_TIME)
+        loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(READ_BYTES)
         protocol = asyncio.StreamReaderProtocol(reader)
         try:
             accepted.setblocking(False)
-            async with asyncio.timeout(SECONDS_TO_CONNECT):
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 hello = await _first_bytes(accepted)
                 if (offer := offer_in(hello)) and offer[1] and "http/1.1" not in offer[1]:
                     self._record(replace(place, why=f"its client speaks {' and '.join(offer[1])} alone, as gRPC does"))
@@ -329,7 +331,8 @@ class ClosedNetwork:
                 transport, _ = await loop.connect_accepted_socket(lambda: protocol, accepted, ssl=tls)
         except SSLError as error:
             accepted.close()
-            self._record(replace(place, why=UNTRUSTED if hello and offer else f"what it said is no TLS ({error.reason})"))
+            why = UNTRUSTED_CERTIFICATE if hello and offer else f"what it said is no TLS ({error.reason})"
+            self._record(replace(place, why=why))
         except (OSError, TimeoutError):
             accepted.close()
         else:
@@ -338,13 +341,13 @@ class ClosedNetwork:
                 await served
 
     def _answer(self, questions: socket.socket) -> None:
-        """Answer the DNS queries that have arrived, from the address to which each was sent."""
+        """Answer the DNS queries that have arrived. Each answer comes from the address to which the query was sent."""
         with suppress(OSError):
-            for _ in range(MOST_AT_ONCE):
-                query, metadata, _, client = questions.recvmsg(LONGEST_QUESTION, socket.CMSG_SPACE(12))
-                place = [(level, kind, b"\0\0\0\0" + data[8:12] + data[8:12]) for level, kind, data in metadata]
+            for _ in range(MAX_READS_PER_TURN):
+                query, metadata, _, client = questions.recvmsg(MAX_QUERY_BYTES, socket.CMSG_SPACE(12))
+                source_address = [(level, kind, b"\0\0\0\0" + data[8:12] + data[8:12]) for level, kind, data in metadata]
                 if answer := self._resolve(query):
-                    questions.sendmsg([answer], place, 0, client)
+                    questions.sendmsg([answer], source_address, 0, client)
 
     async def _answer_stream(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer DNS queries on a TCP connection."""
@@ -358,7 +361,7 @@ class ClosedNetwork:
         """Return the response to a DNS query."""
         answer = self._names.answer(query)
         if has_failed(answer):
-            self._record(ReachedPlace(LOOPBACK, LOOPBACK, RESOLVER, why=TOO_MANY_NAMES))
+            self._record(ReachedPlace(LOOPBACK, LOOPBACK, DNS_PORT, why=TOO_MANY_NAMES))
         return answer
 
 
@@ -368,31 +371,32 @@ async def _first_bytes(accepted: socket.socket) -> bytes:
     loop.add_reader(accepted, readable.set)
     try:
         await readable.wait()
-        return accepted.recv(AT_A_TIME, socket.MSG_PEEK)
+        return accepted.recv(READ_BYTES, socket.MSG_PEEK)
     finally:
         loop.remove_reader(accepted)
 
 
 def _other_host(place: ReachedPlace, hello: bytes) -> ReachedPlace | None:
-    """Return the place that a TLS ClientHello requests, if it is not this place; None if it is."""
+    """Return the place that a TLS ClientHello requests, with the reason why it is refused; None if it requests this place, or
+    if any host may be requested at its address."""
     try:
         ip_address(place.name)
     except ValueError:
         is_whole = len(hello) > 9 and len(hello) == 5 + int.from_bytes(hello[3:5]) == 9 + int.from_bytes(hello[6:9])
         if not is_whole or (offer := offer_in(hello)) is None:
-            return replace(place, why=IN_PIECES)
+            return replace(place, why=UNREADABLE_HELLO)
         requested_host = offer[0].rstrip(".").lower()
         if requested_host in ("", place.name.rstrip(".").lower()):
             return None
         if not is_name(requested_host):
-            return replace(place, why=IN_PIECES)
+            return replace(place, why=UNREADABLE_HELLO)
         return replace(place, name=requested_host, why=f"its client asked for it at the address of {place.name}")
     return None
 
 
 async def _forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Forward bytes until the reader ends."""
-    while data := await reader.read(AT_A_TIME):
+    while data := await reader.read(READ_BYTES):
         writer.write(data)
         await writer.drain()
     if writer.can_write_eof():
@@ -401,4 +405,4 @@ async def _forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 def without_proxies(environment: Mapping[str, str]) -> dict[str, str]:
     """Return variables without those that name a proxy, which a box could not reach."""
-    return {name: value for name, value in environment.items() if name.lower() not in PROXIES}
+    return {name: value for name, value in environment.items() if name.lower() not in PROXY_VARIABLES}

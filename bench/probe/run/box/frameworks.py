@@ -13,23 +13,24 @@ from pathlib import Path
 
 from bench.common.files import opened
 
-SQLITE = b"SQLite format 3\0"
-LARGEST = 2**24
-"""Bytes of a file of JSON that is looked at."""
-MOST = 1000
-"""The most columns of a database that are looked at."""
+SQLITE_HEADER = b"SQLite format 3\0"
+MAX_JSON_BYTES = 2**24
+"""The most bytes of a JSON file that are read."""
+MAX_COLUMNS = 1000
+"""The most columns of a database that are read."""
 _COLUMNS = f"""
-SELECT s.name || '.' || c.name FROM sqlite_schema AS s JOIN pragma_table_info(s.name) AS c WHERE s.type = 'table' LIMIT {MOST}
+SELECT s.name || '.' || c.name FROM sqlite_schema AS s JOIN pragma_table_info(s.name) AS c WHERE s.type = 'table'
+LIMIT {MAX_COLUMNS}
 """
 
 
 @dataclass(frozen=True)
 class FrameworkFormat:
-    """A file format of a framework.
+    """A file format in which a framework keeps the agent's memory.
 
-    owner    the framework, and its word for the file
-    columns  `TABLE.COLUMN` of an SQLite database, which has all of them; () for a JSON file
-    keys     keys of an object, which has all of them; of a list, its first object does
+    owner    the framework and the kind of file, in words
+    columns  the columns, `TABLE.COLUMN`, that an SQLite database of this format has; () for a JSON file
+    keys     the keys that a JSON object of this format has; in a list only its first object is examined
     values   the possible values of some keys
     more     patterns of further tables that the framework creates in the database
     """
@@ -41,14 +42,14 @@ class FrameworkFormat:
     more: Sequence[str] = ()
 
     def has(self, table: str) -> bool:
-        """Return whether a table in a database of this format is the framework's."""
-        named = any(column.startswith(f"{table}.") for column in self.columns)
-        return named or any(fnmatchcase(table, pattern) for pattern in self.more)
+        """Return whether the framework makes this table in a database of this format."""
+        has_column = any(column.startswith(f"{table}.") for column in self.columns)
+        return has_column or any(fnmatchcase(table, pattern) for pattern in self.more)
 
 
 @dataclass(frozen=True)
 class FileForm:
-    """What the format of a file says about it.
+    """The format of a file.
 
     is_database  whether it is an SQLite database
     owner        the framework that keeps the agent's memory in it, in words; "" if no known framework does
@@ -61,7 +62,7 @@ class FileForm:
     others: tuple[str, ...] = ()
 
 
-KNOWN = (
+KNOWN_FORMATS = (
     FrameworkFormat(
         "LangGraph's checkpoints",
         ("checkpoints.checkpoint_ns", "writes.checkpoint_ns"),
@@ -98,29 +99,33 @@ def memory_owner(path: Path) -> str:
     """Return the framework that keeps the agent's memory in a file, in words; "" if no known framework does."""
     with suppress(OSError, sqlite3.Error, ValueError, RecursionError):
         with opened(path) as file:
-            text = file.read(LARGEST)
-        if text.startswith(SQLITE):
+            text = file.read(MAX_JSON_BYTES)
+        if text.startswith(SQLITE_HEADER):
             columns = _columns(path)
-            return next((known.owner for known in KNOWN if known.columns and columns.issuperset(known.columns)), "")
+            return next(
+                (format_.owner for format_ in KNOWN_FORMATS if format_.columns and columns.issuperset(format_.columns)), ""
+            )
         if text[:1] in (b"{", b"["):
             value = json.loads(text)
             value = value[0] if isinstance(value, list) and value else value
-            return next((known.owner for known in KNOWN if isinstance(value, dict) and _has_values(known, value)), "")
+            formats = KNOWN_FORMATS if isinstance(value, dict) else ()
+            return next((format_.owner for format_ in formats if _has_values(format_, value)), "")
     return ""
 
 
 def file_form(path: Path) -> FileForm:
-    """Return what the format of a file says about it."""
+    """Return the format of a file; of a file that cannot be read, an empty `FileForm`."""
     with suppress(OSError, sqlite3.Error):
         with opened(path) as file:
-            is_database = file.read(len(SQLITE)) == SQLITE
+            is_database = file.read(len(SQLITE_HEADER)) == SQLITE_HEADER
         owner = memory_owner(path)
         if not is_database:
             return FileForm(owner=owner)
-        known = next((each for each in KNOWN if each.owner == owner), None)
+        format_ = next((candidate for candidate in KNOWN_FORMATS if candidate.owner == owner), None)
         tables = sorted({column.partition(".")[0] for column in _columns(path)} - {"sqlite_sequence"})
-        owned = tuple(table for table in tables if known and known.has(table))
-        return FileForm(is_database, owner, owned, tuple(table for table in tables if table not in owned))
+        frameworks_tables = tuple(table for table in tables if format_ and format_.has(table))
+        others = tuple(table for table in tables if table not in frameworks_tables)
+        return FileForm(is_database, owner, frameworks_tables, others)
     return FileForm()
 
 
@@ -130,7 +135,7 @@ def _columns(path: Path) -> frozenset[str]:
         return frozenset(column for (column,) in database.execute(_COLUMNS))
 
 
-def _has_values(known: FrameworkFormat, value: Mapping[str, object]) -> bool:
+def _has_values(format_: FrameworkFormat, value: Mapping[str, object]) -> bool:
     """Return whether a JSON object has the keys and values of a format."""
-    has_allowed_values = all(value.get(key) in values for key, values in (known.values or {}).items())
-    return bool(known.keys) and has_allowed_values and all(key in value for key in known.keys)
+    has_allowed_values = all(value.get(key) in values for key, values in (format_.values or {}).items())
+    return bool(format_.keys) and has_allowed_values and all(key in value for key in format_.keys)

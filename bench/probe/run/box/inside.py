@@ -2,10 +2,10 @@
 
     python -m bench.probe.run.box.inside CHANNEL
 
-It reads requests from stdin and writes results to stdout, both pickled, until stdin ends, as it does when its parent dies.
+It reads requests from stdin and writes results to stdout, both pickled, until stdin ends; stdin also ends when the parent dies.
 Sockets are passed through the open socket CHANNEL. The first request is the `BoxPlan`. The program reads and resets the
-stores itself: only a process in the box sees the files that the agent sees, and is subject to the agent's locks. SQLite
-resolves a path, and `/proc/PID/root` would lead to the owner's file.
+stores itself: only a process in the box sees the files that the agent sees, and is subject to the agent's locks. (A process
+outside could not use `/proc/PID/root`, since SQLite resolves a path, and would open the owner's file.)
 """
 
 from __future__ import annotations
@@ -33,30 +33,31 @@ from bench.probe.run.witness.place import remove_tree
 if TYPE_CHECKING:
     from bench.probe.run.witness.path_store import PathStore
 
-BESIDE = ("", "-wal", "-shm", "-journal")
-"""Ends of a store's name, and of the files that a database has beside it."""
-BoxSide = Literal["agent", "servers"]
-"""The networks of a box: that of the agent and its MCP servers, and that of the services that the probe starts."""
-NOT_TOLD = frozenset(("__pycache__",))
-"""Folders of what an interpreter can make again. `reset_files` counts what is written there: an interpreter runs it."""
-MOST_TOLD, MOST_COMPARED = 1000, 2**26
-"""The most paths that are told, and bytes of a file that is compared with the owner's."""
+STORE_FILE_ENDINGS = ("", "-wal", "-shm", "-journal")
+"""The endings of a store's path, and of the paths of the files that a database has beside it."""
+NetworkName = Literal["agent", "servers"]
+"""The two networks of a box: one for the agent and its MCP servers, one for the services that the probe starts."""
+UNREPORTED_FOLDERS = frozenset(("__pycache__",))
+"""Folders whose files an interpreter can make again, so they are not reported. `reset_files` does reset them, since an
+interpreter runs these files."""
+MAX_REPORTED_PATHS, MAX_COMPARED_BYTES = 1000, 2**26
+"""The most paths that are reported, and the most bytes of a file that is compared with the owner's file."""
 
 
 @dataclass(frozen=True)
 class BoxPlan:
     """What a box contains. All paths are resolved.
 
-    layers   the private folder for what is written in the box
-    gateway  the folder of the gateway's socket, which is visible in the box
-    roots    the folders of which the agent sees copies: what it writes there is in a layer
-    kept     folders in the roots whose content is kept from run to run: caches of programs such as npx
-    hidden   the folders that are new and empty
-    shown    files and folders in hidden folders that are visible nevertheless, read-only
-    stores   the paths of the stores, and of the configs that the probe writes
-    places   folders that only this program sees: the first states of the stores
-    sockets  paths at which the agent looks for a socket, each with the gateway's socket that replaces it
-    files    files that replace files of the machine, with their content
+    layers         the private folder for what is written in the box
+    gateway        the folder of the gateway's socket, which is visible in the box
+    roots          the folders of which the agent sees copies: what it writes there is in a layer
+    hidden         the folders that are new and empty
+    shown          files and folders in hidden folders that are visible nevertheless, read-only
+    stores         the paths of the stores, and of the configs that the probe writes
+    state_folders  folders that only this program sees: the first states of the stores
+    cache_folders  folders in the roots whose content stays from run to run: caches of programs such as npx
+    sockets        paths at which the agent looks for a socket, each with the gateway's socket that replaces it
+    files          files that replace files of the machine, with their content
     """
 
     layers: Path
@@ -65,8 +66,8 @@ class BoxPlan:
     hidden: tuple[Path, ...]
     shown: tuple[Path, ...] = ()
     stores: tuple[Path, ...] = ()
-    places: tuple[Path, ...] = ()
-    kept: tuple[Path, ...] = ()
+    state_folders: tuple[Path, ...] = ()
+    cache_folders: tuple[Path, ...] = ()
     sockets: tuple[tuple[Path, Path], ...] = ()
     files: tuple[tuple[Path, bytes], ...] = ()
 
@@ -81,9 +82,9 @@ class BoxProgram:
         self._layers, self._opened = str(plan.layers), list[int]()
         self._sources = dict[Path, str]()
         self._stores: list[PathStore] = []
-        self._fresh = set[int]()
-        """The stores that were not reset since there is a new layer."""
-        self._begun, self._numbers = dict[int, Callable[[], Any]](), count()
+        self._unreset_stores = set[int]()
+        """The numbers of the stores that were not reset since the current layer was made."""
+        self._unfinished_calls, self._call_numbers = dict[int, Callable[[], Any]](), count()
 
     def begin(self) -> None:
         """Leave the machine's namespaces. The parent then maps this process's user into the new namespace, before `build`."""
@@ -94,7 +95,7 @@ class BoxProgram:
         """Make the box's mounts, with a new layer. Return the number of the open file by which processes enter them."""
         if self._outside < 0:
             self._check_processes()
-            self._networks: Mapping[BoxSide, LoopbackNetwork] = {"agent": LoopbackNetwork(), "servers": LoopbackNetwork()}
+            self._networks: Mapping[NetworkName, LoopbackNetwork] = {"agent": LoopbackNetwork(), "servers": LoopbackNetwork()}
             self._outside = os.open("/proc/self/ns/mnt", os.O_RDONLY)
         kernel.enter(self._outside)
         self._close()
@@ -104,29 +105,29 @@ class BoxProgram:
         except OSError:
             if not self._on_disk:
                 raise
-            self._on_disk = False  # such a file system holds no layer: an overlay itself, or one that lies in a root
+            self._on_disk = False  # some file systems hold no layer: an overlay, or one that is in a root
             kernel.enter(self._outside)
             self._close()
             kernel.mount("tmpfs", self._plan.layers, "tmpfs", kernel.NO_SETUID | kernel.NO_DEVICES)
             self._mount_all()
-        self._fresh = set(range(len(self._stores)))
+        self._unreset_stores = set(range(len(self._stores)))
         remove_tree(Path(self._layers, str(self._layer - 1)))
         return self._namespace
 
     def _mount_all(self) -> None:
         """Mount the folders of the plan in new namespaces: one for the agent, and one in which this program also sees
-        `places`."""
+        `state_folders`."""
         plan = self._plan
         kernel.unshare(kernel.NEW_MOUNTS)
         kernel.bind(plan.layers, plan.layers)
         self._layers = self._open(plan.layers)
         remove_tree(self._upper)  # what an earlier box of these layers left
         self._upper.mkdir()
-        kept = filter(Path.is_dir, plan.kept)
-        sources = {path: self._open(path) for path in (*plan.roots, plan.gateway, *plan.shown, *plan.places, *kept)}
+        caches = filter(Path.is_dir, plan.cache_folders)
+        sources = {path: self._open(path) for path in (*plan.roots, plan.gateway, *plan.shown, *plan.state_folders, *caches)}
         devices = {path: path.stat().st_dev for path in plan.roots}
-        kernel.set_read_only("/", wanted=True, recursive=True)
-        kernel.set_read_only(self._layers, wanted=False)
+        kernel.set_read_only("/", is_read_only=True, recursive=True)
+        kernel.set_read_only(self._layers, is_read_only=False)
         for path in plan.hidden:
             mode = "755" if path == Path("/run") else "1777"
             path.mkdir(parents=True, exist_ok=True)
@@ -138,7 +139,7 @@ class BoxProgram:
             _overlay(sources[path], path, self._upper / f"upper{number}", self._upper / f"work{number}")
             if path.stat().st_dev == devices[path]:
                 raise OSError(f"{path} is not a copy in the box")
-        for number, path in enumerate(plan.kept):
+        for number, path in enumerate(plan.cache_folders):
             path.mkdir(parents=True, exist_ok=True)
             lower = sources.get(path) or self._open(self._new_folder("empty"))
             _overlay(lower, path, self._new_folder(f"kept{number}"), self._new_folder(f"work{number}"))
@@ -146,24 +147,24 @@ class BoxProgram:
         self._mount_visible(sources[plan.gateway], plan.gateway)
         self._replace_files()
         self._cover_sockets()
-        for path, place in plan.sockets:
-            self._mount_visible(f"{sources[plan.gateway]}/{place.relative_to(plan.gateway)}", path)
-        for path in plan.places:
+        for path, gateway_socket in plan.sockets:
+            self._mount_visible(f"{sources[plan.gateway]}/{gateway_socket.relative_to(plan.gateway)}", path)
+        for path in plan.state_folders:
             self._mount_visible(sources[path], path)
         ours = os.open("/proc/self/ns/mnt", os.O_RDONLY)
         kernel.unshare(kernel.NEW_MOUNTS)
-        for path in plan.places:
+        for path in plan.state_folders:
             kernel.unmount(path)
         self._namespace = os.open("/proc/self/ns/mnt", os.O_RDONLY)
         kernel.enter(ours)
         os.close(ours)
         self._new = set(self._files_in_hidden())
 
-    def networks(self) -> Mapping[BoxSide, int]:
+    def networks(self) -> Mapping[NetworkName, int]:
         """Return the numbers of the open files by which processes enter the networks."""
         return {side: network.namespace for side, network in self._networks.items()}
 
-    def open_sockets(self, side: BoxSide, places: Sequence[SocketPlace]) -> None:
+    def open_sockets(self, side: NetworkName, places: Sequence[SocketPlace]) -> None:
         """Send open sockets of a network through the channel."""
         sockets = self._networks[side].sockets(places)
         socket.send_fds(self._channel, [b"\0"], [opened.fileno() for opened in sockets])
@@ -178,10 +179,10 @@ class BoxProgram:
                     kernel.bind("/dev/null", path)
 
     def take_store(self, store: PathStore) -> int:
-        """Take over a store whose first state was made. Return its number."""
+        """Add a store whose first state was made, so that this program reads and resets it. Return its number."""
         store.enter_box()
         self._stores.append(store)
-        self._fresh.add(number := len(self._stores) - 1)
+        self._unreset_stores.add(number := len(self._stores) - 1)
         return number
 
     def reset_files(self) -> int:
@@ -190,65 +191,67 @@ class BoxProgram:
         Returns:
             The number of the open file by which processes enter the box.
         """
-        self._begun.clear()
-        if any(self._changed_places(frozenset())) or set(self._files_in_hidden()) != self._new:
+        self._unfinished_calls.clear()
+        if any(self._changed_paths(frozenset())) or set(self._files_in_hidden()) != self._new:
             self.build()
         return self._namespace
 
     def call(self, store: int, method: str, *arguments: Any) -> Any:
-        """Call a method of a store. If it returns a function, keep that and return its number."""
-        if method == "reset" and store in self._fresh:
+        """Call a method of a store, and return the result. If the method returns a function, keep the function and return its
+        number, for `end`."""
+        if method == "reset" and store in self._unreset_stores:
             self._clear_store(self._stores[store].place)
-            self._fresh.discard(store)
+            self._unreset_stores.discard(store)
         result = getattr(self._stores[store], method)(*arguments)
         if not callable(result):
             return result
-        self._begun[number := next(self._numbers)] = result
+        self._unfinished_calls[number := next(self._call_numbers)] = result
         return number
 
     def end(self, number: int) -> Any:
-        """Call a kept function, and forget it."""
-        return self._begun.pop(number)()
+        """Call the function with this number that `call` has kept, remove it, and return its result."""
+        return self._unfinished_calls.pop(number)()
 
     def write(self, path: Path, content: bytes) -> None:
         """Write the agent's copy of a config at the path of the owner's config."""
-        half = path.with_name(f"{path.name}.half")
-        half.write_bytes(content)
-        half.chmod(stat.S_IMODE(path.stat().st_mode))
-        half.replace(path)
+        unfinished = path.with_name(f"{path.name}.half")
+        unfinished.write_bytes(content)
+        unfinished.chmod(stat.S_IMODE(path.stat().st_mode))
+        unfinished.replace(path)
 
     def paths_written(self) -> dict[str, str]:
         """Return the paths outside the stores that were written or removed, each with the framework that keeps the agent's
         memory there; "" if no known framework does. A database's journals are not listed."""
-        return {str(path): memory_owner(path) for path in sorted(dict(islice(self._changed_places(), MOST_TOLD)))}
+        return {str(path): memory_owner(path) for path in sorted(dict(islice(self._changed_paths(), MAX_REPORTED_PATHS)))}
 
     def files_written(self) -> list[WrittenFile]:
         """Return the files outside the stores that were written or removed, with their digests before and after."""
-        return [written_file(*place) for place in sorted(dict(islice(self._changed_places(), MOST_TOLD)).items())]
+        paths = dict(islice(self._changed_paths(), MAX_REPORTED_PATHS))
+        return [written_file(path, lower) for path, lower in sorted(paths.items())]
 
     def form(self, path: Path) -> FileForm:
-        """Return what the format of a file says about it."""
+        """Return the format of a file."""
         return file_form(path)
 
     def reset_memory(self) -> None:
         """Reset the files in which frameworks keep the agent's memory."""
-        for path, lower in list(self._changed_places()):
+        for path, lower in list(self._changed_paths()):
             if memory_owner(path):
-                for end in BESIDE:
+                for end in STORE_FILE_ENDINGS:
                     original, current = lower.with_name(f"{lower.name}{end}"), path.with_name(f"{path.name}{end}")
                     current.unlink(missing_ok=True)
                     if original.is_file():
                         shutil.copy2(original, current)
 
-    def _changed_places(self, left_out: frozenset[str] = NOT_TOLD) -> Iterator[tuple[Path, Path]]:
-        """Yield the paths outside the stores that were written or removed, each with the owner's path. A journal counts as
-        its database, which can be yielded more than once. Folders named `left_out` are skipped."""
+    def _changed_paths(self, left_out: frozenset[str] = UNREPORTED_FOLDERS) -> Iterator[tuple[Path, Path]]:
+        """Yield the paths in the box that were written or removed outside the stores, each with the path of the owner's file. A
+        journal counts as its database, which can be yielded more than once. Folders named `left_out` are skipped."""
         for number, root in enumerate(self._plan.roots):
-            for path, upper, item in _items(self._upper / f"upper{number}", root, self._plan.stores, left_out):
-                lower = Path(self._sources[root], path.relative_to(root))
-                if not _has_owners_content(upper, item, lower):
+            for path, layer_path, status in _items(self._upper / f"upper{number}", root, self._plan.stores, left_out):
+                owners_path = Path(self._sources[root], path.relative_to(root))
+                if not _has_owners_content(layer_path, status, owners_path):
                     database = _database_of(path)
-                    yield database, lower.with_name(database.name)
+                    yield database, owners_path.with_name(database.name)
 
     @property
     def _upper(self) -> Path:
@@ -268,7 +271,7 @@ class BoxProgram:
         self._opened, self._namespace = [], -1
 
     def _open(self, path: Path) -> str:
-        """Return a name by which a file or folder is reached even if another is mounted over it."""
+        """Return a path in `/proc` by which a file or folder is reached even if another is mounted over it."""
         self._opened.append(os.open(path, os.O_PATH | os.O_CLOEXEC))
         return f"/proc/self/fd/{self._opened[-1]}"
 
@@ -286,9 +289,9 @@ class BoxProgram:
         """Replace files of the machine by the plan's files, read-only. Their paths may be links."""
         for number, (path, content) in enumerate(self._plan.files):
             (ours := self._new_folder("files") / str(number)).write_bytes(content)
-            if (place := path.resolve()).exists() or any(map(place.is_relative_to, self._plan.hidden)):
-                self._mount_visible(str(ours), place)
-                kernel.set_read_only(place, wanted=True)
+            if (target := path.resolve()).exists() or any(map(target.is_relative_to, self._plan.hidden)):
+                self._mount_visible(str(ours), target)
+                kernel.set_read_only(target, is_read_only=True)
 
     def _files_in_hidden(self) -> Iterator[str]:
         """Yield the files and folders in the hidden folders."""
@@ -298,19 +301,19 @@ class BoxProgram:
                 yield from (f"{parent}/{name}" for name in (*folders, *files))
                 folders[:] = [name for name in folders if os.lstat(f"{parent}/{name}").st_dev == device]
 
-    def _clear_store(self, place: Path) -> None:
+    def _clear_store(self, store_path: Path) -> None:
         """Remove a store's content from the box, so that all of it is written anew, and no file is the owner's in a lower
-        layer. A process that opened such a file for reading would not see later writes, and such a folder could not be
+        layer. A process that opened an owner's file for reading would not see later writes, and an owner's folder could not be
         renamed."""
-        root = next(root for root in self._plan.roots if place.is_relative_to(root))
-        above = place if place == root else place.parent
-        if above.stat().st_dev != root.stat().st_dev or root.stat().st_dev == Path(self._sources[root]).stat().st_dev:
-            raise OSError(f"{place} is not a copy in the box")
-        for path in place.iterdir() if place.is_dir() and not place.is_symlink() else (place,):
+        root = next(root for root in self._plan.roots if store_path.is_relative_to(root))
+        folder = store_path if store_path == root else store_path.parent
+        if folder.stat().st_dev != root.stat().st_dev or root.stat().st_dev == Path(self._sources[root]).stat().st_dev:
+            raise OSError(f"{store_path} is not a copy in the box")
+        for path in store_path.iterdir() if store_path.is_dir() and not store_path.is_symlink() else (store_path,):
             remove_tree(path)
 
     def _check_processes(self) -> None:
-        """Raise OSError if a process of the box could not have its own process list."""
+        """Raise OSError if a process of the box could not mount `/proc` for its own processes."""
         child = os.fork()
         if child:
             if number := os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
@@ -331,7 +334,7 @@ class BoxProgram:
 
 
 def _overlay(lower: str, path: Path, upper: Path, work: Path) -> None:
-    """Mount a copy of a folder; what is written there is in `upper`."""
+    """Mount a copy of the folder `lower` at `path`. Files that are written there are in `upper`; `work` is the kernel's."""
     for folder in (upper, work):
         folder.mkdir(exist_ok=True)
     upper.chmod(stat.S_IMODE(Path(lower).stat().st_mode))
@@ -344,7 +347,7 @@ def _items(
 ) -> Iterator[tuple[Path, Path, os.stat_result]]:
     """Yield the files in a layer, outside the stores and outside folders named `left_out`: the path in the box, the path in
     the layer, and its status."""
-    store_files = {Path(f"{store}{end}") for store in stores for end in BESIDE}
+    store_files = {Path(f"{store}{end}") for store in stores for end in STORE_FILE_ENDINGS}
     for parent, folders, files in os.walk(layer):
         folder_in_box = root / os.path.relpath(parent, layer)
         folders[:] = [name for name in folders if folder_in_box / name not in store_files and name not in left_out]
@@ -355,18 +358,19 @@ def _items(
 
 
 def _database_of(path: Path) -> Path:
-    """Return the database of which a file is the journal, if it exists; else the file itself."""
-    end = next((end for end in BESIDE if end and path.name.endswith(end)), "")
+    """Return the database to which a journal belongs, if the database exists; for another file the file itself."""
+    end = next((end for end in STORE_FILE_ENDINGS if end and path.name.endswith(end)), "")
     database = path.with_name(path.name.removesuffix(end))
     return database if end and database.is_file() else path
 
 
-def _has_owners_content(upper: Path, item: os.stat_result, lower: Path) -> bool:
-    """Return whether a regular file in a layer has the content of the owner's file: it was opened for writing, and not
-    changed."""
+def _has_owners_content(layer_path: Path, status: os.stat_result, owners_path: Path) -> bool:
+    """Return whether a regular file in a layer has the content of the owner's file: it was opened for writing, and not changed.
+    `status` is the status of the file in the layer."""
     with suppress(OSError):
-        regular = stat.S_ISREG(item.st_mode) and stat.S_ISREG(lower.lstat().st_mode)
-        return regular and item.st_size <= MOST_COMPARED and filecmp.cmp(upper, lower, shallow=False)
+        are_regular = stat.S_ISREG(status.st_mode) and stat.S_ISREG(owners_path.lstat().st_mode)
+        is_small = status.st_size <= MAX_COMPARED_BYTES
+        return are_regular and is_small and filecmp.cmp(layer_path, owners_path, shallow=False)
     return False
 
 

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 NEW_USER, NEW_MOUNTS, NEW_IPC, NEW_PIDS, NEW_NETWORK = 0x10000000, 0x00020000, 0x08000000, 0x20000000, 0x40000000
-OWN_FOLDER = 0x00000200
+OWN_WORKING_FOLDER = 0x00000200
 READ_ONLY, NO_SETUID, NO_DEVICES, NO_PROGRAMS, BIND, RECURSIVE, PRIVATE = 1, 2, 4, 8, 4096, 16384, 1 << 18
 _MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE = 442, -100, 0x8000
 _DETACH = 2
@@ -42,9 +42,9 @@ def unmount(path: Path | str) -> None:
     _check(_libc.umount2(os.fsencode(str(path)), _DETACH), f"umount of {path}")
 
 
-def set_read_only(path: Path | str, *, wanted: bool, recursive: bool = False) -> None:
+def set_read_only(path: Path | str, *, is_read_only: bool, recursive: bool = False) -> None:
     """Make a mount read-only, or writable. `recursive`: all mounts below it too. Raises OSError."""
-    attributes = _Attributes(READ_ONLY if wanted else 0, 0 if wanted else READ_ONLY, 0, 0)
+    attributes = _Attributes(READ_ONLY if is_read_only else 0, 0 if is_read_only else READ_ONLY, 0, 0)
     flags, place = _AT_RECURSIVE if recursive else 0, os.fsencode(str(path))
     result = _libc.syscall(_MOUNT_SETATTR, _AT_FDCWD, place, flags, ctypes.byref(attributes), ctypes.sizeof(attributes))
     _check(result, f"mount_setattr at {path}")

@@ -13,14 +13,16 @@ from time import monotonic
 from bench.common.errors import ConfigError, one_line
 from bench.wire.agent_process import AgentProcess
 
-UV, NPM = (".cache/uv", ".local/share/uv"), (".npm",)
-LOADERS = {"npx": NPM, "npm": NPM, "uvx": UV, "uv": UV}
-"""Programs that load what they start, and where they keep it in the home: it stays from run to run."""
-OFFLINE = {"UV_OFFLINE": "1", "npm_config_offline": "true"}
-"""Variables by which such a program takes only what it has loaded: no run asks a registry."""
-LONGEST, LOOK_AGAIN, LARGEST = 300.0, 0.05, 2**30
-"""Seconds until a server must have answered for the first time, and between two looks; bytes of its largest file."""
-HELLO = {
+UV_FOLDERS, NPM_FOLDERS = (".cache/uv", ".local/share/uv"), (".npm",)
+LOADERS = {"npx": NPM_FOLDERS, "npm": NPM_FOLDERS, "uvx": UV_FOLDERS, "uv": UV_FOLDERS}
+"""Programs that load a server from a registry before they start it, each with the folders in the home where they keep it. The
+folders stay from run to run."""
+OFFLINE_VARIABLES = {"UV_OFFLINE": "1", "npm_config_offline": "true"}
+"""Variables that let such a program start only what it has loaded before, so that no run queries a registry."""
+ANSWER_TIMEOUT_S, POLL_INTERVAL_S, MAX_FILE_BYTES = 300.0, 0.05, 2**30
+"""Seconds until a server must have answered for the first time, and between two checks; bytes of the largest file that it may
+write."""
+INITIALIZE_REQUEST = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
@@ -29,7 +31,7 @@ HELLO = {
 
 
 def loader_of(words: Sequence[str]) -> str:
-    """Return the program of a command if it loads what it starts, such as `npx`; else ""."""
+    """Return the program of a command if it is one of the `LOADERS`, such as `npx`; else ""."""
     name = Path(words[0]).name if words else ""
     return name if name in LOADERS else ""
 
@@ -52,12 +54,12 @@ async def load_server(
     reads, hello = os.pipe()  # it stays open until the answer is there: at its end a server may end without one
     process: AgentProcess | None = None
     try:
-        os.write(hello, json.dumps(HELLO).encode() + b"\n")
-        process = AgentProcess(words, folder, variables, LARGEST, reads=reads, namespaces=namespaces)
-        deadline, printed_answer = monotonic() + LONGEST, process.on_stdout
+        os.write(hello, json.dumps(INITIALIZE_REQUEST).encode() + b"\n")
+        process = AgentProcess(words, folder, variables, MAX_FILE_BYTES, reads=reads, namespaces=namespaces)
+        deadline, printed_answer = monotonic() + ANSWER_TIMEOUT_S, process.on_stdout
         while "\n" not in printed_answer.text and not process.ended.done() and monotonic() < deadline:  # noqa: ASYNC110  nobody tells
-            await asyncio.sleep(LOOK_AGAIN)
-        how = "ended before it answered" if process.ended.done() else f"did not answer within {LONGEST:g} s"
+            await asyncio.sleep(POLL_INTERVAL_S)
+        how = "ended before it answered" if process.ended.done() else f"did not answer within {ANSWER_TIMEOUT_S:g} s"
     finally:
         if process:
             await process.close()

@@ -21,13 +21,13 @@ SocketKind = Literal["listener", "datagrams", "refusals", "caller"]
 """A TCP listener or a UDP socket at an address, a reader of the network's refusals, or a TCP socket that is not connected."""
 SocketPlace = tuple[SocketKind, str, int]
 """A kind, an address as digits, and a port."""
-WAITING = 128
-"""Connections that wait to be accepted."""
+LISTEN_BACKLOG = 128
+"""The most connections that wait to be accepted."""
 _NEW_LINK, _NEW_ROUTE, _ACKNOWLEDGED, _CREATED = 16, 24, 1 | 4, 1 | 4 | 0x400
 _UP, _LOCAL_TABLE, _AT_BOOT, _ON_THIS_HOST, _IS_LOCAL, _OUT_BY = 1, 255, 3, 254, 2, 4
 _ALL_PACKETS, _ATTACH_FILTER, _ADDRESSES_OF_DATAGRAMS = 3, 26, 8
-# What a reader of refusals gets, in the kernel's filter language (code, jump if true, jump if false, value): of IPv4 and IPv6
-# TCP's RST with ACK, and ICMP's "unreachable". Without it each packet of the network would wake the probe.
+# The filter for a reader of refusals, in the kernel's language (code, jump if true, jump if false, value). Of IPv4 and IPv6 it
+# accepts TCP's RST with ACK, and ICMP's "unreachable". Without this filter each packet of the network would wake the probe.
 _REFUSALS = (
     (0x30, 0, 0, 0),  # which version
     (0x74, 0, 0, 4),
@@ -49,8 +49,8 @@ _REFUSALS = (
     (0x15, 2, 3, 3),
     (0x30, 0, 0, 40),
     (0x15, 0, 1, 1),
-    (0x06, 0, 0, 0xFFFF),  # taken
-    (0x06, 0, 0, 0),  # left out
+    (0x06, 0, 0, 0xFFFF),  # accepted
+    (0x06, 0, 0, 0),  # ignored
 )
 Result = TypeVar("Result")
 
@@ -75,13 +75,13 @@ class LoopbackNetwork:
 
 
 def _in_new_thread(work: Callable[[], Result]) -> Result:
-    """Return what a function returns in a new thread: a thread can change its own network without changing the network of
-    the others."""
+    """Call a function in a new thread, and return its result or raise its exception. A thread can enter another network while
+    the other threads stay in theirs."""
     results, errors = list[Result](), list[Exception]()
 
     def run() -> None:
         try:
-            kernel.unshare(kernel.OWN_FOLDER)  # or the process could enter no mounts as long as this thread lingers
+            kernel.unshare(kernel.OWN_WORKING_FOLDER)  # otherwise the process could enter no mounts while this thread exists
             results.append(work())
         except Exception as error:
             errors.append(error)
@@ -95,7 +95,8 @@ def _in_new_thread(work: Callable[[], Result]) -> Result:
 
 
 def _make_network() -> int:
-    """Make a network with a loopback interface that receives all packets. Return an open file of it."""
+    """Make a network with a loopback interface that receives all packets, in this thread. Return an open file of the network's
+    namespace."""
     kernel.unshare(kernel.NEW_NETWORK)
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as link:  # 0: routes and links
         index = socket.if_nametoindex("lo")
@@ -135,7 +136,7 @@ def _open_socket(kind: SocketKind, address: str, port: int) -> socket.socket:
                 opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             opened.bind((address, port))
         if kind == "listener":
-            opened.listen(WAITING)
+            opened.listen(LISTEN_BACKLOG)
         elif kind == "datagrams":
             opened.setsockopt(socket.IPPROTO_IP, _ADDRESSES_OF_DATAGRAMS, 1)
     except OSError as error:

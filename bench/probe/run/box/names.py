@@ -11,13 +11,13 @@ import struct
 from hashlib import blake2b
 from ipaddress import IPv4Address
 
-BLOCK, SIZE = int(IPv4Address("198.18.0.0")), 2**17
+FIRST_ADDRESS, ADDRESS_COUNT = int(IPv4Address("198.18.0.0")), 2**17
 LOOPBACK = "127.0.0.1"
-LONGEST_NAME, MOST_NAMES = 253, 10_000
-SECONDS = 60
-"""How long an answer may be kept."""
+MAX_NAME_CHARS, MAX_NAMES = 253, 10_000
+ANSWER_TTL_S = 60
+"""How long a client may cache an answer."""
 _ADDRESS, _INTERNET = 1, 1
-_IS_ANSWER, _MAY_RECURSE, _OF_QUESTION, _MALFORMED, _FAILED = 0x8000, 0x0080, 0x7900, 1, 2
+_IS_ANSWER, _MAY_RECURSE, _QUESTION_FLAGS, _MALFORMED, _FAILED = 0x8000, 0x0080, 0x7900, 1, 2
 
 
 class NameTable:
@@ -28,14 +28,15 @@ class NameTable:
         self._addresses = dict[str, str]()
 
     def address_of(self, name: str) -> str:
-        """Return the address of a name in any case."""
+        """Return the address of a name; a new name gets the next free address after its digest. Upper and lower case are
+        equal."""
         name = name.rstrip(".").lower()
         if name == "localhost" or name.endswith(".localhost"):
             return LOOPBACK
         if name not in self._addresses:
-            at = int.from_bytes(blake2b(name.encode(), digest_size=8).digest())
-            while (address := str(IPv4Address(BLOCK + 1 + at % (SIZE - 2)))) in self._names:
-                at += 1
+            number = int.from_bytes(blake2b(name.encode(), digest_size=8).digest())
+            while (address := str(IPv4Address(FIRST_ADDRESS + 1 + number % (ADDRESS_COUNT - 2)))) in self._names:
+                number += 1
             self._names[address], self._addresses[name] = name, address
         return self._addresses[name]
 
@@ -45,21 +46,21 @@ class NameTable:
 
     def answer(self, query: bytes) -> bytes:
         """Return the DNS response to a query: a name's IPv4 address, or no record for other types. b"" if the bytes are no
-        query. Beyond `MOST_NAMES`, a new name is refused."""
+        query. Beyond `MAX_NAMES`, a new name is refused."""
         if len(query) < 12 or query[2] & 0x80:
             return b""
         number, flags, questions = struct.unpack_from("!HHH", query)
-        flags = _IS_ANSWER | _MAY_RECURSE | flags & _OF_QUESTION
+        flags = _IS_ANSWER | _MAY_RECURSE | flags & _QUESTION_FLAGS
         name, end = _name_in(query)
         if questions != 1 or not name or len(query) < end + 4 or flags & 0x7800:
             return struct.pack("!6H", number, flags | _MALFORMED, 0, 0, 0, 0)
         record_type, record_class = struct.unpack_from("!HH", query, end)
         question, records = query[12 : end + 4], b""
         if (record_type, record_class) == (_ADDRESS, _INTERNET):
-            if len(self._names) >= MOST_NAMES and name.rstrip(".").lower() not in self._addresses:
+            if len(self._names) >= MAX_NAMES and name.rstrip(".").lower() not in self._addresses:
                 return struct.pack("!6H", number, flags | _FAILED, 1, 0, 0, 0) + question
             address = IPv4Address(self.address_of(name)).packed
-            records = struct.pack("!HHHIH", 0xC00C, _ADDRESS, _INTERNET, SECONDS, len(address)) + address
+            records = struct.pack("!HHHIH", 0xC00C, _ADDRESS, _INTERNET, ANSWER_TTL_S, len(address)) + address
         return struct.pack("!6H", number, flags, 1, bool(records), 0, 0) + question + records
 
 
@@ -70,7 +71,7 @@ def has_failed(answer: bytes) -> bool:
 
 def is_name(name: str) -> bool:
     """Return whether a text is a valid host name."""
-    return len(name) <= LONGEST_NAME and all(letter.isascii() and (letter.isalnum() or letter in "-_.") for letter in name)
+    return len(name) <= MAX_NAME_CHARS and all(letter.isascii() and (letter.isalnum() or letter in "-_.") for letter in name)
 
 
 def _name_in(query: bytes) -> tuple[str, int]:

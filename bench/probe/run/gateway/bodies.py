@@ -13,66 +13,67 @@ from pydantic_core import from_json
 
 from bench.common.bounds import excess_in, is_too_deep
 
-IN_MEMORY = 2**18
-"""Bytes of a body that are kept in memory. A longer one lies in a file without a name."""
-LARGEST = 2**30
-"""Bytes of the longest body that is kept. A server that sends more is not waited for."""
-LARGEST_PARSED = 2**20
-"""Bytes of the longest body that is parsed, packed or not, unless its reader says otherwise."""
-MOST_FIELDS = 1000
-_ZLIB = {"gzip": 31, "x-gzip": 31, "deflate": 47}
-"""Content-Encoding -> the window bits by which zlib knows it."""
+MAX_MEMORY_BYTES = 2**18
+"""A longer body is kept in a temporary file."""
+MAX_BODY_BYTES = 2**30
+"""The longest body that is kept. A longer body raises BodyTooLarge."""
+MAX_PARSED_BYTES = 2**20
+"""The longest body that is parsed, before and after decompression, unless the caller sets another bound."""
+MAX_FIELDS = 1000
+_ZLIB_WINDOW_BITS = {"gzip": 31, "x-gzip": 31, "deflate": 47}
+"""Content-Encoding -> zlib's window bits for it."""
 
 
 class BodyTooLarge(Exception):
-    """A body has more bytes than are kept."""
+    """A body has more bytes than `MAX_BODY_BYTES`."""
 
 
 class Body:
-    """A body as it was received. `size` is its bytes on the wire. `data` is its content without the framing of chunks."""
+    """A body as it was received. `size` is the number of its bytes on the wire. `length` is the number of bytes of its content,
+    which is without the framing of chunks."""
 
-    def __init__(self, longest: int = LARGEST_PARSED) -> None:
-        self._longest = longest
-        self._file = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115  closed by `close`
+    def __init__(self, max_parsed: int = MAX_PARSED_BYTES) -> None:
+        self._max_parsed = max_parsed
+        self._file = SpooledTemporaryFile(MAX_MEMORY_BYTES)  # noqa: SIM115  closed by `close`
         self._data, self._digest, self.size, self.length = bytearray(), hashlib.sha256(), 0, 0
 
     def add(self, raw: bytes, data: bytes) -> None:
-        """Add bytes of the wire and the content in them. Raises BodyTooLarge, or OSError if the disk is full."""
+        """Add bytes from the wire and the content in them. Raises BodyTooLarge, or OSError if the disk is full."""
         self.size += len(raw)
-        if self.size > LARGEST:
+        if self.size > MAX_BODY_BYTES:
             raise BodyTooLarge
         self._file.write(raw)
         self._digest.update(data)
         self.length += len(data)
-        if len(self._data) <= self._longest:
+        if len(self._data) <= self._max_parsed:
             self._data += data
 
     @property
     def data(self) -> bytes | None:
         """The content of the body; None if it is too long to be parsed."""
-        return bytes(self._data) if self.length <= self._longest else None
+        return bytes(self._data) if self.length <= self._max_parsed else None
 
     def last(self, count: int) -> bytes:
-        """Return the last bytes of the content; of a long body, the last bytes of the part that is kept."""
+        """Return the last `count` bytes of the content. Of a body that is too long to be parsed, only the beginning counts."""
         return bytes(self._data[-count:])
 
     def plain(self, encoding: str) -> bytes | None:
         """Return the content without its Content-Encoding; None if it cannot be decoded, or is too long."""
         if self.data is None:
             return None
-        decoder = ContentDecoder(encoding, self._longest)
+        decoder = ContentDecoder(encoding, self._max_parsed)
         plain = decoder.add(self.data)
         return plain if decoder.is_whole else None
 
     @property
     def digest(self) -> JsonValue:
-        """The length and digest that are recorded if the body is not parsed."""
+        """The length and the SHA-256 of the content, which are recorded if the body is not parsed."""
         return {"bytes": self.length, "sha256": self._digest.hexdigest()}
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the bytes of the wire."""
+        """Yield the bytes from the wire, in pieces."""
         self._file.seek(0)
-        while piece := self._file.read(IN_MEMORY):
+        while piece := self._file.read(MAX_MEMORY_BYTES):
             yield piece
 
     def close(self) -> None:
@@ -82,23 +83,23 @@ class Body:
 class ContentDecoder:
     """Decodes a body while it arrives, a bounded part at a time, if its Content-Encoding is gzip or deflate.
 
-    is_encoded   whether it has a Content-Encoding
-    is_readable  False as soon as `add` cannot return the content
+    is_encoded   whether the body has a Content-Encoding
+    is_readable  whether `add` could decode all bytes so far
     """
 
-    def __init__(self, encoding: str, longest: int = LARGEST_PARSED):
+    def __init__(self, encoding: str, max_parsed: int = MAX_PARSED_BYTES):
         coding = encoding.strip().lower()
-        self.is_encoded, bits = coding not in ("", "identity"), _ZLIB.get(coding)
-        self._decompressor, self._longest = zlib.decompressobj(bits) if bits else None, longest
-        self.is_readable = not self.is_encoded or bits is not None
+        self.is_encoded, window_bits = coding not in ("", "identity"), _ZLIB_WINDOW_BITS.get(coding)
+        self._decompressor, self._max_parsed = zlib.decompressobj(window_bits) if window_bits else None, max_parsed
+        self.is_readable = not self.is_encoded or window_bits is not None
 
     def add(self, data: bytes) -> bytes:
-        """Return the decoded content of these bytes; empty if it cannot be decoded."""
+        """Return the decoded content of these bytes; b"" if they cannot be decoded."""
         if not self._decompressor or not self.is_readable:
             return data if self.is_readable else b""
         try:
-            plain = self._decompressor.decompress(data, self._longest + 1)
-            self.is_readable = len(plain) <= self._longest and not self._decompressor.unconsumed_tail
+            plain = self._decompressor.decompress(data, self._max_parsed + 1)
+            self.is_readable = len(plain) <= self._max_parsed and not self._decompressor.unconsumed_tail
         except zlib.error:
             self.is_readable = False
         return plain if self.is_readable else b""
@@ -133,7 +134,7 @@ def fields_of(query: str) -> JsonValue:
     """Return the fields of a query or a form: name -> value, or the list of its values. Text that is no query is returned
     unchanged."""
     try:
-        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True, max_num_fields=MOST_FIELDS)
+        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True, max_num_fields=MAX_FIELDS)
     except ValueError:
         return query or {}
     fields = dict[str, list[JsonValue]]()

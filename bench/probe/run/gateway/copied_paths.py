@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.probe.run.gateway.subject import McpConfig
 
-NOT_HANDED = (
+NO_COPY_PATH_TEXT = (
     "no word of the agent's command hands it over; write the config's path there, or name a variable. "
     "An agent that opens the file by a fixed name has to take its path from one of both"
 )
@@ -32,12 +32,12 @@ def with_copy(word: str, config: McpConfig, folder: Path, copy: Path) -> str:
 
 
 def replacement(replaces: Mapping[str, str]) -> Callable[[str], str]:
-    """Return a function that replaces the names of stores in a text. A name within a longer name is not replaced. A full
-    stop ends a name."""
+    """Return a function that replaces the names of stores in a text. A name within a longer name is not replaced; a full stop
+    at the end of a sentence does not belong to a name."""
     names = {re.escape(name): name for name in sorted(replaces, key=len, reverse=True) if name}
     if not names:
         return lambda text: text
     absolute, relative = r"(?<![\w.-])", r"(?:(?<![\w./-])(?:\./)?|(?<=:///))"
-    begins = [absolute if name.startswith("/") or ":" in name else relative for name in names.values()]
-    pattern = re.compile("|".join(f"{begin}({name})(?![\\w-]|\\.[\\w-])" for begin, name in zip(begins, names, strict=True)))
+    starts = [absolute if name.startswith("/") or ":" in name else relative for name in names.values()]
+    pattern = re.compile("|".join(f"{start}({name})(?![\\w-]|\\.[\\w-])" for start, name in zip(starts, names, strict=True)))
     return lambda text: pattern.sub(lambda match: replaces[match[match.lastindex or 0]], text)

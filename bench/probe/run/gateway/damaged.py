@@ -1,4 +1,4 @@
-"""Damaged responses of a read: an empty response, one that is far too large, or one that no program can parse."""
+"""Damaged responses of a read: empty, far too large, or garbled so that no program can parse them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pydantic import JsonValue
 from bench.probe.points import AnswerAction
 
 DAMAGES = frozenset[AnswerAction](("empty", "garbled", "too_large"))
-TAG, LISTS = "$type", ("tuple", "set", "frozenset", "dict")
-"""What marks a value of a function that JSON has no form for, and the kinds of it that hold a list."""
+TAG, LIST_TAGS = "$type", ("tuple", "set", "frozenset", "dict")
+"""The key that marks a function's value of a type that JSON lacks, and the types whose values are written as lists."""
 GARBAGE = "\ufffd\x1a\ufffd"
 
-LARGE = 2**21
-"""Bytes, about, of an answer that is too large: half a million tokens."""
+LARGE_ANSWER_BYTES = 2**21
+"""The approximate size of a response that is too large: half a million tokens."""
 
 
-def empty(value: JsonValue) -> JsonValue:
+def empty_of(value: JsonValue) -> JsonValue:
     """Return an empty value of the same type; None for a number."""
     if isinstance(value, str | list | dict):
         return type(value)()
@@ -25,20 +25,20 @@ def empty(value: JsonValue) -> JsonValue:
 
 
 def enlarge(value: JsonValue) -> JsonValue:
-    """Return a far larger value of the same type. A list or a text is repeated; in an object its longest text, list or
-    object is."""
+    """Return a far larger value: a list or a text is repeated, in an object its longest member is enlarged, and another value
+    becomes a long list."""
     if isinstance(value, str):
-        return (value or " ") * (1 + LARGE // max(1, len(value)))
+        return (value or " ") * (1 + LARGE_ANSWER_BYTES // max(1, len(value)))
     if isinstance(value, list):
-        size = max(1, len(str(value[:100])) // max(1, min(len(value), 100)))
-        return (value or [""]) * (1 + LARGE // (size * max(1, len(value))))
+        item_chars = max(1, len(str(value[:100])) // max(1, min(len(value), 100)))
+        return (value or [""]) * (1 + LARGE_ANSWER_BYTES // (item_chars * max(1, len(value))))
     if isinstance(value, dict):
-        inner = {name: member for name, member in value.items() if isinstance(member, str | list | dict) and member}
-        if inner:
-            longest = max(inner, key=lambda name: len(str(inner[name])))
-            return {**value, longest: enlarge(inner[longest])}
-        return {**value, "more": "x" * LARGE}
-    return [value] * (1 + LARGE // 4)
+        members = {name: member for name, member in value.items() if isinstance(member, str | list | dict) and member}
+        if members:
+            longest = max(members, key=lambda name: len(str(members[name])))
+            return {**value, longest: enlarge(members[longest])}
+        return {**value, "more": "x" * LARGE_ANSWER_BYTES}
+    return [value] * (1 + LARGE_ANSWER_BYTES // 4)
 
 
 def garble(data: bytes) -> bytes:
@@ -47,10 +47,13 @@ def garble(data: bytes) -> bytes:
 
 
 def damage(value: Any, action: AnswerAction) -> Any:
-    """Return the value that replaces a function's result: of the same type if it holds texts, members or items."""
+    """Return a damaged result of a function, as tagged JSON (`loader/agent_door/values`). A value with the tag of a type
+    that holds no list is not changed."""
     if isinstance(value, dict) and TAG in value:
-        return {**value, "value": damage(value.get("value"), action)} if value[TAG] in LISTS else value
-    return empty(value) if action == "empty" else enlarge(value) if action == "too_large" else with_garbage(value)
+        return {**value, "value": damage(value.get("value"), action)} if value[TAG] in LIST_TAGS else value
+    if action == "empty":
+        return empty_of(value)
+    return enlarge(value) if action == "too_large" else with_garbage(value)
 
 
 def with_garbage(value: Any) -> Any:

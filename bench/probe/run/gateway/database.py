@@ -25,13 +25,13 @@ from bench.probe.run.gateway.gate import DoorContext
 from bench.probe.run.gateway.held_answers import HeldAnswers
 from bench.probe.run.witness.postgres import PostgresStore
 from bench.probe.run.witness.store import DatabaseServer
-from bench.wire.access_guard import MOST_CONNECTIONS
+from bench.wire.access_guard import MAX_CONNECTIONS
 from bench.wire.postgres import MalformedMessage, StartPacket, encode_start
 
 LOOPBACK = "127.0.0.1"
-LONGEST_PATH = 107
+MAX_SOCKET_PATH_BYTES = 107
 """Bytes of the path of a socket."""
-UNENTERED = (
+NO_CALL_TEXT = (
     "the agent made no call to this database through the gateway; let it take the address from its command or from the store's "
     "`variable`"
 )
@@ -46,11 +46,11 @@ class DatabaseDoor:
     hide       names whose values appear in no output
     authority  returns the authority that ends TLS; None if there is none
     counts     whether statements are calls: they are not while no agent runs, as in an owner's check
-    path       the socket at which the door listens; None if the server has none
+    path       the socket at which the door listens; None if the server has no socket
     held_answers  the calls whose response is held back
     """
 
-    _failed: Exception | None
+    _gate_error: Exception | None
 
     def __init__(
         self,
@@ -62,11 +62,11 @@ class DatabaseDoor:
     ):
         self.server, self.stores, self.context, self.hide, self._authority = server, stores, context, hide, authority
         self._offers_tls: bool | None = None
-        self.counts, self._failed = False, None
+        self.counts, self._gate_error = False, None
         self._sessions = dict[asyncio.Task[None], DatabaseSession]()
         self.held_answers = HeldAnswers(context.gate)
         self.path: Path | None = None
-        self._place = "", 0
+        self._address = "", 0
 
     @asynccontextmanager
     async def open(self, path: Path, listening: socket.socket | None) -> AsyncIterator[None]:
@@ -75,10 +75,10 @@ class DatabaseDoor:
         server = None
         if listening:
             server = await asyncio.start_unix_server(self.serve, sock=listening)
-            self.path, self._place = path, (str(path.parent), int(path.suffix[1:]))
+            self.path, self._address = path, (str(path.parent), int(path.suffix[1:]))
         elif any(store.is_door for store in self.stores):
             server = await asyncio.start_server(self.serve, LOOPBACK, 0)
-            self._place = server.sockets[0].getsockname()[:2]
+            self._address = server.sockets[0].getsockname()[:2]
         try:
             yield
         finally:
@@ -88,9 +88,9 @@ class DatabaseDoor:
 
     def with_door_addresses(self, text: str) -> str:
         """Return a text in which this door's address replaces the address of each copy whose transactions are calls. Raises
-        ConfigError if no client could connect there."""
+        ConfigError if the path of the door's socket is too long for a client."""
         for copy_address, door_address in self._addresses():
-            if copy_address in text and len(str(self.path or "")) > LONGEST_PATH:
+            if copy_address in text and len(str(self.path or "")) > MAX_SOCKET_PATH_BYTES:
                 raise ConfigError(f"no client of PostgreSQL takes a path as long as {self.path}; set TMPDIR to a shorter one")
             text = text.replace(copy_address, door_address)
         return text
@@ -102,13 +102,13 @@ class DatabaseDoor:
         return text
 
     def _addresses(self) -> Iterator[tuple[str, str]]:
-        """Yield the address of each copy, and the address at which this door listens for it."""
+        """Yield (address of a copy, address at which this door listens for it) for each copy whose transactions are calls."""
         for store in self.stores:
-            if store.is_door and store.replaces:  # else the door stands where the owner's server does
-                yield store.address, store.dsn_at(*self._place)
+            if store.is_door and store.replaces:  # otherwise the door is at the address of the owner's server
+                yield store.address, store.dsn_at(*self._address)
 
     async def tls(self) -> SSLContext | None:
-        """Return the TLS context of this door if the server offers TLS; None if it does not, or nothing can end TLS."""
+        """Return the TLS context of this door if the server offers TLS; None if it does not, or no authority can end TLS."""
         authority = None if self.server.socket else self._authority()
         if authority and self._offers_tls is None:
             try:
@@ -127,22 +127,22 @@ class DatabaseDoor:
         """Close the connections, since the agent has ended; if `busy`, also the connections whose call is held. Raises an
         exception that a gate has raised."""
         self.counts = False
-        ending = {
+        sessions_to_end = {
             task: session
             for task, session in self._sessions.items()
             if task is not asyncio.current_task() and (busy or not session.is_held)
         }
-        for session in ending.values():
+        for session in sessions_to_end.values():
             session.leave(server=busy)
-        if ending:
-            _, still_open = await asyncio.wait(ending, timeout=2 * self.context.gate().patience)
+        if sessions_to_end:
+            _, still_open = await asyncio.wait(sessions_to_end, timeout=2 * self.context.gate().patience)
             for task in still_open:
-                ending[task].leave(server=True)
+                sessions_to_end[task].leave(server=True)
             if still_open:
                 await asyncio.wait(still_open)
-        if failed := self._failed:
-            self._failed = None
-            raise failed
+        if gate_error := self._gate_error:
+            self._gate_error = None
+            raise gate_error
 
     async def serve_other(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve a connection of another program than the agent, such as a service: it makes no calls."""
@@ -152,7 +152,7 @@ class DatabaseDoor:
         """Serve a connection until it closes."""
         task = asyncio.current_task()
         assert task
-        if len(self._sessions) >= MOST_CONNECTIONS:
+        if len(self._sessions) >= MAX_CONNECTIONS:
             writer.close()
             return
         session = self._sessions[task] = DatabaseSession(self, reader, writer, counts=counts and self.counts)
@@ -163,7 +163,7 @@ class DatabaseDoor:
         except MalformedMessage as bad:
             self.notice(f"a connection of the agent was ended: {bad}")
         except Exception as error:  # what a gate raised
-            self._failed = self._failed or error
+            self._gate_error = self._gate_error or error
         finally:
             del self._sessions[task]
 

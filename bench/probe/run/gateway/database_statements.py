@@ -13,22 +13,22 @@ from typing import Self
 from pydantic import JsonValue
 
 from bench.common.errors import whole_text
-from bench.wire.postgres import SqlStatement, WireMessage, columns_of, made, parse_bind, statements_of, texts_of
+from bench.wire.postgres import SqlStatement, WireMessage, columns_of, first_texts, make_message, parse_bind, statements_of
 
-MOST_KEPT, LARGEST_KEPT = 1_000, 2**20
-"""Statements that are kept, and the characters and bytes of all of them with their values."""
-LONGEST_SHAPE = 10_000
-"""Characters that are kept of the shape of a statement."""
-_VALUE = re.compile(r"''|('|\$\w*\$|--|/\*)")
-"""An empty text, which stands in a shape for any, or where a value or a comment begins that nobody took out."""
+MAX_STATEMENTS, MAX_STATEMENTS_SIZE = 1_000, 2**20
+"""The most statements that are kept, and the most characters of their texts and bytes of their values together."""
+MAX_SHAPE_CHARS = 10_000
+"""The longest shape of a statement, which is its text without values."""
+_VALUE_START = re.compile(r"''|('|\$\w*\$|--|/\*)")
+"""An empty text, or the beginning of a value or a comment that was not removed (group 1)."""
 _NUMBER = re.compile(r"(?<![\w$.])\d[\w.]*")
-BEGINS, ENDS = frozenset(("BEGIN", "START")), frozenset(("COMMIT", "END"))
-READS = frozenset(("SELECT", "VALUES", "TABLE", "FETCH", "EXPLAIN"))
-OF_SESSION = BEGINS | frozenset(("ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE", "SET", "RESET", "SHOW", "DISCARD", "DEALLOCATE"))
-OF_SESSION |= frozenset(("LISTEN", "UNLISTEN", "CLOSE", "DECLARE", "LOAD", "LOCK"))
-"""The first words of statements that change nothing which another session could see."""
-UNKNOWN = SqlStatement("", "CALL")
-"""A statement of which nothing is known: it can write."""
+BEGIN_VERBS, END_VERBS = frozenset(("BEGIN", "START")), frozenset(("COMMIT", "END"))
+READ_VERBS = frozenset(("SELECT", "VALUES", "TABLE", "FETCH", "EXPLAIN"))
+SESSION_VERBS = BEGIN_VERBS | frozenset(("ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE", "SET", "RESET", "SHOW", "DISCARD"))
+SESSION_VERBS |= frozenset(("LISTEN", "UNLISTEN", "CLOSE", "DECLARE", "DEALLOCATE", "LOAD", "LOCK"))
+"""The first words of statements that change nothing that another session could see."""
+UNKNOWN_STATEMENT = SqlStatement("", "CALL")
+"""Replaces a statement that is not known, which may write."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ class PreparedStatements:
     @property
     def size(self) -> int:
         """The number of characters of all statements."""
-        return sum(len(each.text) for each in self.statements)
+        return sum(len(statement.text) for statement in self.statements)
 
 
 @dataclass(frozen=True)
@@ -57,16 +57,16 @@ class ExecutedStatement:
 class StatementRecord:
     """The statements that are executed up to a Sync, or in a transaction.
 
-    kept     the statements, within a bound
-    further  the number of statements beyond the bound, of which only a digest is kept
-    begins   whether the first statement begins a transaction
-    acts     whether a statement can read or write what other sessions see
-    writes   whether a statement can write
-    ends     whether a statement ends a transaction
+    statements    the statements, within a bound
+    unkept_count  the number of statements beyond the bound; only their digest is kept
+    begins        whether the first statement begins a transaction
+    acts          whether a statement can read or write what other sessions see
+    writes        whether a statement can write
+    ends          whether a statement commits a transaction
     """
 
-    kept: list[ExecutedStatement] = field(default_factory=list)
-    further: int = 0
+    statements: list[ExecutedStatement] = field(default_factory=list)
+    unkept_count: int = 0
     begins: bool = False
     acts: bool = False
     writes: bool = False
@@ -74,47 +74,48 @@ class StatementRecord:
     _size: int = 0
     _digest: bytes = b""
     _first_write: ExecutedStatement | None = None
-    """Its shape: it names the call where no statement that writes is within the bound."""
+    """The shape of the first statement that can write. It names the call if all statements that can write are beyond the
+    bound."""
 
     def add(self, execution: ExecutedStatement) -> None:
         """Add a statement that is executed."""
         acts = is_acting(execution.statement)
-        if not (self.kept or self.further):
-            self.begins = execution.statement.verb in BEGINS
-        if acts and execution.statement.verb not in READS and not self.writes:
-            self.writes, shape = True, shape_of(execution.statement.bare)
+        if not (self.statements or self.unkept_count):
+            self.begins = execution.statement.verb in BEGIN_VERBS
+        if acts and execution.statement.verb not in READ_VERBS and not self.writes:
+            self.writes, shape = True, shape_of(execution.statement.skeleton)
             self._first_write = ExecutedStatement(SqlStatement(shape, shape))
         self.acts = self.acts or acts
         self.ends = self.ends or is_end(execution.statement)
         size = len(execution.statement.text) + sum(len(value or b"") for value in execution.values)
-        if len(self.kept) < MOST_KEPT and self._size + size <= LARGEST_KEPT:
-            self.kept.append(execution)
+        if len(self.statements) < MAX_STATEMENTS and self._size + size <= MAX_STATEMENTS_SIZE:
+            self.statements.append(execution)
             self._size += size
         elif acts:
-            self.further += 1
+            self.unkept_count += 1
             content = repr((execution.statement.text, execution.values)).encode("utf-8", "backslashreplace")
             self._digest = hashlib.sha256(self._digest + content).digest()
 
     def extend(self, other: Self) -> None:
         """Add the statements of another record."""
-        begins = self.begins if self.kept or self.further else other.begins
-        for execution in other.kept:
+        begins = self.begins if self.statements or self.unkept_count else other.begins
+        for execution in other.statements:
             self.add(execution)
-        self.further, self.begins = self.further + other.further, begins
+        self.unkept_count, self.begins = self.unkept_count + other.unkept_count, begins
         self._first_write = self._first_write or other._first_write
         self.acts, self.writes, self.ends = self.acts or other.acts, self.writes or other.writes, self.ends or other.ends
-        if other.further:
+        if other.unkept_count:
             self._digest = hashlib.sha256(self._digest + other._digest).digest()
 
     def summary(self) -> tuple[list[ExecutedStatement], list[JsonValue]]:
-        """Return the statements that write, or those that read if none writes, and an entry for the statements beyond the
-        bound."""
-        acting = [execution for execution in self.kept if is_acting(execution.statement)]
-        writing = [execution for execution in acting if execution.statement.verb not in READS]
-        beyond_bound: list[JsonValue] = [{"further": self.further, "sha256": self._digest.hex()}] if self.further else []
+        """Return the statements that can write, or the statements that read if none can write; and a list with an entry for the
+        statements beyond the bound, if any."""
+        acting = [execution for execution in self.statements if is_acting(execution.statement)]
+        writing = [execution for execution in acting if execution.statement.verb not in READ_VERBS]
+        rest: list[JsonValue] = [{"further": self.unkept_count, "sha256": self._digest.hex()}] if self.unkept_count else []
         if self._first_write and not writing:
-            return [self._first_write], beyond_bound
-        return writing or acting, beyond_bound
+            return [self._first_write], rest
+        return writing or acting, rest
 
 
 class SessionStatements:
@@ -127,9 +128,9 @@ class SessionStatements:
         self.executed = StatementRecord()
         self._prepared, self._portals = dict[str, PreparedStatements](), dict[str, list[ExecutedStatement]]()
         self._size = 0
-        """Characters of what is prepared."""
+        """The number of characters of the prepared statements."""
         self._described = deque[list[str]]()
-        """The columns of statements whose descriptions are awaited."""
+        """For each description that the server has yet to send: the list that gets the columns."""
 
     def take_executed(self) -> StatementRecord:
         """Return the statements executed since the last Sync, and start a new record."""
@@ -142,26 +143,26 @@ class SessionStatements:
             self._prepare(name, PreparedStatements([]))
 
     def note(self, message: WireMessage) -> None:
-        """Note the statements that a message of the agent prepares, binds or executes."""
+        """Note the statements that a message of the agent prepares, binds, describes, executes or closes."""
         kind, of_portal = message.kind, message.body[:1] == b"P"
         if kind == b"Q":
-            self._execute(map(ExecutedStatement, statements_of(texts_of(message, 1)[0])))
+            self._execute(map(ExecutedStatement, statements_of(first_texts(message, 1)[0])))
         elif kind == b"F":
-            self._execute([ExecutedStatement(UNKNOWN)])
+            self._execute([ExecutedStatement(UNKNOWN_STATEMENT)])
         elif kind == b"P":
-            name, sql = texts_of(message, 2)
+            name, sql = first_texts(message, 2)
             self._prepare(name, PreparedStatements(statements_of(sql)))
         elif kind == b"B":
             bound = parse_bind(message)
-            prepared = self._prepared.get(bound.statement) or PreparedStatements([UNKNOWN])
+            prepared = self._prepared.get(bound.statement) or PreparedStatements([UNKNOWN_STATEMENT])
             bound_statements = [
                 ExecutedStatement(statement, tuple(bound.values), prepared.columns) for statement in prepared.statements
             ]
             self._portals[bound.portal] = bound_statements
         elif kind == b"E":
-            self._execute(self._portals.get(texts_of(message, 1)[0], ()))
+            self._execute(self._portals.get(first_texts(message, 1)[0], ()))
         elif kind in (b"D", b"C"):
-            name = texts_of(made(kind, message.body[1:]), 1)[0]
+            name = first_texts(make_message(kind, message.body[1:]), 1)[0]
             if kind == b"C":
                 self._portals.pop(name, None) if of_portal else self._forget(name)
             elif of_portal:
@@ -179,6 +180,7 @@ class SessionStatements:
                 self._portals.clear()
 
     def _execute(self, statements: Iterable[ExecutedStatement]) -> None:
+        """Add statements to those executed since the last Sync."""
         for execution in statements:
             self.executed.add(execution)
 
@@ -188,22 +190,23 @@ class SessionStatements:
         self._forget(name)
         self._prepared[name] = prepared
         self._size += prepared.size
-        while len(self._prepared) > MOST_KEPT or (self._size > LARGEST_KEPT and len(self._prepared) > 1):
+        while len(self._prepared) > MAX_STATEMENTS or (self._size > MAX_STATEMENTS_SIZE and len(self._prepared) > 1):
             self._forget(next(iter(self._prepared)))
 
     def _forget(self, name: str) -> None:
+        """Forget the prepared statement of this name, if there is one."""
         if prepared := self._prepared.pop(name, None):
             self._size -= prepared.size
 
 
 def is_end(statement: SqlStatement) -> bool:
     """Return whether a statement commits a transaction."""
-    return statement.verb in ENDS or (statement.verb == "PREPARE" and statement.name == "PREPARE TRANSACTION")
+    return statement.verb in END_VERBS or (statement.verb == "PREPARE" and statement.name == "PREPARE TRANSACTION")
 
 
 def is_acting(statement: SqlStatement) -> bool:
     """Return whether a statement can read or write what other sessions see."""
-    return statement.verb not in OF_SESSION and not is_end(statement) and statement.verb != "PREPARE"
+    return statement.verb not in SESSION_VERBS and not is_end(statement) and statement.verb != "PREPARE"
 
 
 def record_of(execution: ExecutedStatement, hide: frozenset[str]) -> JsonValue:
@@ -213,20 +216,20 @@ def record_of(execution: ExecutedStatement, hide: frozenset[str]) -> JsonValue:
     text = whole_text(statement.text)
     hidden = next((name for name in sorted(hide) if re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE)), "")
     if hidden:
-        return {"sql": whole_text(shape_of(statement.bare)), hidden: [text, *values]}
+        return {"sql": whole_text(shape_of(statement.skeleton)), hidden: [text, *values]}
     return {"sql": text, **({"values": values} if values else {})}
 
 
 def shape_of(without_texts: str) -> str:
-    """Return the beginning of a statement without values. Of a statement that is too long to be split, only the part before
-    its first value is returned."""
-    text = without_texts[:LONGEST_SHAPE]
-    end = next((match.start() for match in _VALUE.finditer(text) if match[1]), len(text))
+    """Return the beginning of a statement, with 0 in place of each number. The texts in it were removed before, except in a
+    statement that was too long to be split: of this, only the part before its first text or comment is returned."""
+    text = without_texts[:MAX_SHAPE_CHARS]
+    end = next((match.start() for match in _VALUE_START.finditer(text) if match[1]), len(text))
     return _NUMBER.sub("0", text[:end])
 
 
 def cell_text(cell: bytes | None) -> JsonValue:
-    """Return a value as text, or as hexadecimal digits if it is no text."""
+    """Return a value of PostgreSQL as text, or as `\\x` and hexadecimal digits if it is no text; None for NULL."""
     try:
         text = None if cell is None else cell.decode()
     except UnicodeDecodeError:

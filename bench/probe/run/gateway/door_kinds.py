@@ -19,9 +19,9 @@ from bench.probe.points import DoorAbility
 class DoorKind(Part):
     """A kind of door. The record names it with each call.
 
-    can     what the door can do with a call; only points that need no more are possible there
-    opens   returns the door before an HTTP service, an `HttpDoor`, from the service's name, its URL, and the `DoorContext`.
-    None for a kind that services do not use: the gateway opens such a door itself
+    can     what the door can do with a call. A point that needs another ability is not possible at such a door
+    opens   (name of an HTTP service, its URL, `DoorContext`) -> the `HttpDoor` before the service; None for a kind that
+            services do not use, whose doors the gateway itself opens
     """
 
     can: frozenset[DoorAbility] = frozenset()

@@ -27,24 +27,23 @@ from bench.probe.run.gateway.damaged import damage
 from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import DoorContext, LiveCall
 from bench.probe.run.gateway.held_answers import HeldAnswers
-from bench.probe.run.gateway.mcp import REFUSED
-from bench.wire.access_guard import MOST_CONNECTIONS
+from bench.probe.run.gateway.mcp import REFUSAL_TEXT
+from bench.wire.access_guard import MAX_CONNECTIONS
 
-LOADER = Path(__file__).with_name("loader")
-VARIABLE = "BENCH_FUNCTION_DOOR"
-FUNCTION = "function"
-"""The name of this door."""
+LOADER_FOLDER = Path(__file__).with_name("loader")
+DOOR_VARIABLE = "BENCH_FUNCTION_DOOR"
+DOOR_NAME = "function"
 LOOPBACK = "127.0.0.1"
-LONGEST, LARGEST = 2**26, 2**20
-"""Bytes of a line, and of an answer that can be given again."""
-WITHOUT_CALL = frozenset(("hello", "notice", "refused", "seen"))
-MOST_TOLD, LONGEST_TOLD = 1000, 10_000
-"""The most facts of a kind that an agent's processes tell and that are kept, and the characters of each."""
-LONGEST_TOKEN = 256
-"""Bytes of the first line, which shows that a process is the agent's."""
+MAX_LINE_BYTES, MAX_ANSWER_BYTES = 2**26, 2**20
+"""The longest line of a process, and the longest result that can be given again."""
+REPORT_KEYS = frozenset(("hello", "notice", "refused", "seen"))
+MAX_REPORTS, MAX_REPORT_CHARS = 1000, 10_000
+"""The most reports of each kind that are kept, and the characters of each."""
+MAX_TOKEN_BYTES = 256
+"""The longest first line of a connection, which has the token."""
 NO_MESSAGE = "a process of the agent sent a line that is no message of this door; its connection was ended"
-LATE = "The call timed out."
-WHAT_TO_DO = 'write what acts as functions = ["MODULE:FUNCTION"], or give it to the agent over MCP or HTTP'
+TIMEOUT_TEXT = "The call timed out."
+ADVICE = 'write what acts as functions = ["MODULE:FUNCTION"], or give it to the agent over MCP or HTTP'
 
 
 class FunctionDoor:
@@ -55,23 +54,23 @@ class FunctionDoor:
         functions: `MODULE:FUNCTION` of each tool that the owner names.
         watched: Whether the agent's processes report which MCP servers they start.
 
-    refused  why a function that the owner names cannot be wrapped, a line each
-    seen     what the processes reported: its kind (a `framework` that is loaded, a server that was `served`), and the thing
-    itself
+    unwrappable  why a function that the owner names cannot be wrapped, a line each
+    facts        what the processes reported, as keys: the kind of a fact (`framework` that was imported, server that was
+                 `served`, function that `acted`), and its text
     """
 
-    _failed: Exception | None
+    _gate_error: Exception | None
 
     def __init__(self, context: DoorContext, functions: tuple[str, ...], *, watched: bool = False):
         self._context, self._token, self._watched = context, token_urlsafe(24), watched
-        self.seen = dict[tuple[str, str], None]()
+        self.facts = dict[tuple[str, str], None]()
         self._tools = tool_names(functions)
         self._connections = dict[asyncio.Task[None], asyncio.StreamWriter]()
-        self._pythons, self._failed = set[str](), None
-        self.refused: list[str] = []
+        self._python_versions, self._gate_error = set[str](), None
+        self.unwrappable: list[str] = []
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, LOOPBACK, 0, limit=LONGEST)
+        self._server = await asyncio.start_server(self._serve, LOOPBACK, 0, limit=MAX_LINE_BYTES)
         self._port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -81,21 +80,22 @@ class FunctionDoor:
 
     async def serve_in_box(self, network: ClosedNetwork) -> None:
         """Make the door reachable from an agent in a box. Raises ConfigError."""
-        await network.serve_at(LOOPBACK, self._port, self._serve, FUNCTION, LONGEST)
+        await network.serve_at(LOOPBACK, self._port, self._serve, DOOR_NAME, MAX_LINE_BYTES)
 
     def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the variables by which the agent's Python finds the loader and the door."""
         settings = {"port": self._port, "token": self._token, "functions": self._tools, "watched": self._watched}
-        path = os.pathsep.join(filter(None, (str(LOADER), environment.get("PYTHONPATH", ""))))
-        return {VARIABLE: json.dumps(settings), "PYTHONPATH": path}
+        path = os.pathsep.join(filter(None, (str(LOADER_FOLDER), environment.get("PYTHONPATH", ""))))
+        return {DOOR_VARIABLE: json.dumps(settings), "PYTHONPATH": path}
 
     def why_no_call(self) -> str:
-        """Return in words why no call may have come, and what the owner can do."""
-        if not self._pythons:
+        """Return why no function may have been called, and what the owner can do, as one line."""
+        if not self._python_versions:
             why = "no Python that the agent started opened it: -I, -E and -S keep it out, and so does a PYTHONPATH of its own"
         else:
-            why = f"the agent's {' and '.join(sorted(self._pythons))} opened it, and executed no tool that the probe knows"
-        return f"no function was called through the door of functions: {why}; {WHAT_TO_DO}"
+            versions = " and ".join(sorted(self._python_versions))
+            why = f"the agent's {versions} opened it, and executed no tool that the probe knows"
+        return f"no function was called through the door of functions: {why}; {ADVICE}"
 
     async def end(self) -> None:
         """Close all connections, since the agent has ended. Calls at the gate are finished first, except the caller's.
@@ -105,54 +105,54 @@ class FunctionDoor:
             writer.close()
         if open_connections:
             await asyncio.wait(open_connections)
-        if failed := self._failed:
-            self._failed = None
-            raise failed
+        if gate_error := self._gate_error:
+            self._gate_error = None
+            raise gate_error
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one process of the agent until it disconnects."""
         task = asyncio.current_task()
         assert task
-        if len(self._connections) >= MOST_CONNECTIONS:
+        if len(self._connections) >= MAX_CONNECTIONS:
             writer.close()
             return
         self._connections[task] = writer
         connection = AgentConnection(self._context, writer)
         try:
-            token = await _token(reader)
+            token = await _receive_token(reader)
             if not hmac.compare_digest(token.encode("utf-8", "replace"), self._token.encode()):
-                self._context.gate().notice(FUNCTION, "a process without the door's token connected; it was refused")
+                self._context.gate().notice(DOOR_NAME, "a process without the door's token connected; it was refused")
                 return
-            while message := await self._next(reader):
+            while message := await self._next_message(reader):
                 if isinstance(message.get("call"), int):
                     await connection.handle(message)
                 else:
-                    self._record_report({name: str(text)[:LONGEST_TOLD] for name, text in message.items()})
+                    self._record_report({name: str(text)[:MAX_REPORT_CHARS] for name, text in message.items()})
             await connection.close()
         except Exception as error:  # what a gate raised
-            self._failed = self._failed or error
+            self._gate_error = self._gate_error or error
         finally:
             writer.close()
             del self._connections[task]
 
-    async def _next(self, reader: asyncio.StreamReader) -> dict[str, Any]:
+    async def _next_message(self, reader: asyncio.StreamReader) -> dict[str, Any]:
         """Return the next message; {} at the end, or after a line that is no message."""
         try:
-            return await _message(reader)
+            return await _receive_message(reader)
         except (ValueError, RecursionError):
-            self._context.gate().notice(FUNCTION, NO_MESSAGE)
+            self._context.gate().notice(DOOR_NAME, NO_MESSAGE)
             return {}
 
     def _record_report(self, report: Mapping[str, str]) -> None:
-        """Record what a process reports about itself."""
-        if "hello" in report and len(self._pythons) < MOST_TOLD:
-            self._pythons.add(report["hello"])
-        if "refused" in report and len(self.refused) < MOST_TOLD:
-            self.refused.append(report["refused"])
-        if "seen" in report and len(self.seen) < MOST_TOLD:
-            self.seen[report["seen"], report.get("what", "")] = None
+        """Record a report of a process, which belongs to no call."""
+        if "hello" in report and len(self._python_versions) < MAX_REPORTS:
+            self._python_versions.add(report["hello"])
+        if "refused" in report and len(self.unwrappable) < MAX_REPORTS:
+            self.unwrappable.append(report["refused"])
+        if "seen" in report and len(self.facts) < MAX_REPORTS:
+            self.facts[report["seen"], report.get("what", "")] = None
         if "notice" in report:
-            self._context.gate().notice(FUNCTION, report["notice"])
+            self._context.gate().notice(DOOR_NAME, report["notice"])
 
 
 class AgentConnection:
@@ -163,7 +163,7 @@ class AgentConnection:
         self._calls = dict[int, LiveCall]()
         self._held_answers = HeldAnswers(context.gate)
         self._abandoned_calls = set[LiveCall]()
-        """The calls whose caller waits no more."""
+        """The calls whose caller waits no longer."""
         self._tasks = set[asyncio.Task[None]]()
 
     async def handle(self, message: dict[str, Any]) -> None:
@@ -171,7 +171,7 @@ class AgentConnection:
         number = message["call"]
         if "arrived" in message:
             tool, arguments = str(message["arrived"]), message.get("arguments")
-            self._calls[number] = call = self._context.call(FUNCTION, "function", tool, arguments, wire=str(number))
+            self._calls[number] = call = self._context.call(DOOR_NAME, "function", tool, arguments, wire_id=str(number))
             self._start(self._arrive(call))
         elif number in self._calls:
             if "answered" in message:
@@ -189,10 +189,11 @@ class AgentConnection:
             self._held_answers.end(call, "disconnected")
         await asyncio.gather(*self._tasks)
         for call in self._calls.values():
-            if call.kept.get("passed"):
+            if call.door_state.get("passed"):
                 await self._context.gate().note_end(call)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work as a task for which `close` waits."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -206,9 +207,9 @@ class AgentConnection:
             self._context.gate().note_wait_end(call, "cancelled")
 
     def _send(self, call: LiveCall, action: str, **fields: JsonValue) -> None:
-        """Tell the process what to do with a call."""
+        """Tell the process what to do with a call: the action, and the fields that it needs."""
         with suppress(OSError):
-            self._writer.write(json.dumps({"call": int(call.wire), "do": action, **fields}).encode() + b"\n")
+            self._writer.write(json.dumps({"call": int(call.wire_id), "do": action, **fields}).encode() + b"\n")
 
     async def _arrive(self, call: LiveCall) -> None:
         """Ask the gate about a call, and tell the process what to do."""
@@ -216,34 +217,34 @@ class AgentConnection:
         action = await self._context.gate().arrive(call)
         if action == "pass" and call in self._abandoned_calls:
             await self._context.gate().note_end(call)
-        elif action == "pass" and call.taped:
-            await self._answer(call, json.loads(call.taped))
+        elif action == "pass" and call.taped_answer:
+            await self._answer(call, json.loads(call.taped_answer))
         elif action == "pass":
-            call.kept["passed"] = True
+            call.door_state["passed"] = True
             self._send(call, "pass")
         elif action == "answer":
-            self._give(call, json.loads(call.instead or b"{}"))
+            self._give(call, json.loads(call.replacement or b"{}"))
         elif action != "drop":
             call.failed = True
-            self._send(call, "raise", kind="ConnectionError", text=REFUSED)
+            self._send(call, "raise", kind="ConnectionError", text=REFUSAL_TEXT)
 
     async def _answer(self, call: LiveCall, outcome: dict[str, Any]) -> None:
         """Show the gate a function's result, and tell the process what to return or raise."""
-        call.kept["passed"] = False
+        call.door_state["passed"] = False
         call.answer, call.failed = outcome.get("answered"), bool(outcome.get("failed"))
         recorded = {key: outcome.get(key) for key in ("answered", "failed")}
         raw = json.dumps(recorded).encode() if call.failed or outcome.get("whole", True) else b""
-        action = await self._context.gate().answer(call, raw if len(raw) <= LARGEST else b"")
+        action = await self._context.gate().answer(call, raw if len(raw) <= MAX_ANSWER_BYTES else b"")
         if call in self._abandoned_calls or action == "drop":
             return
         if action == "silence" and await self._held_answers.wait(call) != "waits_longer":
             return
         if action in ("give", "silence"):
-            self._give(call, outcome) if call.taped else self._send(call, "give")
+            self._give(call, outcome) if call.taped_answer else self._send(call, "give")
         elif action == "stale":
-            self._give(call, json.loads(call.instead or b"{}"))
+            self._give(call, json.loads(call.replacement or b"{}"))
         elif action in ("break", "error"):
-            self._send(call, "raise", kind="TimeoutError" if action == "break" else "ConnectionError", text=LATE)
+            self._send(call, "raise", kind="TimeoutError" if action == "break" else "ConnectionError", text=TIMEOUT_TEXT)
         else:
             self._send(call, "value", value=damage(call.answer, action))
 
@@ -257,17 +258,17 @@ class AgentConnection:
 
 
 def tool_names(functions: tuple[str, ...]) -> dict[str, str]:
-    """Return the name of the tool for each `MODULE:FUNCTION`: the function's name, or all of it if two functions have the
-    same name."""
+    """Return `MODULE:FUNCTION` -> the name of its tool: the function's name, or the whole text if two functions have the same
+    name."""
     counts = Counter(name.partition(":")[2] for name in functions)
     return {path: path if counts[path.partition(":")[2]] > 1 else path.partition(":")[2] for path in functions}
 
 
-async def _token(reader: asyncio.StreamReader) -> str:
-    """Return the token in the first line; "" if there is none, or if the line is too long."""
+async def _receive_token(reader: asyncio.StreamReader) -> str:
+    """Return the token in a connection's first line; "" if it has none, or is too long."""
     line = bytearray()
     try:
-        while not line.endswith(b"\n") and len(line) < LONGEST_TOKEN and (byte := await reader.read(1)):
+        while not line.endswith(b"\n") and len(line) < MAX_TOKEN_BYTES and (byte := await reader.read(1)):
             line += byte
         message = json.loads(line)
     except (OSError, ValueError, RecursionError):
@@ -275,7 +276,7 @@ async def _token(reader: asyncio.StreamReader) -> str:
     return str(message.get("token")) if isinstance(message, dict) else ""
 
 
-async def _message(reader: asyncio.StreamReader) -> dict[str, Any]:
+async def _receive_message(reader: asyncio.StreamReader) -> dict[str, Any]:
     """Return the next message; {} at the end, also within a line. Raises ValueError or RecursionError for a line that is no
     message."""
     try:
@@ -285,7 +286,7 @@ async def _message(reader: asyncio.StreamReader) -> dict[str, Any]:
     if not line.endswith(b"\n"):
         return {}
     message = json.loads(line)
-    if not isinstance(message, dict) or not (isinstance(message.get("call"), int) or WITHOUT_CALL & message.keys()):
+    if not isinstance(message, dict) or not (isinstance(message.get("call"), int) or REPORT_KEYS & message.keys()):
         raise ValueError
     return message
 

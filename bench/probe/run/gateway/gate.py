@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from bench.probe.points import AnswerAction, CallAction
 
 WaitEnd = Literal["disconnected", "cancelled", "asked_again", "waits_longer"]
-"""How a client's wait for an answer ended, or that it did not end within `patience`."""
+"""How a client's wait for a response ended; "waits_longer" if it did not end within `patience`."""
 
 
 class Undelivered(Exception):
@@ -28,26 +28,27 @@ class Undelivered(Exception):
 class LiveCall:
     """A call at a door of the gateway, from its arrival on.
 
-    number     its place in the journal, from 1
-    kind       the kind of its door
-    door       the name of the server or service in the owner's config; "model", "function", or the name of a database's
-    store
-    tool       the MCP tool, `METHOD /path` of a service, the function's name, the statements of a transaction, or the path
-    of the model's API
-    arguments  the parsed arguments: of MCP; query and body of an HTTP request; the body of a request to the model
-    reads      whether the tool says that it only reads: `readOnlyHint`, GET and HEAD; None if it says nothing
-    idempotent whether its method, or its server, says that repeating the call changes nothing more; `key` is its
-    `Idempotency-Key`
-    life       the number of the agent's process that made it, from 1
-    struck     whether the gate will change the response; it knows that once the call has arrived. A stream is then buffered.
-    Otherwise its events are forwarded as they arrive, and `CallGate.answer` is awaited before the last
-    wire       the id that the protocol gives it, as text; "" if it has none
-    form       the wire form of the fault
-    instead    the bytes that are sent for the actions `stale` and `answer`
-    taped      the bytes of the recorded response if the call is played from a tape; it is then forwarded to nobody
-    answer     the parsed response of the server; `failed`: whether it is an error
-    continues  the number of the call to which this request belongs (a resumed session, a polled task, input that was
-    requested)
+    number         its place in the journal, from 1
+    kind           the kind of its door
+    door           the name of the server or service in the owner's config; "model", "function", or the name of a database's
+                   store
+    tool           the MCP tool, `METHOD /path` of a service, the function's name, the statements of a transaction, or the path
+                   of the model's API
+    arguments      the parsed arguments: of MCP; query and body of an HTTP request; the body of a request to the model
+    reads          whether the tool says that it only reads: `readOnlyHint`, GET and HEAD; None if it says nothing
+    idempotent     whether its method, or its server, says that repeating the call changes nothing more
+    key            its `Idempotency-Key`
+    life           the number of the agent's process that made it, from 1
+    is_struck      whether the gate will change the response, which is known once the call has arrived. A stream is then
+                   buffered. Otherwise its events are forwarded as they arrive, and `CallGate.answer` is awaited before the last
+    wire_id        the id that the protocol gives it, as text; "" if it has none
+    wire_form      the wire form of the fault
+    replacement    the bytes that are sent for the actions `stale` and `answer`
+    taped_answer   the bytes of the recorded response if the call is played from a tape; the call is then not forwarded
+    answer         the parsed response of the server
+    failed         whether the response is an error
+    continues      the number of the call to which this request belongs (a resumed session, a polled task, input that was
+                   requested)
     """
 
     number: int
@@ -59,21 +60,21 @@ class LiveCall:
     idempotent: bool = False
     key: str = ""
     life: int = 1
-    struck: bool = False
-    wire: str = ""
-    form: str = ""
-    instead: bytes | None = None
-    taped: bytes = b""
+    is_struck: bool = False
+    wire_id: str = ""
+    wire_form: str = ""
+    replacement: bytes | None = None
+    taped_answer: bytes = b""
     answer: JsonValue = None
     failed: bool = False
     continues: int | None = None
     deliver: Callable[[], Awaitable[bytes]] | None = None
-    """Delivers a held call without its client, sets `answer` and `failed`, and returns the answer's bytes; of a call that was
-    answered before it sets nothing. Raises Undelivered."""
-    over: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once its server has answered, or it is known that it never will."""
-    kept: dict[str, Any] = field(default_factory=dict)
-    """What the door keeps with it."""
+    """Delivers a held call without its client, and returns the response's bytes. It also sets `answer` and `failed`, unless the
+    call was answered before. Raises Undelivered."""
+    finished: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once its server has answered, or it is known that the server never will."""
+    door_state: dict[str, Any] = field(default_factory=dict)
+    """What the door remembers about the call."""
 
 
 class CallGate:
@@ -95,9 +96,8 @@ class CallGate:
 
         Args:
             call: The call; its `answer` and `failed` are set.
-            answer: The bytes that `call.instead` can send again: an HTTP response with its head, or an MCP message; b"" if
-                they are too
-                many to be kept.
+            answer: The bytes that `call.replacement` can send again: an HTTP response with its head, or an MCP message; b"" if
+                they are too many to be kept.
         """
         del call, answer
         return "give"
@@ -121,13 +121,13 @@ class CallGate:
 
 @dataclass(frozen=True)
 class DoorContext:
-    """What all doors of a gateway share: the gate of the current cell, the number of the next call, and the number of the
-    agent's process, from 1."""
+    """What all doors of a gateway share: functions that return the gate of the current cell, the number of the next call, and
+    the number of the agent's process, from 1."""
 
     gate: Callable[[], CallGate]
-    number: Callable[[], int]
+    next_number: Callable[[], int]
     process_number: Callable[[], int]
 
     def call(self, door: str, kind: str, tool: str, arguments: JsonValue, **fields: Any) -> LiveCall:
         """Return a new call; `fields` are further fields of `LiveCall`."""
-        return LiveCall(self.number(), door, kind, tool, arguments, life=self.process_number(), **fields)
+        return LiveCall(self.next_number(), door, kind, tool, arguments, life=self.process_number(), **fields)

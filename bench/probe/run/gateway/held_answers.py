@@ -11,7 +11,7 @@ from bench.wire.json_rpc import key_of
 
 
 class HeldAnswers:
-    """The calls whose response is held back until their clients stop waiting. The gate is told how each wait ends.
+    """The calls whose response is held back until their clients stop waiting. The gate gets a note on how each wait ends.
 
     Args:
         gate: Returns the gate of the current cell.
@@ -28,39 +28,35 @@ class HeldAnswers:
         return len(self._wait_ends)
 
     async def wait(
-        self, call: LiveCall, disconnects: Coroutine[Any, Any, object] | None = None, ended: WaitEnd | None = None
+        self, call: LiveCall, disconnection: Coroutine[Any, Any, object] | None = None, known_end: WaitEnd | None = None
     ) -> WaitEnd:
         """Wait until a client stops waiting, and return how it stopped; "waits_longer" after `patience`.
 
         Args:
             call: The call whose response is held back.
-            disconnects: Returns once the client has disconnected.
-            ended: How the wait has ended already, if it has.
+            disconnection: Returns once the client has disconnected.
+            known_end: How the wait has ended already, if it has.
         """
-        gate, wait_end, disconnections = (
-            self._gate(),
-            asyncio.get_running_loop().create_future(),
-            list[asyncio.Future[object]](),
-        )
+        gate, wait_end = self._gate(), asyncio.get_running_loop().create_future()
         self._wait_ends[call] = gate, wait_end
+        watchers = [asyncio.ensure_future(disconnection)] if disconnection else []
         try:
-            if ended:
-                self.end(call, ended)
-            disconnections += [asyncio.ensure_future(disconnects)] if disconnects else []
-            await asyncio.wait({wait_end, *disconnections}, timeout=gate.patience, return_when=asyncio.FIRST_COMPLETED)
-            self.end(call, "disconnected" if any(disconnection.done() for disconnection in disconnections) else "waits_longer")
+            if known_end:
+                self.end(call, known_end)
+            await asyncio.wait({wait_end, *watchers}, timeout=gate.patience, return_when=asyncio.FIRST_COMPLETED)
+            self.end(call, "disconnected" if any(watcher.done() for watcher in watchers) else "waits_longer")
             how: WaitEnd = wait_end.result()
             return how
         finally:
             self._wait_ends.pop(call, None)
-            for disconnection in disconnections:
-                disconnection.cancel()
+            for watcher in watchers:
+                watcher.cancel()
 
     def end(self, call: LiveCall, how: WaitEnd) -> None:
         """End the wait for a call, if a client waits for it."""
         if call in self._wait_ends:
             gate, wait_end = self._wait_ends.pop(call)
-            call.kept["went"] = how
+            call.door_state["went"] = how
             gate.note_wait_end(call, how)
             wait_end.set_result(how)
 

@@ -1,9 +1,9 @@
-"""The door of an HTTP service: a proxy that forwards each request and its response, and injects a fault where the gate says so.
+"""The door of an HTTP service: a proxy that forwards each request and its response, and injects faults as the gate decides.
 
 The service gets the bytes that the agent sent, except for `Host`, headers that upgrade the connection, and the first part of
 the path, which holds the door's token. The agent gets the bytes that the service sent, except for a `Location` that names
-the service: it names the gateway instead, so that the agent does not bypass the gateway. If the response of a call will be
-changed, `Accept-Encoding` is removed from its request.
+the service: the gateway's address replaces it, so that the agent does not bypass the gateway. If the response of a call will
+be changed, `Accept-Encoding` is removed from its request.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from dataclasses import replace
 from pydantic import JsonValue
 
 from bench.probe.points import AnswerAction, CallAction
-from bench.probe.run.gateway.bodies import IN_MEMORY, LARGEST_PARSED, Body, BodyTooLarge, fields_of, json_of
-from bench.probe.run.gateway.damaged import empty, enlarge, garble
+from bench.probe.run.gateway.bodies import MAX_MEMORY_BYTES, MAX_PARSED_BYTES, Body, BodyTooLarge, fields_of, json_of
+from bench.probe.run.gateway.damaged import empty_of, enlarge, garble
 from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import CallGate, DoorContext, LiveCall, Undelivered
 from bench.probe.run.gateway.held_answers import HeldAnswers
 from bench.probe.run.gateway.http_exchange import (
-    CONTENT,
-    STREAMS,
+    CONTENT_FIELDS,
+    STREAM_TYPES,
     AgentWire,
     ClientDisconnected,
     DisconnectedWire,
@@ -34,18 +34,19 @@ from bench.probe.run.gateway.http_exchange import (
     ServiceAnswer,
     ServiceRequest,
 )
-from bench.probe.run.gateway.http_wire import BadMessage, Head, Wire, chunk, framing_of, head_of, made_head
+from bench.probe.run.gateway.http_wire import BadMessage, Head, Wire, chunk, framing_of, head_of, make_head
 from bench.probe.run.gateway.server_sent import events_of
 
-UPGRADES = ("upgrade", "http2-settings")
-READS = {"GET": True, "HEAD": True, "OPTIONS": True, "PUT": False, "PATCH": False, "DELETE": False}
+UPGRADE_FIELDS = ("upgrade", "http2-settings")
+METHOD_READS = {"GET": True, "HEAD": True, "OPTIONS": True, "PUT": False, "PATCH": False, "DELETE": False}
 
 
 class HttpDoor:
-    """A proxy before one service. `root` is the gateway's address for the service, and `prefix` is the path in this address."""
+    """A proxy before one service. `root` is the gateway's address without a path, and `prefix` is the path that leads to this
+    door."""
 
     kind = "http"
-    longest = LARGEST_PARSED
+    max_parsed_bytes = MAX_PARSED_BYTES
 
     def __init__(self, name: str, url: str, context: DoorContext):
         self.name, self._context = name, context
@@ -53,7 +54,7 @@ class HttpDoor:
         self._held_answers = HeldAnswers(context.gate)
         self.root, self.prefix = "", ""
         self.places = [(self.origin.host, self.origin.port, self.origin.tls is not None)]
-        """The hosts and ports at which the agent finds it in a box, and whether with TLS."""
+        """The (host, port, whether with TLS) at which the agent finds the service in a box."""
 
     def set_address(self, root: str, prefix: str) -> str:
         """Store the address at which the gateway listens, and return the URL that the agent uses."""
@@ -67,7 +68,7 @@ class HttpDoor:
         return self.origin.url
 
     def _target_at_server(self, target: bytes) -> bytes:
-        """Return the request target for the server, from the target without this door's prefix."""
+        """Return the request target for the server. `target` is the agent's request target without this door's prefix."""
         return target if target.startswith(b"/") else b"/" + target
 
     async def serve(self, client: AgentWire, head: Head) -> bool:
@@ -75,17 +76,17 @@ class HttpDoor:
         framing = framing_of(head)
         if head.get("expect").lower() == "100-continue" and not framing.is_whole:
             await client.send(b"HTTP/1.1 100 Continue\r\n\r\n")
-        body = Body(self.longest)
+        body = Body(self.max_parsed_bytes)
         try:
             while piece := await client.piece(framing):
                 body.add(*piece)
             method, full_target, version = head.first.split(b" ", 2)
             target = self._target_at_server(full_target[len(self.prefix) :])
-            head_for_server = replace(head, first=b" ".join([method, target, version])).without(*UPGRADES)
-            if any(head.values(name) for name in UPGRADES):
+            head_for_server = replace(head, first=b" ".join([method, target, version])).without(*UPGRADE_FIELDS)
+            if any(head.values(name) for name in UPGRADE_FIELDS):
                 self._notice("the agent asked for another protocol on its connection; it was not passed on")
             request = ServiceRequest(client, head_for_server.with_fields({"host": self.origin.place}), body)
-            return await self._serve(request) and head.stays
+            return await self._serve(request) and head.keeps_open
         except ServerUnavailable as failure:
             self._notice(str(failure))
         except BodyTooLarge:
@@ -119,7 +120,7 @@ class HttpDoor:
             self.kind,
             f"{method} {request.path}",
             arguments,
-            reads=READS.get(method),
+            reads=METHOD_READS.get(method),
             idempotent=method in ("PUT", "DELETE"),
             key=request.head.get("idempotency-key"),
         )
@@ -133,16 +134,16 @@ class HttpDoor:
         if action == "drop":
             return _hang_up(request)
         if action not in ("pass", "twice", "again", "hold"):
-            return await self._send_bytes(gate, call, request, call.instead or self._error_answer(call, action))
-        body = Body(self.longest)
+            return await self._send_bytes(gate, call, request, call.replacement or self._error_answer(call, action))
+        body = Body(self.max_parsed_bytes)
         try:
             if action in ("again", "hold"):
                 call.deliver = self._late_delivery(call, request)
             if action == "hold" and not await self._hold(gate, call, request):
                 return False
-            return await self._relay(gate, call, replace(request, taped=call.taped), action, body)
+            return await self._relay(gate, call, replace(request, taped_answer=call.taped_answer), action, body)
         except (ClientDisconnected, ServerUnavailable, BodyTooLarge, OSError) as error:
-            await note_unfinished(gate, call, isinstance(error, ClientDisconnected))
+            await note_unanswered(gate, call, isinstance(error, ClientDisconnected))
             raise
         finally:
             body.close()
@@ -152,12 +153,13 @@ class HttpDoor:
         pieces = list(request.body.pieces())  # the body is closed when the agent leaves
 
         async def deliver() -> bytes:
-            copied_body = Body(self.longest)
+            """Forward a copy of the request, record the response unless the call has one, and return the response's bytes."""
+            copied_body = Body(self.max_parsed_bytes)
             for piece in pieces:
                 copied_body.add(piece, b"")
             async with self._deliver_without_client(replace(request, body=copied_body)) as (incoming, body):
                 answer = await incoming.whole(body)
-                if not call.over.is_set():
+                if not call.finished.is_set():
                     self._record_answer(call, request, answer)
                 return answer.raw
 
@@ -167,7 +169,7 @@ class HttpDoor:
     async def _deliver_without_client(self, request: ServiceRequest) -> AsyncIterator[tuple[IncomingAnswer, Body]]:
         """Forward a request whose client has disconnected, give its response to the block, and close its body. Raises
         Undelivered."""
-        body = Body(self.longest)
+        body = Body(self.max_parsed_bytes)
         try:
             async with self._forward_request(replace(request, client=DisconnectedWire()), True) as incoming:
                 yield incoming, body
@@ -178,7 +180,8 @@ class HttpDoor:
             request.body.close()
 
     async def _hold(self, gate: CallGate, call: LiveCall, request: ServiceRequest) -> bool:
-        """Keep a call from the service while its client waits. Return whether the client waits longer than `patience`."""
+        """Keep a call from the service while its client waits. Return whether the client waits longer than `patience`. Then
+        note at the gate that the call is forwarded."""
         if not await self._stay_silent(call, request, "silence"):
             return False
         await gate.note_passed_on(call)
@@ -187,8 +190,8 @@ class HttpDoor:
     async def _relay(self, gate: CallGate, call: LiveCall, request: ServiceRequest, action: CallAction, body: Body) -> bool:
         """Forward a call, and send its response, or what replaces it, to the agent. Return whether the connection remains
         open."""
-        async with self._forward_request(request, call.struck) as incoming:
-            if incoming.kind in STREAMS and not call.struck:
+        async with self._forward_request(request, call.is_struck) as incoming:
+            if incoming.kind in STREAM_TYPES and not call.is_struck:
                 return await self._relay_stream(gate, call, request, incoming, body)
             try:
                 answer = await incoming.whole(body)
@@ -198,7 +201,7 @@ class HttpDoor:
         if action == "twice":
             await self._send_twice(request, call)
         self._record_answer(call, request, answer)
-        call.kept["answered"] = True
+        call.door_state["answered"] = True
         answer_action = await gate.answer(call, answer.raw)
         if answer_action in ("silence", "late") and not await self._stay_silent(call, request, answer_action):
             return False
@@ -213,44 +216,45 @@ class HttpDoor:
             return await self._send_bytes(gate, call, request, changed)
         await self._send_answer(request, answer.head, answer.body)
         await gate.note_given(call)
-        return answer.stays
+        return answer.keeps_open
 
     @asynccontextmanager
-    async def _forward_request(self, request: ServiceRequest, struck: bool) -> AsyncIterator[IncomingAnswer]:
-        """Forward a request, and give its response to the block once its head has arrived. The server's connection is kept
-        if the response was read to its end. Raises ServerUnavailable."""
+    async def _forward_request(self, request: ServiceRequest, is_struck: bool) -> AsyncIterator[IncomingAnswer]:
+        """Forward a request, and give its response to the block once the response's head has arrived. The connection to the
+        server is kept for the next request if the response was read to its end. Raises ServerUnavailable."""
         client, origin = request.client, self.origin
-        if request.taped:
-            taped = client.taped_wire(request.taped)
-            yield IncomingAnswer(taped, await self._answer_head(taped, request, struck), request)
+        if request.taped_answer:
+            taped = client.wire_of_tape(request.taped_answer)
+            yield IncomingAnswer(taped, await self._answer_head(taped, request, is_struck), request)
             return
         wire = client.upstream.pop(origin, None)
         if wire is None or not wire.is_open:
-            wire = await client.unless_gone(origin.connect())
-        sending = asyncio.ensure_future(self._send_to_server(wire, request, struck))
-        stays = False
+            wire = await client.unless_disconnected(origin.connect())
+        send_task = asyncio.ensure_future(self._send_to_server(wire, request, is_struck))
+        keeps_open = False
         try:
-            incoming = IncomingAnswer(wire, await client.unless_gone(self._answer_head(wire, request, struck)), request)
+            head = await client.unless_disconnected(self._answer_head(wire, request, is_struck))
+            incoming = IncomingAnswer(wire, head, request)
             yield incoming
-            stays = sending.done() and incoming.framing.is_whole and incoming.head.stays and request.head.stays
-            stays = stays and not isinstance(client, DisconnectedWire)
+            is_whole = send_task.done() and incoming.framing.is_whole and not isinstance(client, DisconnectedWire)
+            keeps_open = is_whole and head.keeps_open and request.head.keeps_open
         finally:
-            sending.cancel()
-            if stays and not incoming.framing.ends_with_connection:
+            send_task.cancel()
+            if keeps_open and not incoming.framing.ends_with_connection:
                 client.upstream[origin] = wire
             else:
                 wire.close()
 
-    async def _send_to_server(self, wire: Wire, request: ServiceRequest, struck: bool) -> None:
-        """Send a request to the server."""
-        head = request.head.without("accept-encoding") if struck else request.head
+    async def _send_to_server(self, wire: Wire, request: ServiceRequest, is_struck: bool) -> None:
+        """Send a request to the server, without Accept-Encoding if its response will be changed."""
+        head = request.head.without("accept-encoding") if is_struck else request.head
         pieces = request.body.pieces()
-        with suppress(ConnectionError):  # it can have answered before, and what it said is read
+        with suppress(ConnectionError):  # a server may answer and close early: its answer is then read
             await wire.send(head.raw + next(pieces, b""))
             for piece in pieces:
                 await wire.send(piece)
 
-    async def _answer_head(self, wire: Wire, request: ServiceRequest, struck: bool) -> Head:
+    async def _answer_head(self, wire: Wire, request: ServiceRequest, is_struck: bool) -> Head:
         """Return the head of the final response; heads with status 1xx are forwarded. Raises ServerUnavailable."""
         while True:
             try:
@@ -263,14 +267,14 @@ class HttpDoor:
                 raise ServerUnavailable("it changed the protocol unasked")
             if head.status >= 200:
                 return head
-            if head.status != 100 and not struck:
+            if head.status != 100 and not is_struck:
                 await request.client.send(head.raw)
 
     async def _send_twice(self, request: ServiceRequest, call: LiveCall) -> None:
         """Send the request a second time, and drop the response."""
         body = Body()
         try:
-            async with self._forward_request(request, call.struck) as incoming:
+            async with self._forward_request(request, call.is_struck) as incoming:
                 await incoming.whole(body)
         except ServerUnavailable as failure:
             self._notice(f"the second of two equal requests failed: {failure}")
@@ -281,31 +285,31 @@ class HttpDoor:
         self, gate: CallGate, call: LiveCall, request: ServiceRequest, incoming: IncomingAnswer, body: Body
     ) -> bool:
         """Forward a streamed response as it arrives. The gate is asked before the last piece, or before the event that ends
-        the stream."""
+        the stream. Return whether the connection remains open."""
         client = request.client
         await client.send(self._head_for_agent(incoming.head).raw)
-        answer = ServiceAnswer(incoming.head, body, incoming.head.stays and not incoming.framing.ends_with_connection)
+        answer = ServiceAnswer(incoming.head, body, incoming.head.keeps_open and not incoming.framing.ends_with_connection)
         async for raw, data in incoming.pieces():
             body.add(b"", data)
-            if "answered" not in call.kept and (incoming.framing.is_whole or self._is_end_of_stream(call, body, data)):
+            if "answered" not in call.door_state and (incoming.framing.is_whole or self._is_end_of_stream(call, body, data)):
                 self._record_answer(call, request, answer)
                 if not await self._may_end_stream(gate, call, answer):
                     return _hang_up(request)
             await client.send(raw)
-            if "answered" in call.kept and "given" not in call.kept:
-                call.kept["given"] = True
+            if "answered" in call.door_state and "given" not in call.door_state:
+                call.door_state["given"] = True
                 await gate.note_given(call)
-        if "answered" not in call.kept:
+        if "answered" not in call.door_state:
             self._record_answer(call, request, answer)
             if not await self._may_end_stream(gate, call, answer):
                 return _hang_up(request)
             await gate.note_given(call)
-        return answer.stays
+        return answer.keeps_open
 
     async def _may_end_stream(self, gate: CallGate, call: LiveCall, answer: ServiceAnswer) -> bool:
         """Show the gate a streamed response, and return whether its end may be sent."""
-        call.kept["answered"] = True
-        plain = answer.plain if answer.body.length <= IN_MEMORY else None
+        call.door_state["answered"] = True
+        plain = answer.plain if answer.body.length <= MAX_MEMORY_BYTES else None
         return await gate.answer(call, answer.with_content(plain) if plain else b"") != "drop"
 
     def _is_end_of_stream(self, call: LiveCall, body: Body, data: bytes) -> bool:
@@ -320,12 +324,12 @@ class HttpDoor:
         call.failed = answer.head.status >= 400
 
     async def _stay_silent(self, call: LiveCall, request: ServiceRequest, action: AnswerAction) -> bool:
-        """Send nothing until the agent disconnects (raises ClientDisconnected), repeats or cancels the request, or
-        `patience` ends. Return whether the response is sent then."""
-        if await request.client.unless_gone(self._held_answers.wait(call)) == "waits_longer" or action == "late":
+        """Send nothing until the agent repeats or cancels the request, or `patience` ends. Return whether the response is sent
+        then. Raises ClientDisconnected."""
+        if await request.client.unless_disconnected(self._held_answers.wait(call)) == "waits_longer" or action == "late":
             return True
         with suppress(TimeoutError):
-            await request.client.unless_gone(asyncio.wait_for(asyncio.Event().wait(), self._gate.patience))
+            await request.client.unless_disconnected(asyncio.wait_for(asyncio.Event().wait(), self._gate.patience))
         return _hang_up(request)
 
     def _error_answer(self, call: LiveCall, action: CallAction) -> bytes:
@@ -333,19 +337,19 @@ class HttpDoor:
         del action
         body = b"" if call.tool.startswith("HEAD ") else json.dumps({"error": "Service Unavailable"}).encode()
         fields = {"Content-Type": "application/json", "Content-Length": str(len(body))}
-        return made_head("HTTP/1.1 503 Service Unavailable", fields).raw + body
+        return make_head("HTTP/1.1 503 Service Unavailable", fields).raw + body
 
     async def _break_off(self, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer, action: AnswerAction) -> bool:
         """Break the connection: before the response, or after half of it; a stream before its first event, or after half of
-        its events."""
-        plain = answer.plain or b""
-        if answer.is_stream and (action == "half" or not call.form):
-            events = events_of(plain) if action == "half" else []
-            head = self._head_for_agent(answer.head).without(*CONTENT).with_fields({"transfer-encoding": "chunked"})
+        its events. Return False, since the connection is not open."""
+        content = answer.plain or b""
+        if answer.is_stream and (action == "half" or not call.wire_form):
+            events = events_of(content) if action == "half" else []
+            head = self._head_for_agent(answer.head).without(*CONTENT_FIELDS).with_fields({"transfer-encoding": "chunked"})
             await request.client.send(head.raw + chunk(b"".join(events[: len(events) // 2])))
             return _hang_up(request)
         if action == "half":
-            await request.client.send(answer.with_content(plain)[: -(len(plain) // 2) or None])
+            await request.client.send(answer.with_content(content)[: -(len(content) // 2) or None])
             return _hang_up(request)
         request.client.reset()
         return False
@@ -353,29 +357,30 @@ class HttpDoor:
     def _damaged_answer(
         self, action: AnswerAction, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer
     ) -> bytes | None:
-        """Return the bytes that replace a response; None if it has no content that could be changed."""
-        if action == "stale" and call.instead:
-            return call.instead
+        """Return the bytes that replace a response; None if the response has no content that could be changed."""
+        if action == "stale" and call.replacement:
+            return call.replacement
         if action == "error":
-            return made_head("HTTP/1.1 504 Gateway Timeout", {"Content-Length": "0"}).raw
-        if request.head.method == "HEAD" or not answer.body.length or (plain := answer.plain) is None:
+            return make_head("HTTP/1.1 504 Gateway Timeout", {"Content-Length": "0"}).raw
+        if request.head.method == "HEAD" or not answer.body.length or (content := answer.plain) is None:
             self._notice(f"call {call.number}: its answer has no content that {action} could strike")
             return None
-        value = json_of(plain)
+        value = json_of(content)
         match action:
             case "empty":
-                return answer.with_content(b"" if value is None else as_json(empty(value)))
+                return answer.with_content(b"" if value is None else to_json_bytes(empty_of(value)))
             case "too_large":
-                return answer.with_content(plain * (1 + 2**21 // len(plain)) if value is None else as_json(enlarge(value)))
+                repeated = content * (1 + 2**21 // len(content))
+                return answer.with_content(repeated if value is None else to_json_bytes(enlarge(value)))
             case _:
-                return answer.with_content(garble(plain))
+                return answer.with_content(garble(content))
 
     async def _send_bytes(self, gate: CallGate, call: LiveCall, request: ServiceRequest, raw: bytes) -> bool:
         """Send these bytes to the agent as the response. Return whether the connection remains open."""
         head = head_of(raw[: raw.index(b"\r\n\r\n") + 4])
         await request.client.send(raw)
         await gate.note_given(call)
-        return head.stays and not framing_of(head, request.head.method).ends_with_connection
+        return head.keeps_open and not framing_of(head, request.head.method).ends_with_connection
 
     def _head_for_agent(self, head: Head) -> Head:
         """Return the head for the agent. A `Location` that points to the service is changed to the gateway's address."""
@@ -394,21 +399,21 @@ class HttpDoor:
             await request.client.send(piece)
 
 
-async def note_unfinished(gate: CallGate, call: LiveCall, has_disconnected: bool) -> None:
-    """Tell the gate how a call ended that got no complete response."""
-    if has_disconnected and call.kept.keys().isdisjoint(("went", "given")):
+async def note_unanswered(gate: CallGate, call: LiveCall, has_disconnected: bool) -> None:
+    """Tell the gate how a call ended whose client got no complete response."""
+    if has_disconnected and call.door_state.keys().isdisjoint(("went", "given")):
         gate.note_wait_end(call, "disconnected")
-    if "answered" not in call.kept:
+    if "answered" not in call.door_state:
         await gate.note_end(call)
 
 
 def _hang_up(request: ServiceRequest) -> bool:
-    """Close the agent's connection, and return that it is not open."""
+    """Close the agent's connection, and return False, since it is not open."""
     request.client.close()
     return False
 
 
-def as_json(value: JsonValue) -> bytes:
+def to_json_bytes(value: JsonValue) -> bytes:
     """Return a value as JSON in UTF-8."""
     return json.dumps(value, ensure_ascii=False).encode()
 

@@ -12,14 +12,16 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from bench.common.errors import ConfigError
-from bench.probe.run.gateway.bodies import IN_MEMORY, Body, value_of
+from bench.probe.run.gateway.bodies import MAX_MEMORY_BYTES, Body, value_of
 from bench.probe.run.gateway.http_wire import BadMessage, Head, Wire, framing_of
 
-STREAMS = frozenset({"text/event-stream", "application/x-ndjson", "application/jsonl", "application/stream+json"})
-"""Types of content whose pieces are forwarded as they arrive."""
-SECONDS_TO_CONNECT = 30.0
-CONTENT = ("content-length", "content-encoding", "transfer-encoding", "trailer", "etag", "content-md5", "digest", "repr-digest")
-"""Fields that describe the content, and are removed when it changes."""
+STREAM_TYPES = frozenset({"text/event-stream", "application/x-ndjson", "application/jsonl", "application/stream+json"})
+"""Media types of streams: the pieces of such a body are forwarded as they arrive."""
+CONNECT_TIMEOUT_S = 30.0
+CONTENT_FIELDS = frozenset(
+    ("content-length", "content-encoding", "transfer-encoding", "trailer", "etag", "content-md5", "digest", "repr-digest")
+)
+"""Names of header fields that describe the content, and are removed when the content changes."""
 Result = TypeVar("Result")
 
 
@@ -36,9 +38,9 @@ class ServerUnavailable(Exception):
 
 
 class Origin:
-    """The address of a server.
+    """The address of a server. Raises ConfigError if the URL is no http:// or https:// address.
 
-    place    its host and port, as `Host` names them
+    place    its host and port, as the field `Host` names them
     target   its path and query, with which each request target begins
     login    the user name and password before its host, with their `@`, or ""
     tls      how its certificate is verified; None without TLS
@@ -61,14 +63,14 @@ class Origin:
         self.tls = create_default_context() if parts.scheme == "https" else None
         self.port = port or (443 if self.tls else 80)
         self.root, self.url = f"{parts.scheme}://{self.place}", url
-        self.connector: Connect = asyncio.open_connection
-        """Connects to the server. It can be in another network."""
+        self.open_connection: Connect = asyncio.open_connection
+        """Connects to the server, which can be in another network."""
 
     async def connect(self) -> Wire:
         """Return a connection with the server. Raises ServerUnavailable."""
         try:
-            async with asyncio.timeout(SECONDS_TO_CONNECT):
-                return Wire(*await self.connector(self.host, self.port, ssl=self.tls))
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                return Wire(*await self.open_connection(self.host, self.port, ssl=self.tls))
         except (OSError, TimeoutError) as error:
             raise ServerUnavailable(f"cannot be reached: {type(error).__name__}") from None
 
@@ -79,50 +81,51 @@ class AgentWire(Wire):
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
         super().__init__(reader, writer)
         self.upstream = dict[Origin, Wire]()
-        self._gone: asyncio.Task[None] | None = None
+        self._disconnection: asyncio.Task[None] | None = None
 
-    async def unless_gone(self, work: Coroutine[Any, Any, Result]) -> Result:
+    async def unless_disconnected(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Return the result of `work`. If the agent disconnects first, cancel `work` and raise ClientDisconnected.
 
         From the first of these calls until `unwatch`, nothing else may read from the connection. Do not call the gate inside
         `work`, since the gate's actions must not be cancelled.
         """
-        self._gone = self._gone or asyncio.ensure_future(self.until_closed())
-        working = asyncio.ensure_future(work)
+        self._disconnection = self._disconnection or asyncio.ensure_future(self.wait_until_closed())
+        task = asyncio.ensure_future(work)
         try:
-            await asyncio.wait({working, self._gone}, return_when=asyncio.FIRST_COMPLETED)
-            if working.done():
-                return working.result()
+            await asyncio.wait({task, self._disconnection}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
             raise ClientDisconnected
         finally:
-            await _cancel(working)
+            await _cancel(task)
 
-    def taped_wire(self, taped: bytes) -> Wire:
+    def wire_of_tape(self, taped_answer: bytes) -> Wire:
         """Return a connection that delivers a response from a tape."""
         reader = asyncio.StreamReader()
-        reader.feed_data(taped)
+        reader.feed_data(taped_answer)
         reader.feed_eof()
         return Wire(reader, self._writer)
 
     async def unwatch(self) -> None:
         """Stop watching whether the agent disconnects."""
-        if self._gone:
-            await _cancel(self._gone)
-            self._gone = None
+        if self._disconnection:
+            await _cancel(self._disconnection)
+            self._disconnection = None
 
     def close(self) -> None:
+        """Close the connection from the agent, and the connections to servers."""
         for wire in self.upstream.values():
             wire.close()
         super().close()
 
 
 class DisconnectedWire(AgentWire):
-    """Stands for the connection of an agent that has disconnected, while its held call is delivered."""
+    """Replaces the connection of an agent that has disconnected, while its held call is delivered."""
 
     def __init__(self) -> None:
         self.upstream = dict[Origin, Wire]()
 
-    async def unless_gone(self, work: Coroutine[Any, Any, Result]) -> Result:
+    async def unless_disconnected(self, work: Coroutine[Any, Any, Result]) -> Result:
         return await work
 
 
@@ -134,12 +137,13 @@ async def _cancel(task: asyncio.Future[Any]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ServiceRequest:
-    """A request of the agent. `head` is the head that the server gets. `taped` is the response if a tape has it."""
+    """A request of the agent. `head` is the head that the server gets. `taped_answer` is the response from a tape; b"" if the
+    server is to answer."""
 
     client: AgentWire
     head: Head
     body: Body
-    taped: bytes = b""
+    taped_answer: bytes = b""
 
     @property
     def path(self) -> str:
@@ -168,9 +172,9 @@ class IncomingAnswer:
         return self.head.get("content-type").partition(";")[0].strip().lower()
 
     async def pieces(self) -> AsyncIterator[tuple[bytes, bytes]]:
-        """Yield the body as it arrives: the bytes on the wire, and the content in them. Raises ServerUnavailable,
-        ClientDisconnected."""
-        while not self.framing.is_whole and (piece := await self._client.unless_gone(self._piece())):
+        """Yield the pieces of the body as they arrive: the bytes on the wire, and the content in them. Raises
+        ServerUnavailable, ClientDisconnected."""
+        while not self.framing.is_whole and (piece := await self._client.unless_disconnected(self._piece())):
             yield piece
 
     async def _piece(self) -> tuple[bytes, bytes] | None:
@@ -182,8 +186,8 @@ class IncomingAnswer:
 
     async def whole(self, body: Body) -> ServiceAnswer:
         """Return the complete response. Raises ServerUnavailable and ClientDisconnected; `body` then has what had arrived."""
-        await self._client.unless_gone(self._read_into(body))
-        return ServiceAnswer(self.head, body, self.head.stays and not self.framing.ends_with_connection)
+        await self._client.unless_disconnected(self._read_into(body))
+        return ServiceAnswer(self.head, body, self.head.keeps_open and not self.framing.ends_with_connection)
 
     async def _read_into(self, body: Body) -> None:
         """Add the rest of the response to a body."""
@@ -193,11 +197,11 @@ class IncomingAnswer:
 
 @dataclass(frozen=True, eq=False)
 class ServiceAnswer:
-    """A complete response. `stays` says whether the connection remains open after it."""
+    """A complete response. `keeps_open`: whether the connection remains open after it."""
 
     head: Head
     body: Body
-    stays: bool
+    keeps_open: bool
 
     @property
     def value(self) -> JsonValue:
@@ -206,19 +210,19 @@ class ServiceAnswer:
 
     @property
     def plain(self) -> bytes | None:
-        """The unpacked content; None if it cannot be unpacked."""
+        """The content without its Content-Encoding; None if it cannot be decoded."""
         return self.body.plain(self.head.get("content-encoding"))
 
     @property
     def is_stream(self) -> bool:
         """Whether the media type is one of a stream."""
-        return self.head.get("content-type").partition(";")[0].strip().lower() in STREAMS
+        return self.head.get("content-type").partition(";")[0].strip().lower() in STREAM_TYPES
 
     @property
     def raw(self) -> bytes:
         """The response with its head; b"" if it is too long."""
-        return self.head.raw + b"".join(self.body.pieces()) if self.body.size <= IN_MEMORY else b""
+        return self.head.raw + b"".join(self.body.pieces()) if self.body.size <= MAX_MEMORY_BYTES else b""
 
     def with_content(self, content: bytes) -> bytes:
         """Return the bytes of this response with other content."""
-        return self.head.without(*CONTENT).with_fields({"content-length": str(len(content))}).raw + content
+        return self.head.without(*CONTENT_FIELDS).with_fields({"content-length": str(len(content))}).raw + content

@@ -17,19 +17,21 @@ from bench.probe.run.gateway.gate import LiveCall
 from bench.record.probe_events import GatewayNoticed, StoresRead, Went
 from bench.record.probe_rows import BY_CONTENT, IN_LIST, RowDifference, StoreReading
 
-LONGEST = 2**20
-"""Characters of arguments or of an answer that are kept."""
-MOST_NOTICES = 200
-MOST_PAIRS = 10_000
-"""The most pairs of calls, or of rows, whose similarity is compared. Beyond that they are paired in their order."""
+MAX_TEXT_CHARS = 2**20
+"""Characters of arguments or of a response that are kept."""
+MAX_NOTICES = 200
+MAX_PAIRS = 10_000
+"""The most pairs of calls, or of rows, whose similarity is compared. Longer lists are paired in their order."""
 Item = TypeVar("Item")
 RowPlace = tuple[str, str, str]
 """A row's store, table and key."""
 
 
 class ReadableStores(Protocol):
-    """What the journal needs of the stores (`bench.probe.run.witness.stores.Stores`). Two readings `settle` seconds apart
-    must be equal."""
+    """What the journal needs of the stores (`bench.probe.run.witness.stores.Stores`).
+
+    settle  seconds between two readings that must be equal before the stores count as settled
+    """
 
     settle: float
 
@@ -50,8 +52,11 @@ class ReadableStores(Protocol):
 class JournaledCall:
     """A call, its arguments as text, its identity, and the times of its events.
 
-    identity  equal for calls of one tool with the same arguments, apart from values that vary; `nth` counts them, from 1
-    raw       the bytes of the response; b"" if they are too many
+    identity         equal for calls of one tool with the same arguments, apart from values that vary
+    nth              the number of this call among the calls with its identity, from 1
+    given_otherwise  whether the agent got something other than the server's response
+    went             how the client's wait for a held response ended
+    raw              the bytes of the response; b"" if they are too many
     """
 
     call: LiveCall
@@ -84,21 +89,18 @@ class Journal:
     """
 
     def __init__(
-        self,
-        redact: Callable[[JsonValue], JsonValue],
-        identify: Callable[[str, str, JsonValue], str],
-        stores: ReadableStores,
+        self, redact: Callable[[JsonValue], JsonValue], identify: Callable[[str, str, JsonValue], str], stores: ReadableStores
     ):
         self.calls: list[JournaledCall] = []
         self.readings: list[StoresRead] = []
         self.notices: list[GatewayNoticed] = []
         self.start = monotonic()
         self._redact, self._identify, self._stores = redact, identify, stores
-        self._last = StoreReading("", ())
+        self._last_reading = StoreReading("", ())
         self._identity_counts = Counter[str]()
         self._calls_since_reading = set[int]()
         self._unsettled_calls: tuple[int, ...] = ()
-        """The calls that landed last, until it is known that nothing changes any more."""
+        """The numbers of the last calls that ended, while the stores have not settled."""
         self._watching: asyncio.Task[None] | None = None
         self._is_read: asyncio.Future[None]
 
@@ -113,10 +115,10 @@ class Journal:
 
     def begin(self, first: StoreReading) -> None:
         """Start the clock. `first` is the reading of the stores after their reset."""
-        self.start, self._last = monotonic(), first
+        self.start, self._last_reading = monotonic(), first
 
     def arrive(self, call: LiveCall) -> JournaledCall:
-        """Add a call that has arrived."""
+        """Add a call that has arrived, and return its entry."""
         arguments = self._redact(call.arguments)
         identity = self._identify(call.door, call.tool, arguments)
         self._identity_counts[identity] += call.continues is None
@@ -130,7 +132,7 @@ class Journal:
 
     def notice(self, door: str, message: str) -> None:
         """Record something that belongs to no call, up to a bound."""
-        if len(self.notices) < MOST_NOTICES:
+        if len(self.notices) < MAX_NOTICES:
             self.notices.append(GatewayNoticed(door, str(self._redact(message)), self.now()))
 
     def note_in_flight(self, call: LiveCall) -> None:
@@ -138,8 +140,8 @@ class Journal:
         self._calls_since_reading.add(call.number)
 
     async def note_landed(self) -> None:
-        """Take a snapshot of the stores after a call; its response need not wait until the snapshot is read. The stores are
-        then read until two readings are equal, and changes until then are attributed to this call too."""
+        """Take a snapshot of the stores after a call. The call's response need not wait until the snapshot is read. A task then
+        reads the stores until two readings are equal, and changes until then are attributed to this call too."""
         await self.stop_watching(until_settled=False)
         calls, loop = tuple(sorted(self._calls_since_reading)), asyncio.get_running_loop()
         self._calls_since_reading.clear()
@@ -160,17 +162,17 @@ class Journal:
             for future in (snapshot_taken, is_read):
                 if not future.done():
                     future.set_result(None)
-        last = ""
-        while last != self._last.digest:
-            last = self._last.digest
+        last_digest = ""
+        while last_digest != self._last_reading.digest:
+            last_digest = self._last_reading.digest
             await asyncio.sleep(self.settle)
             started, reading_after = self.now(), await self._stores.read()
-            if reading_after.digest != last:
+            if reading_after.digest != last_digest:
                 self._record_reading(started, calls, reading_after)
         self._unsettled_calls = ()
 
     async def stop_watching(self, *, until_settled: bool) -> None:
-        """Wait until the last snapshot is read, or until the stores have settled, and then stop reading them."""
+        """Wait until the last snapshot is read, or if `until_settled` until the stores have settled, and stop reading them."""
         if watching := self._watching:
             await asyncio.wait({watching if until_settled else self._is_read})
             watching.cancel()
@@ -183,7 +185,7 @@ class Journal:
         """Read the stores before a call is forwarded, if no other call is in flight. An unchanged state is not recorded."""
         await self.stop_watching(until_settled=until_settled)
         started, reading = self.now(), await self._stores.read()
-        if reading.digest != self._last.digest:
+        if reading.digest != self._last_reading.digest:
             self._record_reading(started, tuple(sorted(self._calls_since_reading)) or self._unsettled_calls, reading)
         self._calls_since_reading.clear()
         self._unsettled_calls = ()
@@ -195,15 +197,15 @@ class Journal:
         started, calls = self.now(), tuple(sorted(self._calls_since_reading))
         self._calls_since_reading.clear()
         reading = await self._stores.reading()
-        changed = reading.digest != self._last.digest
-        self._record_reading(started, calls or (self._unsettled_calls if changed else ()), reading)
+        has_changed = reading.digest != self._last_reading.digest
+        self._record_reading(started, calls or (self._unsettled_calls if has_changed else ()), reading)
         self._unsettled_calls = ()
 
     async def run_others_statement(self, store: str, sql: str) -> bool:
         """Execute another writer's statement. Return whether it changed a row. Raises ConfigError."""
         await self._stores.change(store, sql)
         started, reading = self.now(), await self._stores.read()
-        has_changed = reading.digest != self._last.digest
+        has_changed = reading.digest != self._last_reading.digest
         self._record_reading(started, (), reading, by_other_writer=True)
         return has_changed
 
@@ -211,10 +213,10 @@ class Journal:
         self, started: float, calls: tuple[int, ...], reading: StoreReading, *, by_other_writer: bool = False
     ) -> None:
         """Record a reading if it differs from the last one, or belongs to a call."""
-        changed = tuple(changes(self._last, reading))
-        if changed or calls or reading.digest != self._last.digest or not self.readings:
-            self.readings.append(StoresRead(started, reading.digest, changed, calls, reading.more, by_other_writer))
-        self._last = reading
+        differences = tuple(changes(self._last_reading, reading))
+        if differences or calls or reading.digest != self._last_reading.digest or not self.readings:
+            self.readings.append(StoresRead(started, reading.digest, differences, calls, reading.more, by_other_writer))
+        self._last_reading = reading
 
 
 def changes(earlier: StoreReading, later: StoreReading) -> Iterator[RowDifference]:
@@ -228,16 +230,16 @@ def changes(earlier: StoreReading, later: StoreReading) -> Iterator[RowDifferenc
 
 
 def _by_place(reading: StoreReading) -> Mapping[RowPlace, RowDifference]:
-    """Return the rows of a reading by their places. If rows are named by their content, a removed row and an added row count
-    as one changed row, if they are alike or as many rows were removed as added."""
+    """Return the rows of a reading by their places. Of rows that are named by their content, a removed row and an added row
+    become one changed row if they are similar, or if as many rows were removed as added."""
     rows, nameless = dict[RowPlace, RowDifference](), defaultdict[RowPlace, list[RowDifference]](list)
     for row in reading.differences:
-        named = replace(row, key=_key_of(row))
-        rows[_place_of(named)] = named
+        named_row = replace(row, key=_key_of(row))
+        rows[_place_of(named_row)] = named_row
         if (row.before is None or row.after is None) and (list_name := _list_of_nameless_row(row.key)) is not None:
-            nameless[row.store, row.table, list_name].append(named)
-    for alike in nameless.values():
-        removed, added = [row for row in alike if row.after is None], [row for row in alike if row.before is None]
+            nameless[row.store, row.table, list_name].append(named_row)
+    for rows_of_list in nameless.values():
+        removed, added = [row for row in rows_of_list if row.after is None], [row for row in rows_of_list if row.before is None]
         for removed_row, added_row in most_similar_pairs(removed, added, _count_differing_columns):
             columns = len(removed_row.before or ())
             if len(removed) == len(added) or 2 * _count_differing_columns(removed_row, added_row) <= columns:
@@ -247,13 +249,15 @@ def _by_place(reading: StoreReading) -> Mapping[RowPlace, RowDifference]:
 
 
 def _place_of(row: RowDifference) -> RowPlace:
+    """Return a row's store, table and key."""
     return row.store, row.table, row.key
 
 
 def _list_of_nameless_row(key: str) -> str | None:
-    """Return the list that contains a row which is named by its content, "" for a table; None for a row with a name."""
-    match = IN_LIST.fullmatch(key)
-    return match[1] if match else "" if BY_CONTENT.fullmatch(key) else None
+    """Return the list that contains a row named by its content, or "" if a table contains it; None for a row with a name."""
+    if match := IN_LIST.fullmatch(key):
+        return match[1]
+    return "" if BY_CONTENT.fullmatch(key) else None
 
 
 def _count_differing_columns(earlier: RowDifference, later: RowDifference) -> int:
@@ -265,17 +269,17 @@ def _count_differing_columns(earlier: RowDifference, later: RowDifference) -> in
 def most_similar_pairs(
     firsts: Sequence[Item], seconds: Sequence[Item], distance: Callable[[Item, Item], int]
 ) -> Iterator[tuple[Item, Item]]:
-    """Pair the values of two lists, the most similar pair first."""
-    if len(firsts) * len(seconds) > MOST_PAIRS:
+    """Yield pairs of values of two lists, the pair with the smallest distance first. Each value is in at most one pair."""
+    if len(firsts) * len(seconds) > MAX_PAIRS:
         yield from zip(firsts, seconds, strict=False)
         return
-    near = sorted(
+    candidates = sorted(
         (distance(first, second), abs(first_index - second_index), first_index, second_index)
         for first_index, first in enumerate(firsts)
         for second_index, second in enumerate(seconds)
     )
     paired_firsts, paired_seconds = set[int](), set[int]()
-    for _, _, first_index, second_index in near:
+    for _, _, first_index, second_index in candidates:
         if first_index not in paired_firsts and second_index not in paired_seconds:
             paired_firsts.add(first_index)
             paired_seconds.add(second_index)
@@ -291,6 +295,7 @@ def _key_of(row: RowDifference) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return a JSON value as text; equal values have equal texts. A text that is too long is cut, and ends with its digest."""
+    """Return a JSON value as text; equal values have equal texts. A text that is too long is cut, and its length and digest are
+    added."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… {len(text)} characters, {digest_of(text)}"
+    return text if len(text) <= MAX_TEXT_CHARS else f"{text[:MAX_TEXT_CHARS]}… {len(text)} characters, {digest_of(text)}"

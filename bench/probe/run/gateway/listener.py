@@ -20,12 +20,11 @@ from bench.probe.run.gateway.door_kinds import DOOR_KINDS
 from bench.probe.run.gateway.gate import DoorContext
 from bench.probe.run.gateway.http import HttpDoor
 from bench.probe.run.gateway.http_exchange import AgentWire
-from bench.probe.run.gateway.http_wire import BadMessage, Head, made_head
+from bench.probe.run.gateway.http_wire import BadMessage, Head, make_head
 from bench.probe.run.gateway.mcp_http import McpDoor
 from bench.probe.run.gateway.model import ModelDoor
-from bench.probe.run.gateway.outbox_doors import WebhookDoor
 from bench.probe.run.gateway.subject import McpServer, ModelSource, Service
-from bench.wire.access_guard import MOST_CONNECTIONS, SECONDS, stranger
+from bench.wire.access_guard import MAX_CONNECTIONS, REQUEST_TIMEOUT_S, access_problem
 
 LOOPBACK = "127.0.0.1"
 MODEL = "model"
@@ -36,14 +35,14 @@ class AgentListener:
     """Listens for connections of the agent while its context lasts, and closes all of them at its end.
 
     context  what all doors share
-    token    the first part of every door's path; by default each door has its own
+    token    the first part of each door's path; "" for a random token for each door
     """
 
     def __init__(self, context: DoorContext, token: str = ""):
         self._context, self._token = context, token
         self._doors = dict[str, tuple[str, HttpDoor]]()
         self._doors_of_started_servers = list[HttpDoor]()
-        """Before servers that the probe starts."""
+        """The doors before servers that the probe starts."""
         self._addresses = dict[str, HttpDoor]()
         self._connections = set[asyncio.Task[None]]()
         self._server: asyncio.Server | None = None
@@ -70,21 +69,17 @@ class AgentListener:
         assert opens
         door = opens(service.name, service.url, self._context)
         door.kind = service.door
-        return self._add(door, bool(service.command))
+        return self.add(door, bool(service.command))
 
     def add_mcp(self, server: McpServer) -> str:
         """Add the door of an MCP server with a URL, and return the address at which the agent reaches it. Raises
         ConfigError."""
-        return self._add(McpDoor(server.name, server.url, self._context))
+        return self.add(McpDoor(server.name, server.url, self._context))
 
     def add_model(self, source: ModelSource) -> str:
         """Add the door of the model, and return the address at which the agent reaches it, with the source's suffix. Raises
         ConfigError."""
-        return self._add(ModelDoor(MODEL, source, self._context), bool(source.script))
-
-    def add_webhook(self, door: WebhookDoor) -> None:
-        """Add the door of a webhook, which an agent in a box reaches at the webhook's own address. Raises ConfigError."""
-        self._add(door)
+        return self.add(ModelDoor(MODEL, source, self._context), bool(source.script))
 
     async def serve_in_box(
         self, agents: ClosedNetwork, servers: ClosedNetwork, authority: Authority | None
@@ -105,7 +100,7 @@ class AgentListener:
         """
         await agents.serve_at(LOOPBACK, self.port, self.serve, "http")
         for door in self._doors_of_started_servers:
-            door.origin.connector = servers.connect
+            door.origin.open_connection = servers.connect
         places, own_addresses = dict[tuple[str, int], tuple[str, bool, list[HttpDoor]]](), dict[str, str]()
         for address, door in self._addresses.items():
             for host, port, has_tls in door.places:
@@ -126,12 +121,14 @@ class AgentListener:
 
     @property
     def port(self) -> int:
+        """The gateway's port on loopback."""
         assert self._server
         port: int = self._server.sockets[0].getsockname()[1]
         return port
 
-    def _add(self, door: HttpDoor, is_started: bool = False) -> str:
-        """Give a door its address, and return that."""
+    def add(self, door: HttpDoor, is_started: bool = False) -> str:
+        """Add a door, and return its address at the gateway's port. `is_started`: whether the probe starts the server behind
+        the door. Raises ConfigError if another door has this name."""
         name = quote(door.name, safe="")
         if not self.address or name in self._doors:
             raise ConfigError(f"{door.name}: two doors have this name; give each server, service and model its own")
@@ -145,9 +142,9 @@ class AgentListener:
     def serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, doors: Sequence[HttpDoor] | None = None
     ) -> None:
-        """Serve a connection, and close it with this listener. `doors`: the doors that replace a server there; None at the
-        gateway's port."""
-        if len(self._connections) >= MOST_CONNECTIONS:
+        """Begin to serve a connection, which is closed with this listener. `doors` are the doors that replace a server at its
+        own address; None at the gateway's port."""
+        if len(self._connections) >= MAX_CONNECTIONS:
             writer.close()
             return
         task = asyncio.get_running_loop().create_task(self._serve(AgentWire(reader, writer), doors))
@@ -157,7 +154,7 @@ class AgentListener:
     async def _serve(self, client: AgentWire, doors: Sequence[HttpDoor] | None) -> None:
         """Answer the requests on a connection until it closes."""
         try:
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(REQUEST_TIMEOUT_S):
                 head = await client.head()
             while head and await (self._answer(client, head) if doors is None else _door_of(head, doors).serve(client, head)):
                 head = await client.head()
@@ -170,9 +167,10 @@ class AgentListener:
             client.close()
 
     async def _answer(self, client: AgentWire, head: Head) -> bool:
-        """Answer a request at the gateway's own port. Return whether the connection remains open."""
-        if refused := stranger(head.mapping()):
-            return await self._reject(client, refused.status, refused.message)
+        """Answer a request at the gateway's own port by the door whose token and name the path has. Return whether the
+        connection remains open."""
+        if problem := access_problem(head.mapping()):
+            return await self._reject(client, problem.status, problem.message)
         token, _, rest = head.target.decode("latin-1")[1:].partition("/")
         expected, door = self._doors.get(rest.partition("?")[0].partition("/")[0], ("", None))
         if door is None or not hmac.compare_digest(token.encode("latin-1"), expected.encode()):
@@ -182,25 +180,28 @@ class AgentListener:
         return await door.serve(client, head)
 
     async def _reject(self, client: AgentWire, status: int, why: str) -> bool:
-        """Reject a request, and return that the connection is not kept."""
+        """Reject a request, and return False, since the connection does not remain open."""
         self._context.gate().notice("", f"a request was refused: {why}")
         await _refuse(client, status, why)
         return False
 
 
 def _door_of(head: Head, doors: Sequence[HttpDoor]) -> HttpDoor:
-    """Return the door for a request to a server's own address: of several at one host and port, the one whose path matches."""
+    """Return the door for a request to a server's own address: of the doors there, the door with the longest path that begins
+    the request's path."""
     path = head.target.partition(b"?")[0].decode("latin-1")
 
-    def fits(door: HttpDoor) -> int:
-        begins = door.origin.path.rstrip("/")
-        return len(begins) if path == begins or path.startswith(f"{begins}/") else -1
+    def matching_chars(door: HttpDoor) -> int:
+        """Return the number of characters of a door's path if it begins the request's path; otherwise -1."""
+        prefix = door.origin.path.rstrip("/")
+        return len(prefix) if path == prefix or path.startswith(f"{prefix}/") else -1
 
-    return max(doors, key=fits)
+    return max(doors, key=matching_chars)
 
 
 async def _refuse(client: AgentWire, status: int, why: str) -> None:
+    """Answer a request with an HTTP error and its reason."""
     body = f"{why}\n".encode()
     fields = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body)), "Connection": "close"}
     with suppress(ConnectionError):
-        await client.send(made_head(f"HTTP/1.1 {status} Refused", fields).raw + body)
+        await client.send(make_head(f"HTTP/1.1 {status} Refused", fields).raw + body)

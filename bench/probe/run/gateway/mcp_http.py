@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import Literal
 
-from bench.probe.run.gateway.agent_config import SSE
+from bench.probe.run.gateway.agent_config import SSE_ADVICE
 from bench.probe.run.gateway.bodies import Body, BodyTooLarge, ContentDecoder
 from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import CallGate, DoorContext, LiveCall, Undelivered
-from bench.probe.run.gateway.http import HttpDoor, note_unfinished
+from bench.probe.run.gateway.http import HttpDoor, note_unanswered
 from bench.probe.run.gateway.http_exchange import (
     ClientDisconnected,
     IncomingAnswer,
@@ -26,20 +26,20 @@ from bench.probe.run.gateway.http_exchange import (
     ServiceAnswer,
     ServiceRequest,
 )
-from bench.probe.run.gateway.http_wire import LAST_CHUNK, chunk, made_head
+from bench.probe.run.gateway.http_wire import LAST_CHUNK, chunk, make_head
 from bench.probe.run.gateway.mcp import KnownServer, changed_answer, error_answer, join_messages, second_delivery
 from bench.probe.run.gateway.server_sent import EventSplitter, data_of, with_data
-from bench.wire.json_rpc import LONGEST, RpcMessage, is_batch, key_of, messages_of, text_of, waiting_key
+from bench.wire.json_rpc import MAX_MESSAGE_BYTES, RpcMessage, is_batch, key_of, messages_of, text_of, waiting_key
 
 EVENT_STREAM = "text/event-stream"
-MOST_OPEN = 1_000
-"""The most requests of all sessions whose answers are awaited, or can be given again on a resumed stream."""
+MAX_SESSION_CALLS = 1_000
+"""The most calls of all sessions whose responses are awaited, or can be sent again on a resumed stream."""
 UNAUTHORIZED = 401
-LOGIN = (
+LOGIN_ADVICE = (
     "an agent's login for that address does not hold for the gateway's, which the agent sees; write a token for the server "
     "into the `headers` of its entry in the MCP config"
 )
-ANSWERS = ("error", "stale", "empty", "garbled", "too_large")
+CHANGING_ACTIONS = ("error", "stale", "empty", "garbled", "too_large")
 
 Key = tuple[str, str]
 """A session's id, "" without one, and a request's id."""
@@ -47,7 +47,8 @@ Key = tuple[str, str]
 
 @dataclass(eq=False)
 class _ToolExchange:
-    """A POST of the agent, or the stream of a GET. `calls` are its calls by their ids."""
+    """A POST of the agent, or the stream of a GET. `calls` are its calls by their ids, and `listings` its requests for the
+    server's tools by their ids."""
 
     gate: CallGate
     request: ServiceRequest
@@ -60,14 +61,14 @@ class McpDoor(HttpDoor):
     """A proxy before one MCP server."""
 
     kind = "mcp_http"
-    longest = LONGEST
+    max_parsed_bytes = MAX_MESSAGE_BYTES
 
     def __init__(self, name: str, url: str, context: DoorContext):
         super().__init__(name, url, context)
         self._server = KnownServer(name, "mcp_http")
-        self._has_reported_login = False
+        self._has_noted_login = False
         self._session_calls = dict[Key, LiveCall]()
-        """Calls of sessions, from their arrival. Those that were answered can be given again on a resumed stream."""
+        """Calls of sessions, also calls that were answered: their responses can be sent again on a resumed stream."""
 
     async def _serve(self, request: ServiceRequest) -> bool:
         """Ask the gate about each call in a request, then forward the request. Return whether the connection remains open."""
@@ -86,7 +87,7 @@ class McpDoor(HttpDoor):
                     forwarded.append(message)
         if own_answers and not forwarded:
             return await self._answer_all(exchange, own_answers, join_messages(list(own_answers.values()), is_batch(text)))
-        body = Body(LONGEST)
+        body = Body(MAX_MESSAGE_BYTES)
         if own_answers:
             exchange.request = _with_body(
                 request, join_messages([text_of(message.body) for message in forwarded], is_batch(text))
@@ -95,7 +96,7 @@ class McpDoor(HttpDoor):
             return await self._exchange_messages(exchange, body, own_answers)
         except (ClientDisconnected, ServerUnavailable, BodyTooLarge, OSError) as error:
             for call in exchange.calls.values():
-                await note_unfinished(exchange.gate, call, isinstance(error, ClientDisconnected))
+                await note_unanswered(exchange.gate, call, isinstance(error, ClientDisconnected))
             raise
         finally:
             body.close()
@@ -103,8 +104,9 @@ class McpDoor(HttpDoor):
 
     async def _arrive(
         self, exchange: _ToolExchange, message: RpcMessage, own_answers: dict[LiveCall, bytes]
-    ) -> Literal["pass", "drop", "made"]:
-        """Ask the gate about a message if it is a call. An answer that the gateway gives itself is added to `own_answers`."""
+    ) -> Literal["pass", "drop", "answered"]:
+        """Ask the gate about a message if it is a call. Return whether the message is forwarded ("pass"), the connection is to
+        be closed ("drop"), or the gateway answers the call itself, by an entry in `own_answers` ("answered")."""
         call = self._server.call_of(message, self._context)
         if call is None:
             self._note_agent_message(exchange, message)
@@ -113,32 +115,33 @@ class McpDoor(HttpDoor):
         action = await exchange.gate.arrive(call)
         if action in ("again", "hold"):
             call.deliver = self._delivery_under_new_id(exchange, call)
-        if action == "drop" or (action == "hold" and not await self._outlasts_hold(exchange, call)):
+        if action == "drop" or (action == "hold" and not await self._hold_session_call(exchange, call)):
             return "drop"
         if action in ("pass", "twice", "again", "hold"):
-            call.kept["twice"] = action == "twice"
+            call.door_state["twice"] = action == "twice"
             self._expect_answer(exchange, call)
             return "pass"
         call.failed, own_answers[call] = action != "answer", error_answer(call)
-        return "made"
+        return "answered"
 
-    async def _outlasts_hold(self, exchange: _ToolExchange, call: LiveCall) -> bool:
+    async def _hold_session_call(self, exchange: _ToolExchange, call: LiveCall) -> bool:
         """Keep a call from the server while its agent waits. Return whether the agent waits longer than `patience`."""
-        self._session_calls[exchange.session, call.wire] = call
+        self._session_calls[exchange.session, call.wire_id] = call
         try:
             return await self._hold(exchange.gate, call, exchange.request)
         except ClientDisconnected:
-            await note_unfinished(exchange.gate, call, has_disconnected=True)
+            await note_unanswered(exchange.gate, call, has_disconnected=True)
             raise
 
     def _text(self, request: ServiceRequest) -> bytes:
+        """Return the decoded body of a request; b"" if it cannot be decoded."""
         return request.body.plain(request.head.get("content-encoding")) or b""
 
     def _expect_answer(self, exchange: _ToolExchange, call: LiveCall) -> None:
-        """Remember a call whose response is awaited; the oldest is forgotten beyond a bound."""
-        exchange.calls[call.wire] = call
-        self._session_calls[exchange.session, call.wire] = call
-        if len(self._session_calls) > MOST_OPEN:
+        """Remember a call whose response is awaited, and forget the oldest call of a session beyond a bound."""
+        exchange.calls[call.wire_id] = call
+        self._session_calls[exchange.session, call.wire_id] = call
+        if len(self._session_calls) > MAX_SESSION_CALLS:
             del self._session_calls[next(iter(self._session_calls))]
 
     def _note_agent_message(self, exchange: _ToolExchange, message: RpcMessage) -> None:
@@ -151,14 +154,15 @@ class McpDoor(HttpDoor):
                 self._held_answers.end(call, "cancelled")
 
     async def _exchange_messages(self, exchange: _ToolExchange, body: Body, own_answers: Mapping[LiveCall, bytes]) -> bool:
-        """Forward a request, and send its response to the agent. `own_answers` are answers that the gateway gives itself."""
+        """Forward a request, and send its response to the agent, together with the answers that the gateway gives itself.
+        Return whether the connection remains open."""
         request = exchange.request
-        struck = any(call.struck for call in self._calls_awaited(exchange))
-        async with self._forward_request(request, struck) as incoming:
+        is_struck = any(call.is_struck for call in self._calls_awaited(exchange))
+        async with self._forward_request(request, is_struck) as incoming:
             if incoming.head.status == UNAUTHORIZED:
-                self._report_login(incoming.head.get("www-authenticate"))
+                self._note_login(incoming.head.get("www-authenticate"))
             if incoming.kind == EVENT_STREAM:
-                return await self._relay_events(exchange, incoming, struck, own_answers)
+                return await self._relay_events(exchange, incoming, is_struck, own_answers)
             answer = await incoming.whole(body)
         text, changed = answer.plain or b"", dict[str, bytes]()
         messages, waiting = messages_of(text), dict(exchange.calls)
@@ -167,10 +171,10 @@ class McpDoor(HttpDoor):
                 self._note_server_message(exchange, message)
                 continue
             raw = text_of(message.body) if len(messages) > 1 else text
-            if (decided := await self._decide(exchange, call, message, raw)) is None:
+            if (new_text := await self._decide(exchange, call, message, raw)) is None:
                 return False
-            if decided != raw:
-                changed[message.key] = decided
+            if new_text != raw:
+                changed[message.key] = new_text
         for call in waiting.values():
             if not await self._handle_no_answer(exchange, call, answer):
                 return False
@@ -180,15 +184,15 @@ class McpDoor(HttpDoor):
         else:
             await self._send_answer(request, answer.head, answer.body)
         await self._note_given(exchange, *exchange.calls.values(), *own_answers)
-        return answer.stays
+        return answer.keeps_open
 
-    def _report_login(self, challenge: str) -> None:
+    def _note_login(self, challenge: str) -> None:
         """Record that the server requires a login, which an agent does only at the server's own address."""
         login = re.search(r'resource_metadata="?([^",\s]{1,500})', challenge)
         requirement = f"asks for a login (OAuth) at {login[1]}" if login else "asks for a key"
-        if not self._has_reported_login:
-            self._notice(f"it answered 401 and {requirement}: {LOGIN}")
-        self._has_reported_login = True
+        if not self._has_noted_login:
+            self._notice(f"it answered 401 and {requirement}: {LOGIN_ADVICE}")
+        self._has_noted_login = True
 
     def _calls_awaited(self, exchange: _ToolExchange) -> Iterator[LiveCall]:
         """Yield the calls that the response to this request can answer: on a resumed stream, the calls of its session."""
@@ -197,12 +201,13 @@ class McpDoor(HttpDoor):
             yield from (call for (session, _), call in self._session_calls.items() if session == exchange.session)
 
     async def _relay_events(
-        self, exchange: _ToolExchange, incoming: IncomingAnswer, struck: bool, own_answers: Mapping[LiveCall, bytes]
+        self, exchange: _ToolExchange, incoming: IncomingAnswer, is_struck: bool, own_answers: Mapping[LiveCall, bytes]
     ) -> bool:
-        """Forward the events of a stream as they arrive. The gate is asked about an event that answers a call."""
+        """Forward the events of a stream as they arrive. The gate is asked about an event that answers a call. Return whether
+        the connection remains open."""
         client, events, head = exchange.request.client, EventSplitter(), self._head_for_agent(incoming.head)
         decoder = ContentDecoder(head.get("content-encoding"))
-        rewrites = (struck or bool(own_answers)) and not decoder.is_encoded
+        rewrites = (is_struck or bool(own_answers)) and not decoder.is_encoded
         if rewrites:
             head = head.without("content-length", "transfer-encoding").with_fields({"transfer-encoding": "chunked"})
         await client.send(head.raw)
@@ -225,33 +230,33 @@ class McpDoor(HttpDoor):
                 await self._note_given(exchange, *answered_calls)
         if rewrites:
             await client.send(chunk(events.rest()) + LAST_CHUNK)
-        return incoming.head.stays and (rewrites or not incoming.framing.ends_with_connection)
+        return incoming.head.keeps_open and (rewrites or not incoming.framing.ends_with_connection)
 
     async def _answered_event(
         self, exchange: _ToolExchange, event: bytes, rewrites: bool
     ) -> tuple[bytes | None, list[LiveCall]]:
-        """Return the bytes that the agent gets for an event, None if the connection is closed; and the calls that the event
-        answers."""
+        """Return the bytes that the agent gets for an event, or None if the connection is to be closed, and the calls that the
+        event answers. A changed event counts only if the stream `rewrites` its events."""
         data, answered_calls = data_of(event), list[LiveCall]()
         if exchange.request.head.method == "GET" and event.startswith((b"event: endpoint", b"event:endpoint")):
-            self._notice(SSE)
-        content = data
+            self._notice(SSE_ADVICE)
+        data_for_agent = data
         for message in messages_of(data):
             call = self._call_answered(exchange, message)
             if call is None:
                 self._note_server_message(exchange, message)
                 continue
             answered_calls.append(call)
-            if "answered" in call.kept:  # it comes once more, on a stream that was resumed
+            if "answered" in call.door_state:  # a resumed stream repeats the response
                 continue
-            decided = await self._decide(exchange, call, message, data, can_change=rewrites)
-            if decided is None:
+            new_data = await self._decide(exchange, call, message, data, can_change=rewrites)
+            if new_data is None:
                 return None, answered_calls
-            content = decided
-        return event if content == data else with_data(event, content), answered_calls
+            data_for_agent = new_data
+        return event if data_for_agent == data else with_data(event, data_for_agent), answered_calls
 
     def _call_answered(self, exchange: _ToolExchange, message: RpcMessage) -> LiveCall | None:
-        """Return the call that a message answers; None if it answers none."""
+        """Return the call that a message answers; None if the message answers no call."""
         if message.kind != "answer":
             return None
         if exchange.request.head.method == "GET":
@@ -270,13 +275,13 @@ class McpDoor(HttpDoor):
     async def _decide(
         self, exchange: _ToolExchange, call: LiveCall, message: RpcMessage, raw: bytes, *, can_change: bool = True
     ) -> bytes | None:
-        """Show a call's response to the gate. Return the message for the agent; None if the connection is closed."""
-        if call.kept.get("twice"):
+        """Show a call's response to the gate. Return the message for the agent; None if no response is sent."""
+        if call.door_state.get("twice"):
             await self._deliver_again(exchange, call)
-        call.kept["answered"] = True
+        call.door_state["answered"] = True
         self._server.answer(call, message)
         action = await exchange.gate.answer(call, raw)
-        if action in ANSWERS:
+        if action in CHANGING_ACTIONS:
             if can_change:
                 return changed_answer(call, message, action)
             self._notice(f"call {call.number}: its answer is packed, so it was given as it came")
@@ -295,34 +300,36 @@ class McpDoor(HttpDoor):
     async def _handle_no_answer(self, exchange: _ToolExchange, call: LiveCall, answer: ServiceAnswer) -> bool:
         """Handle an HTTP response that holds no response to a call. Return whether it is sent to the agent."""
         call.answer, call.failed = {"status": answer.head.status, "body": answer.value}, True
-        call.kept["answered"] = True
+        call.door_state["answered"] = True
         return await self._apply_to_connection(exchange, call, await exchange.gate.answer(call, b""))
 
     async def _note_given(self, exchange: _ToolExchange, *calls: LiveCall) -> None:
         """Tell the gate that calls have their responses."""
         for call in calls:
-            call.kept["given"] = True
+            call.door_state["given"] = True
             await exchange.gate.note_given(call)
 
     async def _answer_all(self, exchange: _ToolExchange, own_answers: Mapping[LiveCall, bytes], text: bytes) -> bool:
-        """Answer a request of which no call is forwarded."""
+        """Answer a request of which no message is forwarded. Return True, since the connection remains open."""
         fields = {"Content-Type": "application/json", "Content-Length": str(len(text))}
-        await exchange.request.client.send(made_head("HTTP/1.1 200 OK", fields).raw + text)
+        await exchange.request.client.send(make_head("HTTP/1.1 200 OK", fields).raw + text)
         await self._note_given(exchange, *own_answers)
         return True
 
     async def _deliver_again(self, exchange: _ToolExchange, call: LiveCall) -> None:
         """Deliver a call a second time, and drop the response."""
-        call.kept["twice"] = False
+        call.door_state["twice"] = False
         try:
             await asyncio.wait_for(self._delivery_under_new_id(exchange, call)(), exchange.gate.patience)
         except (Undelivered, TimeoutError):
             self._notice(f"it did not answer the second delivery of call {call.number}")
 
     def _delivery_under_new_id(self, exchange: _ToolExchange, call: LiveCall) -> Callable[[], Awaitable[bytes]]:
-        """Return a function that delivers a call after its client has disconnected, under another id."""
+        """Return a function that delivers a call under another id, without its client, and returns the response."""
 
         async def deliver() -> bytes:
+            """Forward the call under a new id, record the response unless the call has one, and return it under the first
+            id."""
             token = f"again-{token_hex(8)}"
             request = _with_body(exchange.request, second_delivery(call, token))
             async with self._deliver_without_client(request) as (incoming, body):
@@ -331,9 +338,9 @@ class McpDoor(HttpDoor):
                         break
                 else:
                     raise Undelivered("its answer is none")
-            if not call.over.is_set():
+            if not call.finished.is_set():
                 self._server.answer(call, message)
-            return text_of({**message.body, "id": call.kept["request"].body["id"]})
+            return text_of({**message.body, "id": call.door_state["request"].body["id"]})
 
         return deliver
 
@@ -352,7 +359,7 @@ class McpDoor(HttpDoor):
 
 def _with_body(request: ServiceRequest, text: bytes) -> ServiceRequest:
     """Return a request with another body, which the caller closes."""
-    body = Body(LONGEST)
+    body = Body(MAX_MESSAGE_BYTES)
     body.add(text, text)
     head = request.head.without("content-encoding", "transfer-encoding", "content-length")
     return replace(request, head=head.with_fields({"content-length": str(len(text))}), body=body)

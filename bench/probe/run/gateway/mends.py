@@ -31,7 +31,8 @@ class Mends:
         self._parts, self._counts, self._effects, self._replies = frozenset(parts), counts, effects, replies
         self.together = together
         self.lost_object = ""
-        """A function whose answer a mend had to give, and which only the agent's process can make."""
+        """The function whose recorded result a mend needed, though it is an object that only the agent's process can make; ""
+        if there is none."""
 
     @property
     def delivers_held_first(self) -> bool:
@@ -55,8 +56,8 @@ class Mends:
             entry: A call that has just arrived.
             calls: All earlier calls of the run.
         """
-        is_own = entry.call.continues is None
-        equal_calls = [call for call in calls if call.identity == entry.identity and (call.call.continues is None) == is_own]
+        is_first = entry.call.continues is None
+        equal_calls = [call for call in calls if call.identity == entry.identity and (call.call.continues is None) == is_first]
         done_calls = [call for call in equal_calls if call.is_done]
         if "memory" in self._parts:
             earlier_process_calls = [call for call in done_calls if call.call.life < entry.call.life]

@@ -15,32 +15,32 @@ from ssl import SSLContext
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from bench.common.digests import digest_of
-from bench.probe.run.gateway.bodies import LARGEST_PARSED, Body, BodyTooLarge, value_of
+from bench.probe.run.gateway.bodies import MAX_PARSED_BYTES, Body, BodyTooLarge, value_of
 from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import DoorContext, LiveCall
 from bench.probe.run.gateway.held_answers import HeldAnswers
 from bench.probe.run.gateway.http import HttpDoor
 from bench.probe.run.gateway.http_exchange import Origin, ServiceRequest
-from bench.probe.run.gateway.http_wire import BadMessage, Head, Wire, framing_of, made_head
+from bench.probe.run.gateway.http_wire import BadMessage, Head, Wire, framing_of, make_head
 from bench.probe.run.witness.outbox import OutboxMessage, OutboxStore, mail_of, message_of
 
-LARGEST_MAIL, LONGEST_LINE, MOST_RECIPIENTS = 2**24, 2**16, 1000
-OK, FAILED = b"250 2.0.0 kept by the probe\r\n", b"451 4.3.0 the service is not available\r\n"
-FULL = b"452 4.3.1 the probe keeps no more mails\r\n"
-NO_MORE = "more messages were sent than the probe keeps; those that came later were refused"
+MAX_MAIL_BYTES, READ_BYTES, MAX_RECIPIENTS = 2**24, 2**16, 1000
+MAIL_KEPT, MAIL_FAILED = b"250 2.0.0 kept by the probe\r\n", b"451 4.3.0 the service is not available\r\n"
+MAIL_STORE_FULL = b"452 4.3.1 the probe keeps no more mails\r\n"
+STORE_FULL_TEXT = "more messages were sent than the probe keeps; those that came later were refused"
 
 
 class WebhookDoor(HttpDoor):
-    """Stands in for a webhook: it keeps each message in a store, and answers with 200."""
+    """Replaces a webhook: it keeps each message in a store, and answers with status 200, or 507 if the store is full."""
 
     def __init__(self, store: OutboxStore, context: DoorContext):
         super().__init__(store.name, store.place.url, context)
         self._store = store
         self._tasks = set[asyncio.Task[None]]()
-        self.origin.connector = self._connect_to_store
+        self.origin.open_connection = self._connect_to_store
 
     def call_of(self, request: ServiceRequest) -> LiveCall:
-        """Return the call for a message; its path and query are shown by digests."""
+        """Return the call for a message. Digests replace its path and query, since each can be a secret."""
         call = super().call_of(request)
         path, query = shown_target(request.head.target.decode("latin-1"), self.origin)
         call.tool = f"{request.head.method} {path}" if path else request.head.method
@@ -69,16 +69,16 @@ class WebhookDoor(HttpDoor):
             while head := await wire.head():
                 if self._store.add(await _message_in(wire, head, self.origin)):
                     fields = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": "2"}
-                    await wire.send(made_head("HTTP/1.1 200 OK", fields).raw + (b"ok" if head.method != "HEAD" else b""))
+                    await wire.send(make_head("HTTP/1.1 200 OK", fields).raw + (b"ok" if head.method != "HEAD" else b""))
                 else:
-                    self._notice(NO_MORE)
-                    await wire.send(made_head("HTTP/1.1 507 Insufficient Storage", {"Content-Length": "0"}).raw)
+                    self._notice(STORE_FULL_TEXT)
+                    await wire.send(make_head("HTTP/1.1 507 Insufficient Storage", {"Content-Length": "0"}).raw)
         wire.close()
 
 
 async def _message_in(wire: Wire, head: Head, webhook: Origin) -> OutboxMessage:
-    """Return a message to a webhook."""
-    body, framing = Body(LARGEST_PARSED), framing_of(head)
+    """Return the message to a webhook that follows this head on a connection. Raises BadMessage, BodyTooLarge, OSError."""
+    body, framing = Body(MAX_PARSED_BYTES), framing_of(head)
     try:
         while piece := await wire.piece(framing):
             body.add(*piece)
@@ -90,14 +90,14 @@ async def _message_in(wire: Wire, head: Head, webhook: Origin) -> OutboxMessage:
 
 
 def shown_target(target: str, webhook: Origin) -> tuple[str, str]:
-    """Return what is shown of the path and the query that were asked for, since each can be a secret.
+    """Return a request's path and query in the form in which they are shown: each can be a secret.
 
     Args:
         target: The path and the query.
         webhook: The webhook's address.
 
     Returns:
-        The path and the query: "" for the webhook's own, and a digest in the place of another one.
+        The path and the query, each "" if it is the webhook's own, and otherwise a digest.
     """
     path, _, query = target.partition("?")
     own_query = parse_qsl(urlsplit(webhook.url).query, keep_blank_values=True)
@@ -106,7 +106,7 @@ def shown_target(target: str, webhook: Origin) -> tuple[str, str]:
 
 
 class MailDoor:
-    """Stands in for a mail server.
+    """Replaces a mail server: it keeps each mail in a store.
 
     Args:
         store: The store that keeps the mails.
@@ -134,43 +134,43 @@ class MailDoor:
             writer.close()
 
     async def end(self, seconds: float) -> None:
-        """Wait until all other sessions have ended. A session that takes longer than `seconds` is cut off, after its call at
-        the gate is done."""
+        """Wait until all other sessions have ended. The connection of a session that takes longer than `seconds` is aborted,
+        and the session ends once its call at the gate is done."""
         sessions = self._sessions.keys() - {asyncio.current_task()}
         if sessions:
-            _, longer = await asyncio.wait(sessions, timeout=seconds)
-            for task in longer:
+            _, open_sessions = await asyncio.wait(sessions, timeout=seconds)
+            for task in open_sessions:
                 self._sessions[task].transport.abort()
-            if longer:
-                await asyncio.wait(longer)
+            if open_sessions:
+                await asyncio.wait(open_sessions)
 
-    async def deliver(self, wire: MailSession, message: bytes) -> bool:
+    async def deliver(self, session: MailSession, raw: bytes) -> bool:
         """Show a mail to the gate, keep it, and answer. Return whether the session continues."""
-        gate, resets, columns = self._context.gate(), self.store.resets, mail_of(wire.sender, wire.recipients, message)
+        gate, resets, columns = self._context.gate(), self.store.reset_count, mail_of(session.sender, session.recipients, raw)
         call = self._context.call(self.store.name, self.kind, "send", dict(columns))
         action = await gate.arrive(call)
         if action == "drop":
             return False
-        answer = call.instead or call.taped or OK
+        answer = call.replacement or call.taped_answer or MAIL_KEPT
         if action != "pass":
             call.failed = action != "answer"
-            await wire.send(FAILED if call.failed else answer)
+            await session.send(MAIL_FAILED if call.failed else answer)
             await gate.note_given(call)
             return True
-        if self.store.resets != resets:  # it is another run's by now
+        if self.store.reset_count != resets:  # the run that made the call has ended
             return False
-        if not call.taped and not self.store.add(columns):
-            gate.notice(self.store.name, NO_MORE)
-            answer, call.failed = FULL, True
+        if not call.taped_answer and not self.store.add(columns):
+            gate.notice(self.store.name, STORE_FULL_TEXT)
+            answer, call.failed = MAIL_STORE_FULL, True
         call.answer = {"code": int(answer[:3])}
         match await gate.answer(call, answer):
             case "drop" | "break":
                 return False
             case "error":
-                answer = FAILED
-            case "silence" if await self._held_answers.wait(call, wire.until_closed()) != "waits_longer":
+                answer = MAIL_FAILED
+            case "silence" if await self._held_answers.wait(call, session.wait_until_closed()) != "waits_longer":
                 return False
-        await wire.send(answer)
+        await session.send(answer)
         await gate.note_given(call)
         return True
 
@@ -178,7 +178,7 @@ class MailDoor:
 class MailSession:
     """One SMTP session of a client.
 
-    sender, recipients   of the mail that is being sent, from the client's envelope
+    sender, recipients   the addresses in the envelope of the mail that is being sent
     """
 
     def __init__(
@@ -190,12 +190,12 @@ class MailSession:
     async def run(self) -> None:
         """Answer commands until the client leaves. Raises OSError, IncompleteReadError."""
         await self.send(b"220 the probe's stand-in ESMTP\r\n")
-        while line := await self._line():
+        while line := await self._read_line():
             words = line.decode("utf-8", "replace").split(maxsplit=1)
             verb, rest = words[0].upper() if words else "", words[1] if len(words) > 1 else ""
             if verb == "DATA" and self.recipients:
                 await self.send(b"354 end with a line that is a full stop\r\n")
-                if not await self._door.deliver(self, await self._mail()):
+                if not await self._door.deliver(self, await self._read_mail()):
                     self._writer.transport.abort()
                     return
                 self.recipients = []
@@ -209,19 +209,19 @@ class MailSession:
                     return
 
     async def _answer(self, verb: str, rest: str) -> bytes:
-        """Return the reply to a command other than DATA, STARTTLS."""
+        """Return the reply to a command. DATA and STARTTLS come here only when they are refused."""
         match verb:
             case "EHLO":
                 starts = b"250-STARTTLS\r\n" if self._tls else b""
                 return b"250-the probe's stand-in\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n" + starts + b"250 AUTH PLAIN LOGIN\r\n"
             case "AUTH":
-                for _ in range(2 if rest.upper() == "LOGIN" else 1 if rest.upper() == "PLAIN" else 0):
+                for _ in range({"LOGIN": 2, "PLAIN": 1}.get(rest.upper(), 0)):
                     await self.send(b"334 \r\n")
-                    await self._line()
+                    await self._read_line()
                 return b"235 2.7.0 any login is taken\r\n"
             case "MAIL":
                 self.sender, self.recipients = _address_in(rest), []
-            case "RCPT" if len(self.recipients) < MOST_RECIPIENTS:
+            case "RCPT" if len(self.recipients) < MAX_RECIPIENTS:
                 self.recipients.append(_address_in(rest))
             case "RSET":
                 self.recipients = []
@@ -235,33 +235,34 @@ class MailSession:
                 return b"502 5.5.1 no such command here\r\n"
         return b"250 2.1.0 ok\r\n"
 
-    async def _line(self) -> bytes:
-        """Return the next line; b"" at the end. Raises ValueError for one that is too long."""
+    async def _read_line(self) -> bytes:
+        """Return the next line; b"" at the end. Raises ValueError for a line that is too long."""
         return await self._reader.readline()
 
-    async def _mail(self) -> bytes:
-        """Return a mail's text, up to the line that is a full stop. Raises OSError for one that is too long or not whole."""
+    async def _read_mail(self) -> bytes:
+        """Return a mail's text, up to the line that is a full stop. Raises OSError for a mail that is too long or
+        incomplete."""
         text = bytearray()
-        while (line := await self._line()).rstrip(b"\r\n") != b".":
-            if not line.endswith(b"\n") or len(text) > LARGEST_MAIL:
+        while (line := await self._read_line()).rstrip(b"\r\n") != b".":
+            if not line.endswith(b"\n") or len(text) > MAX_MAIL_BYTES:
                 raise ConnectionError
             text += line[1:] if line.startswith(b".") else line
         return bytes(text)
 
     async def send(self, text: bytes) -> None:
-        """Send, and return once the kernel has every byte. Raises OSError."""
+        """Send a reply, and return once the kernel has all of its bytes, or its buffer has room. Raises OSError."""
         self._writer.write(text)
         await self._writer.drain()
 
-    async def until_closed(self) -> None:
-        """Return once the client has closed the connection."""
+    async def wait_until_closed(self) -> None:
+        """Return once the client has closed the connection; bytes that arrive before are dropped."""
         with suppress(OSError, ValueError):
-            while await self._reader.read(LONGEST_LINE):
+            while await self._reader.read(READ_BYTES):
                 pass
 
 
 def _address_in(text: str) -> str:
-    """Return the address in the argument of MAIL or RCPT."""
+    """Return the address in the argument of MAIL or RCPT, such as `FROM:<ann@example.com>`."""
     return text.partition("<")[2].partition(">")[0] if "<" in text else text.partition(":")[2].strip()
 
 

@@ -14,7 +14,7 @@ import signal
 import socket
 import sys
 
-LOST = 1
+EXIT_GATEWAY_LOST = 1
 """The exit code if the gateway is gone."""
 
 
@@ -35,14 +35,14 @@ def main() -> int:
             os.close(0)
             os.close(1)
             gateway.sendall(json.dumps(header).encode() + b"\n")
-            return int(gateway.recv(20) or LOST)
+            return int(gateway.recv(20) or EXIT_GATEWAY_LOST)
         except OSError as error:
             os.write(2, f"bench probe: its gateway cannot be reached ({error.strerror})\n".encode())
-            return LOST
+            return EXIT_GATEWAY_LOST
 
 
 def _environment() -> dict[str, str]:
-    """Return the variables as the process got them: Python adds LC_CTYPE where no locale is set."""
+    """Return the variables with which the process was started. Python itself adds LC_CTYPE where no locale is set."""
     if sys.platform != "linux":
         return dict(os.environ)
     with open("/proc/self/environ", "rb") as file:  # noqa: PTH123  as above

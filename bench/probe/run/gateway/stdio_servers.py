@@ -24,17 +24,18 @@ from bench.probe.run.gateway.stdio import StdioRelay
 from bench.probe.run.gateway.subject import CommandWords, McpConfig, McpServer
 from bench.probe.run.gateway.tools_list import list_tools
 from bench.record.probe_events import GatewayCall
-from bench.wire.agent_process import CANNOT_START, AgentProcess
+from bench.wire.agent_process import EXIT_NOT_STARTED, AgentProcess
 from bench.wire.json_rpc import Pipe
 
 SHIM = Path(__file__).with_name("shim.py")
-LARGEST_HEADER = 2**23
-"""Bytes of a shim's message about its server. The kernel limits the command and the variables to 2 MiB."""
-HEADER_TIME, GRACE = 10.0, 2.0
-"""Seconds: for a shim's header, and for a server to end after its agent has disconnected."""
+MAX_HEADER_BYTES = 2**23
+"""The longest message of a shim about its server. The kernel limits the command and the variables to 2 MiB."""
+HEADER_TIMEOUT_S, EXIT_GRACE_S = 10.0, 2.0
+"""The time for a shim's header to arrive, and for a server to exit after its agent has disconnected."""
 
 ServerHeader = dict[str, Any]
-"""What a shim sends about its server: its name, its command (`words`), its folder (`cwd`) and its `environment`."""
+"""What a shim sends about its server: the key `server` (`INDEX/NAME`), its command (`words`), its folder (`cwd`) and its
+`environment`."""
 Streams = tuple[int, int, int]
 """The files of a server's stdin, stdout and stderr."""
 
@@ -57,10 +58,12 @@ class StdioServers:
         start: Callable[[ServerHeader, Streams], AgentProcess],
     ) -> None:
         self._folder, self._context, self._start = folder, context, start
-        self._known = [{server.name: KnownServer(server.name, "mcp_stdio") for server in each.servers} for each in configs]
+        self._servers = [
+            {server.name: KnownServer(server.name, "mcp_stdio") for server in config.servers} for config in configs
+        ]
         self._tasks: set[asyncio.Task[None]] = set()
         self._running: dict[StdioRelay, tuple[AgentProcess, asyncio.Task[None]]] = {}
-        self._failed: BaseException | None = None
+        self._gate_error: BaseException | None = None
         self._headers: dict[KnownServer, ServerHeader] = {}
         """The header with which each server was started last."""
 
@@ -71,17 +74,17 @@ class StdioServers:
         asyncio.get_running_loop().add_reader(self._socket, self.accept)
 
     def close(self) -> None:
-        """Accept no further connection."""
+        """Accept no further connections."""
         asyncio.get_running_loop().remove_reader(self._socket)
 
     @property
     def handshakes(self) -> Mapping[str, dict[str, Any]]:
         """The responses of each server to messages that are no calls, by server and method."""
-        return {name: server.handshake for known in self._known for name, server in known.items()}
+        return {name: server.handshake for servers in self._servers for name, server in servers.items()}
 
     async def record_claims(self, calls: Sequence[GatewayCall]) -> tuple[GatewayCall, ...]:
-        """Return calls with what their tools say of themselves. A server that got one of these calls, and was never asked
-        for its tools, is started once more, asked for its tools, and ended."""
+        """Return calls with what their tools say of themselves: whether they only read, and are idempotent. A server that got
+        one of these calls, and was never asked for its tools, is started once more, asked for its tools, and ended."""
         called_doors, asked_servers = {call.door for call in calls if call.door_kind == "mcp_stdio"}, dict[str, KnownServer]()
         for known, header in list(self._headers.items()):  # a server can start meanwhile
             if known.door in called_doors and not known.was_asked:
@@ -93,13 +96,13 @@ class StdioServers:
         )
 
     def shim(self, index: int, server: McpServer) -> CommandWords:
-        """Return the command that replaces a server's command in a config."""
+        """Return the command of the shim that replaces a server's command. `index` is the position of the server's config."""
         shim = (sys.executable, "-I", "-S", str(SHIM), str(self._folder.absolute()))
         return *shim, f"{index}/{server.name}", *server.command
 
     def accept(self) -> None:
-        """Accept the shims that wait for a connection."""
-        with suppress(OSError):  # nobody waits any more
+        """Accept the connections of all shims that wait at the socket, and serve each in a task."""
+        with suppress(OSError):  # no shim waits any more
             while True:
                 connection = self._socket.accept()[0]
                 task = asyncio.get_running_loop().create_task(self._serve(connection))
@@ -107,28 +110,28 @@ class StdioServers:
                 task.add_done_callback(self._note_end)
 
     def _note_end(self, task: asyncio.Task[None]) -> None:
-        """Keep the exception of a task that ended."""
+        """Keep the first exception of a task for `end`, which raises it."""
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
-            self._failed = self._failed or (error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error)
+            self._gate_error = self._gate_error or (error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error)
 
     async def end(self, *, busy: bool) -> None:
         """Kill the servers, since their agent has ended; if `busy`, also those with a held call. Raises an exception of a
         gate."""
-        ending = self._tasks - {serving for _, serving in self._running.values()}
-        running = {relay: served for relay, served in self._running.items() if busy or not relay.is_busy}
-        for task in ending:
+        ending_tasks = self._tasks - {task for _, task in self._running.values()}
+        running = {relay: process_and_task for relay, process_and_task in self._running.items() if busy or not relay.is_busy}
+        for task in ending_tasks:
             task.cancel()
-        for relay, (process, serving) in running.items():
+        for relay, (process, task) in running.items():
             process.kill()
             if not relay.stop():
-                ending.add(serving)
+                ending_tasks.add(task)
         await asyncio.gather(*(asyncio.shield(process.ended) for process, _ in running.values()))
-        if ending:
-            await asyncio.wait(ending)
-        if failed := self._failed:
-            self._failed = None
-            raise failed
+        if ending_tasks:
+            await asyncio.wait(ending_tasks)
+        if gate_error := self._gate_error:
+            self._gate_error = None
+            raise gate_error
 
     async def _serve(self, connection: socket.socket) -> None:
         """Start the server for a shim, and relay its messages until one of them has ended."""
@@ -136,10 +139,10 @@ class StdioServers:
         with connection:
             connection.setblocking(False)
             try:
-                async with asyncio.timeout(HEADER_TIME):
+                async with asyncio.timeout(HEADER_TIMEOUT_S):
                     header = await _receive_header(connection, files)
                 index, _, name = header["server"].partition("/")
-                known = self._known[int(index)][name]
+                known = self._servers[int(index)][name]
                 code = await self._relay(connection, files, header, known)
                 await asyncio.get_running_loop().sock_sendall(connection, str(code).encode())
             except (TimeoutError, ValueError, LookupError):
@@ -153,7 +156,14 @@ class StdioServers:
                     os.close(file)
 
     async def _relay(self, connection: socket.socket, files: list[int], header: dict[str, Any], known: KnownServer) -> int:
-        """Start a server and relay its messages. Return its exit code."""
+        """Start a server, and relay its messages until it or its agent has disconnected. Return its exit code for the shim.
+
+        Args:
+            connection: The connection to the shim.
+            files: The shim's stdin, stdout and stderr. The first two are removed from the list, since the relay owns them.
+            header: The shim's header.
+            known: What is known about the server.
+        """
         server_input, to_server = os.pipe()
         from_server, server_output = os.pipe()
         errors = ServerErrors(files[2])
@@ -215,11 +225,12 @@ class StdioServers:
         self._context.gate().notice(known.door, line)
         with suppress(OSError):
             os.write(errors, f"bench probe: {line}\n".encode())
-        return CANNOT_START
+        return EXIT_NOT_STARTED
 
 
 async def _receive_header(connection: socket.socket, files: list[int]) -> dict[str, Any]:
-    """Return a shim's header, and append its files to the list. Raises OSError, and ValueError for an invalid header."""
+    """Return a shim's header, and append the three files that it passes to `files`. Raises OSError, and ValueError for an
+    invalid header."""
     loop, text = asyncio.get_running_loop(), bytearray()
     readable = asyncio.Event()
     loop.add_reader(connection, readable.set)
@@ -228,7 +239,7 @@ async def _receive_header(connection: socket.socket, files: list[int]) -> dict[s
     finally:
         loop.remove_reader(connection)
     files += socket.recv_fds(connection, 1, 3)[1]
-    while not text.endswith(b"\n") and len(text) < LARGEST_HEADER:
+    while not text.endswith(b"\n") and len(text) < MAX_HEADER_BYTES:
         if not (data := await loop.sock_recv(connection, 2**16)):
             raise ConnectionError
         text += data
@@ -243,16 +254,16 @@ async def _has_ended_by_itself(process: AgentProcess, relay: StdioRelay, disconn
     connected."""
     if disconnected.done():
         process.terminate()
-        await asyncio.wait({process.ended}, timeout=GRACE)
+        await asyncio.wait({process.ended}, timeout=EXIT_GRACE_S)
         return False
     if relay.is_stopped:
         return False
-    needed = not relay.is_left
+    is_agent_connected = not relay.has_agent_left
     ends: set[asyncio.Future[Any]] = {process.ended, disconnected}
     await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-    if needed:
-        await asyncio.wait({process.ended}, timeout=GRACE)  # an agent ends soon after its server
-    return needed and process.ended.done()
+    if is_agent_connected:
+        await asyncio.wait({process.ended}, timeout=EXIT_GRACE_S)  # an agent ends soon after its server
+    return is_agent_connected and process.ended.done()
 
 
 async def _until_closed(connection: socket.socket) -> None:

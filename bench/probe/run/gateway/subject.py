@@ -16,10 +16,10 @@ class ProbedAgent:
 
     start, resume   the commands that start a task, and that continue it after the agent was killed
     folder          the working folder; `environment` is added to the owner's own variables
-    done            a command that exits with 0 if the task is done; None: the agent's exit code is 0 and it had at least one
-    effect
-    said_done       a command, or a pattern in the agent's output, by which the agent says that the task is done; None: its
-    exit code is 0
+    done            a command that exits with 0 if the task is done; None: the task is done if the agent's exit code is 0 and
+                    it had at least one effect
+    said_done       a command, or a pattern in the agent's output, by which the agent says that the task is done; None: an exit
+                    code of 0 says so
     answers         the standard input of each of its processes
     limit           seconds that all its processes together may take
     """
@@ -50,7 +50,7 @@ class McpConfig:
     """A file that lists the agent's MCP servers. The agent gets a rewritten copy. If `path` is empty, the agent's command
     contains the commands of the servers, and they are replaced there.
 
-    variable   the variable that hands the copy over; "" if its path in the command is replaced
+    variable   the variable that gets the path of the copy; "" if the path in the agent's command is replaced
     """
 
     path: Path
@@ -64,8 +64,9 @@ class Service:
 
     door       the kind of its door (`bench.probe.run.gateway.door_kinds`)
     variable   the variable in which the agent finds its address
-    url        where it listens; `command` starts it, if the probe is to start it, and `{port}` in both is replaced
-    health     a path that answers below 500 once it is ready; "": its port takes connections
+    url        where it listens
+    command    starts it; () if the owner does. `{port}` is replaced here and in `url`
+    health     a path that answers with a status below 500 once the service is ready; "": a connection to its port suffices
     """
 
     name: str
@@ -83,9 +84,9 @@ class ModelSource:
     variables   the variables in which the agent finds the address; each gets the gateway's, with `suffix` at its end
     url         the provider's address; "" for a script
     script      a command that serves a model at `{port}`, such as a script of the owner's
-    dialect     which API it speaks
-    stands_for  the provider's address, for which a script stands in a box; "" for none
-    trusted     whether the owner's keys may go to `url`: it is the provider's own, or the owner's own variable names it
+    dialect     the model's API
+    stands_for  the provider's address, at which a script answers in a box; "" for none
+    trusted     whether the owner's keys may be sent to `url`: it is the provider's own, or a variable of the owner's names it
     """
 
     variables: tuple[str, ...] = ("OPENAI_BASE_URL",)
@@ -99,11 +100,11 @@ class ModelSource:
 
 @dataclass(frozen=True)
 class OwnersCheck:
-    """A question that the owner has asked at the end of each run: a query of a store, or a command. If all answers equal
-    those of the clean runs, differing rows are no damage.
+    """A question of the owner's, which is asked at the end of each run: a query of a store, or a command. If all answers equal
+    the answers of the clean runs, differing rows are no damage.
 
     store, sql   a store's name and the query
-    command      a command; its exit code and what it prints are its answer
+    command      a command; its exit code and its output are the answer
     """
 
     store: str = ""
@@ -116,7 +117,7 @@ class OthersStatement:
     """A statement that another writer executes right before a call.
 
     store, sql   the store's name, and the statement
-    call         the pattern of `DOOR.TOOL`: the calls before which the owner wants it
+    call         a pattern of `DOOR.TOOL`: the statement can be executed before calls that match
     """
 
     store: str
@@ -141,7 +142,7 @@ class Subject:
     hosts      further web hosts that the owner allows: calls there are seen, and faults injected, if the agent runs in a box
     passes     hosts and ports to which a box forwards bytes without looking for calls
     functions  `MODULE:FUNCTION` of tools in the agent's own process, besides the tools of frameworks; None: no tools are
-    looked for
+               looked for
     watched    whether the agent's Python processes report which MCP servers they start
     """
 

@@ -16,8 +16,9 @@ from bench.probe.run.witness.stores import Stores
 from bench.record.probe_rows import SEQUENCES, Cell, RowDifference, StoreReading
 
 Columns = dict[str, Cell] | None
-OTHER = "another writer"
-"""The identity of what is no call: the step of another writer."""
+REAL = int | float
+OTHER_WRITER = "another writer"
+"""The identity under which a tape has the rows that another writer changed."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,12 @@ class TapedCall:
 
 @dataclass
 class PlayedTape:
-    """The state while a tape is played. `left` says which call was not on the tape; "" if all calls were."""
+    """The state while a tape is played. `left` says how the run has left the tape; "" if it has not."""
 
     calls: Iterable[TapedCall]
     left: str = ""
     _rows: dict[RowPlace, tuple[Columns, Columns]] = field(default_factory=dict)
-    """Of each row what stood there at the reset, and what stands there now."""
+    """Each row -> its columns at the reset, and its columns now; None where the row does not exist."""
 
     def __post_init__(self) -> None:
         self._calls = {(call.identity, call.nth): call for call in self.calls}
@@ -64,14 +65,15 @@ class PlayedTape:
         self._change(self._calls.get((entry.identity, entry.nth)))
 
     def _change(self, call: TapedCall | None) -> None:
+        """Change the rows that a recorded call changed; none if the call is not on the tape."""
         for row in call.rows if call else ():
             place = (row.store, row.table, row.key)
-            first, current = self._rows[place]
-            self._rows[place] = (first, self._changed_row(current, row))
+            first_columns, current_columns = self._rows[place]
+            self._rows[place] = (first_columns, self._changed_row(current_columns, row))
 
     def apply_others_rows(self) -> None:
         """Change the rows as the other writer did in the recording."""
-        self._change(self._calls.get((OTHER, 1)))
+        self._change(self._calls.get((OTHER_WRITER, 1)))
 
     def reading(self) -> StoreReading:
         """Return the rows that differ from the state at the reset."""
@@ -79,7 +81,8 @@ class PlayedTape:
         return StoreReading(digest_of(text_of([[row.store, row.table, row.key, row.after] for row in rows])), tuple(rows))
 
     def _changed_row(self, current: Columns, row: RowDifference) -> Columns:
-        """Return a row after a recorded change. If earlier calls were not made, a number changes by the recorded amount."""
+        """Return a row after a recorded change; None if it is removed. If earlier calls were not made, the row can differ from
+        the recording: a number then changes by the recorded difference."""
         before, after = row.before, row.after
         if before is None or after is None or current == before or (current is None and row.table == SEQUENCES):
             return None if after is None else dict(after)
@@ -87,14 +90,14 @@ class PlayedTape:
             self._leave(f"a row of {row.store} {row.table} is not there, which a call changed when the tape was recorded")
             return None
         changed = dict(current)
-        for name, value in after.items():
-            current_value, old = current.get(name), before.get(name)
-            if value == old:
+        for name, new_value in after.items():
+            current_value, old_value = current.get(name), before.get(name)
+            if new_value == old_value:
                 continue
-            if current_value == old:
-                changed[name] = value
-            elif isinstance(current_value, int | float) and isinstance(old, int | float) and isinstance(value, int | float):
-                changed[name] = current_value + value - old
+            if current_value == old_value:
+                changed[name] = new_value
+            elif isinstance(current_value, REAL) and isinstance(old_value, REAL) and isinstance(new_value, REAL):
+                changed[name] = current_value + new_value - old_value
             else:
                 self._leave(f"{name} of a row of {row.store} {row.table} has another value than when the tape was recorded")
         return changed
@@ -109,7 +112,7 @@ class TapedStores(Stores):
 
     tape = PlayedTape(())
     absent: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
-    """What stands for the names of the stores that are on the tape, and for their variables."""
+    """What replaces the names of the stores that are on the tape, and their variables."""
 
     @property
     def replaces(self) -> Mapping[str, str]:

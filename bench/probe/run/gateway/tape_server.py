@@ -19,9 +19,9 @@ def main() -> None:
         except ValueError:
             continue
         if isinstance(message, dict) and "id" in message and "method" in message:
-            unknown = {"error": {"code": -32601, "message": "this method is not on the tape"}}
-            known = answers.get(message["method"], {"result": {}} if message["method"] == "ping" else unknown)
-            print(json.dumps({**known, "jsonrpc": "2.0", "id": message["id"]}), flush=True)
+            unknown_method = {"error": {"code": -32601, "message": "this method is not on the tape"}}
+            answer = answers.get(message["method"], {"result": {}} if message["method"] == "ping" else unknown_method)
+            print(json.dumps({**answer, "jsonrpc": "2.0", "id": message["id"]}), flush=True)
 
 
 if __name__ == "__main__":

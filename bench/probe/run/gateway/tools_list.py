@@ -1,4 +1,4 @@
-"""Lists the tools of an MCP server over stdio whose agent calls them without listing them: the server is started once more."""
+"""Asks an MCP server over stdio for its tools if its agent calls them without listing them: the server is started once more."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import os
 import subprocess
 from collections.abc import Callable
 
-from bench.probe.run.box.loading import HELLO
+from bench.probe.run.box.loading import INITIALIZE_REQUEST
 from bench.probe.run.gateway.mcp import KnownServer
 from bench.wire.agent_process import AgentProcess
 from bench.wire.json_rpc import Object, Pipe, PipeClosed, RpcMessage, messages_of, text_of
 
-LONGEST = 10.0
-"""Seconds in which a server must have listed its tools."""
-MOST_PAGES = 100
-GREETED: Object = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+LIST_TIMEOUT_S = 10.0
+"""The time in which a server must have listed its tools."""
+MAX_PAGES = 100
+INITIALIZED: Object = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 async def list_tools(start: Callable[[tuple[int, int, int]], AgentProcess], known: KnownServer) -> None:
@@ -34,7 +34,7 @@ async def list_tools(start: Callable[[tuple[int, int, int]], AgentProcess], know
         finally:
             for file in (their_input, their_output):
                 os.close(file)
-        async with asyncio.timeout(LONGEST):
+        async with asyncio.timeout(LIST_TIMEOUT_S):
             await _request_tools(to_server, from_server, known)
     except (OSError, PipeClosed):
         pass  # TimeoutError is an OSError
@@ -50,17 +50,18 @@ async def _request_tools(to_server: Pipe, from_server: Pipe, known: KnownServer)
     messages = (message async for line, is_whole in from_server.lines() if is_whole for message in messages_of(line))
 
     async def answer_to(request: RpcMessage) -> RpcMessage:
+        """Send a request, and return its response."""
         await to_server.write(text_of(request.body) + b"\n")
         async for message in messages:
             if message.kind == "answer" and message.key == request.key:
                 return message
         raise PipeClosed
 
-    [hello] = messages_of(text_of(HELLO))
+    [hello] = messages_of(text_of(INITIALIZE_REQUEST))
     await answer_to(hello)
-    await to_server.write(text_of(GREETED) + b"\n")
+    await to_server.write(text_of(INITIALIZED) + b"\n")
     params: Object = {}
-    for page in range(MOST_PAGES):
+    for page in range(MAX_PAGES):
         [request] = messages_of(text_of({"jsonrpc": "2.0", "id": page + 2, "method": "tools/list", "params": params}))
         listing = await answer_to(request)
         known.learn(request, listing)

@@ -12,14 +12,15 @@ from pydantic import JsonValue
 from bench.common.bounds import is_too_deep
 from bench.common.digests import digest_of
 
-LARGEST = 2**24
-"""The most bytes of a file that is read as rows."""
-LINES = (".jsonl", ".ndjson")
-SUFFIXES = (".json", *LINES)
-ITEM = "value"
+MAX_FILE_BYTES = 2**24
+"""The longest file that is read as rows."""
+LINE_SUFFIXES = (".jsonl", ".ndjson")
+SUFFIXES = (".json", *LINE_SUFFIXES)
+ITEM_COLUMN = "value"
 """The column of an item of a list that is no object."""
 Objects: TypeAlias = Mapping[str, Mapping[str, object]]
-"""Where an object stands in the file -> its members that hold no object. A list of texts and numbers is one, as JSON."""
+"""Position of an object in the file -> its members whose values contain no object. A list of texts and numbers is a member,
+written as JSON."""
 
 
 def objects_in(name: str, content: bytes) -> Objects | None:
@@ -35,61 +36,62 @@ def objects_in(name: str, content: bytes) -> Objects | None:
     Returns:
         The objects by their positions; None if the file is no JSON.
     """
-    if not name.endswith(SUFFIXES) or len(content) > LARGEST:
+    if not name.endswith(SUFFIXES) or len(content) > MAX_FILE_BYTES:
         return None
     try:
         text = content.decode()
-        value = [json.loads(line) for line in text.splitlines() if line.strip()] if name.endswith(LINES) else json.loads(text)
+        has_lines = name.endswith(LINE_SUFFIXES)
+        value = [json.loads(line) for line in text.splitlines() if line.strip()] if has_lines else json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return None if is_too_deep(value) else dict(_objects(value))
+    return None if is_too_deep(value) else dict(_walk_objects(value))
 
 
-def without(objects: Objects, ignores: Callable[[str], bool]) -> Objects:
-    """Return the objects whose position is not ignored."""
-    return {place: members for place, members in objects.items() if not ignores(place)}
+def unignored_objects(objects: Objects, ignores: Callable[[str], bool]) -> Objects:
+    """Return the objects at positions that are not ignored."""
+    return {position: members for position, members in objects.items() if not ignores(position)}
 
 
-def _objects(document: JsonValue) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Yield the objects in a document with their positions."""
-    waiting: list[tuple[str, JsonValue]] = [("", document)]
-    while waiting:
-        place, value = waiting.pop()
+def _walk_objects(document: JsonValue) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Yield (position, flat members) of each object in a document, and of each item of a list that contains no object."""
+    unvisited: list[tuple[str, JsonValue]] = [("", document)]
+    while unvisited:
+        position, value = unvisited.pop()
         if isinstance(value, dict):
-            members, inner = dict[str, object](), 0
+            members, inner_count = dict[str, object](), 0
             for name, member in value.items():
-                if _is_plain(member):
-                    members |= {name: _plain(member)} if member != [] else {}  # the first item of a list can be an object
+                if _is_flat(member):
+                    members |= {name: _to_cell(member)} if member != [] else {}  # the first item of a list can be an object
                 else:
-                    inner += 1
-                    waiting.append((f"{place}/{name}", member))
-            if members or not inner:
-                yield place or "/", members
+                    inner_count += 1
+                    unvisited.append((f"{position}/{name}", member))
+            if members or not inner_count:
+                yield position or "/", members
         elif isinstance(value, list):
-            alike = Counter[str]()
+            content_counts = Counter[str]()
             for number, item in enumerate(value):
-                members = {name: _plain(member) for name, member in item.items()} if isinstance(item, dict) else {}
-                if isinstance(item, dict) and all(map(_is_plain, item.values())):
+                members = {name: _to_cell(member) for name, member in item.items()} if isinstance(item, dict) else {}
+                if isinstance(item, dict) and all(map(_is_flat, item.values())):
                     pass
-                elif _is_plain(item):
-                    members = {ITEM: _plain(item)}
+                elif _is_flat(item):
+                    members = {ITEM_COLUMN: _to_cell(item)}
                 else:
-                    waiting.append((f"{place}/{number}", item))
+                    unvisited.append((f"{position}/{number}", item))
                     continue
                 content = digest_of(json.dumps(members, sort_keys=True))
-                alike[content] += 1
-                yield f"{place}/({content} {alike[content]})", members
+                content_counts[content] += 1
+                yield f"{position}/({content} {content_counts[content]})", members
         else:
-            yield place or "/", {ITEM: value}
+            yield position or "/", {ITEM_COLUMN: value}
 
 
-def _is_plain(value: JsonValue) -> bool:
-    """Return whether a value contains no object."""
+def _is_flat(value: JsonValue) -> bool:
+    """Return whether a value is neither an object, nor a list that contains an object or a list."""
     return not isinstance(value, dict | list) or (
         isinstance(value, list) and not any(isinstance(item, dict | list) for item in value)
     )
 
 
-def _plain(value: JsonValue) -> object:
-    """Return a value as a cell: a list as JSON."""
+def _to_cell(value: JsonValue) -> object:
+    """Return a value as a cell: a list or an object as JSON."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value

@@ -9,19 +9,21 @@ import struct
 import sys
 from pathlib import Path
 
-_CHANGED = 0x2 | 0x4 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
+_CHANGE_EVENTS = 0x2 | 0x4 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
 """A file is written, made, removed or moved, its mode is changed, or the folder itself is removed or moved."""
-_IS_FOLDER, _MADE, _ITSELF, _LOST = 0x40000000, 0x100, 0x400 | 0x800, 0x4000
-_NO_LINK_ONLY_FOLDERS = 0x02000000 | 0x01000000
-_EVENT = struct.Struct("iIII")
-_AT_A_TIME = 2**20
+_FOLDER_FLAG, _CREATED, _MODE_CHANGED, _ROOT_GONE, _OVERFLOW = 0x40000000, 0x100, 0x4, 0x400 | 0x800, 0x4000
+"""Flags of an event: its subject is a folder; it was made; its mode was changed; the watched folder itself is gone; events were
+lost."""
+_WATCH_OPTIONS = 0x02000000 | 0x01000000
+_EVENT_FORMAT = struct.Struct("iIII")
+_READ_BYTES = 2**20
 
 
 class FolderWatch:
     """Watches a folder and its subfolders from its creation on.
 
     Raises:
-        OSError: This system cannot watch so many folders, or none.
+        OSError: The system cannot watch folders, or not so many.
     """
 
     def __init__(self, root: Path) -> None:
@@ -37,19 +39,21 @@ class FolderWatch:
             raise
 
     def changed_paths(self) -> set[str] | None:
-        """Return the relative paths that changed since the last call; None if they are not known, and the watch has ended."""
+        """Return the relative paths that changed since the last call; None if the kernel cannot tell, as after a folder was
+        removed. The watch must then be closed."""
         paths = set[str]()
         while events := self._read():
             while events:
-                folder, kind, _, length = _EVENT.unpack_from(events)
-                name = os.fsdecode(events[_EVENT.size : _EVENT.size + length].rstrip(b"\0"))
-                events = events[_EVENT.size + length :]
-                if kind & (_ITSELF | _LOST) or (kind & _IS_FOLDER and name and not kind & (_MADE | 0x4)):
+                folder, kind, _, length = _EVENT_FORMAT.unpack_from(events)
+                name = os.fsdecode(events[_EVENT_FORMAT.size : _EVENT_FORMAT.size + length].rstrip(b"\0"))
+                events = events[_EVENT_FORMAT.size + length :]
+                is_folder_gone = kind & _FOLDER_FLAG and name and not kind & (_CREATED | _MODE_CHANGED)
+                if is_folder_gone or kind & (_ROOT_GONE | _OVERFLOW):
                     return None
                 path = self._folders[folder] + name
                 if name:
                     paths.add(path)
-                if kind & _IS_FOLDER and kind & _MADE:
+                if kind & _FOLDER_FLAG and kind & _CREATED:
                     self._add(f"{path}/")
         return paths
 
@@ -62,24 +66,24 @@ class FolderWatch:
     def _read(self) -> bytes:
         """Return the events that have arrived; b"" if there are none."""
         try:
-            return os.read(self._file, _AT_A_TIME)
+            return os.read(self._file, _READ_BYTES)
         except BlockingIOError:
             return b""
 
     def _add(self, folder: str) -> None:
-        """Watch a folder and its subfolders. Files that are made in it meanwhile are found by the caller, who walks it
-        afterwards."""
+        """Watch a folder and its subfolders. The caller walks the folder afterwards, and so finds files that were made before
+        the watch began."""
         parents = [folder]
         while parents:
             parent = parents.pop()
             path = os.fsencode(self._root / parent)
             try:
-                number = self._check(self._libc.inotify_add_watch(self._file, path, _CHANGED | _NO_LINK_ONLY_FOLDERS))
+                number = self._check(self._libc.inotify_add_watch(self._file, path, _CHANGE_EVENTS | _WATCH_OPTIONS))
+                self._folders[number] = parent
                 with os.scandir(self._root / parent) as items:
                     parents += [f"{parent}{item.name}/" for item in items if item.is_dir(follow_symlinks=False)]
             except FileNotFoundError:
                 continue
-            self._folders[number] = parent
 
     @staticmethod
     def _check(number: int) -> int:

@@ -12,8 +12,7 @@ class Ignored:
 
     Args:
         patterns: `TABLE`, `TABLE.COLUMN`, a file's path, or a file's name followed by a position in its JSON. `*` is any
-            text,
-            also with slashes.
+            text, also with slashes.
     """
 
     def __init__(self, patterns: Iterable[str] = ()) -> None:

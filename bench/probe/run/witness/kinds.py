@@ -20,7 +20,7 @@ from bench.probe.run.witness.store import StoreCopy
 
 @dataclass(frozen=True)
 class StoreSettings:
-    """A store as its owner named it.
+    """A store as its owner describes it.
 
     where      a path, or an address such as the DSN of a PostgreSQL database
     variables  variables that name the copy; `{store}` in a value is the copy's path or address
@@ -37,7 +37,7 @@ class StoreSettings:
 
 
 def _host_in(address: str, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the host of a URL."""
+    """Return the host of a URL, as the default of `StoreKind.hosts`."""
     del environment
     return (host_of(address),)
 
@@ -46,9 +46,8 @@ def _host_in(address: str, environment: Mapping[str, str]) -> tuple[str, ...]:
 class Leftovers:
     """The copies that a killed probe left on a server: how they are found and dropped.
 
-    names   takes the server's address, and yields the copies that no process uses: the name there, and the name that was
-    noted
-    drop    takes the address and a name there
+    names   (address of the server) -> (name on the server, name in the note) of each copy that no process uses
+    drop    (address of the server, name on the server) -> None; drops this copy
     """
 
     names: Callable[[str], Iterable[tuple[str, str]]]
@@ -59,15 +58,15 @@ class Leftovers:
 class StoreKind(Part):
     """A kind of store. Its name is the key that gives the path or address of a store in `probe.toml`.
 
-    make       returns the copy of a store, which is not made yet; the folder is for copies that are files
-    takes      the further settings that it has: `door`, `ignore`
-    is_address whether it has an address. Then secrets in it are removed, no output contains it, `$NAME` in it is a variable,
-    and its host must be this machine or be allowed
-    must_be    what must exist at its path before a probe
-    hosts      returns the hosts of an address, given the owner's variables
-    needs_box  whether such a store exists only in a box. Its address may be a secret, so its name is the kind's by default
-    takes_sql  whether its copy takes SQL (`TakesQueries`)
-    leftovers  how copies on a server are cleaned up; None if they end with the probe
+    make        returns the copy of a store, which is not made yet; the folder is for copies that are files
+    takes       the further settings that the kind has: `door`, `ignore`
+    is_address  whether a store has an address, not a path. Then secrets in it are removed, no output contains it, `$NAME` in it
+                is a variable, and its host must be this machine or be allowed
+    must_be     what must exist at the path of a store before a probe
+    hosts       returns the hosts of an address, given the owner's variables
+    needs_box   whether such a store exists only in a box. Its address may be a secret, so its name is the kind's by default
+    takes_sql   whether a copy takes SQL (`TakesQueries`)
+    leftovers   how copies on a server are cleaned up; None if they end with the probe
     """
 
     make: Callable[[StoreSettings, Path, Encoding], StoreCopy]
@@ -87,5 +86,5 @@ STORE_KINDS = Registry("kind of store", StoreKind, plural="stores")
 
 
 def is_address(store: StoreSettings) -> bool:
-    """Return whether a store has an address, and no path."""
+    """Return whether a store has an address, not a path."""
     return STORE_KINDS[store.kind].is_address

@@ -11,12 +11,12 @@ from bench.probe.run.witness.kinds import StoreKind, StoreSettings
 from bench.probe.run.witness.path_store import PathStore
 from bench.probe.run.witness.place import remove_tree
 from bench.probe.run.witness.rows import Encoding
-from bench.probe.run.witness.sqlite import JOURNALS
+from bench.probe.run.witness.sqlite import JOURNAL_SUFFIXES
 from bench.record.probe_rows import StoreReading
 
 
 class MemoryStore(PathStore):
-    """A file or a folder in which the agent keeps its memory. It need not exist before the agent makes it."""
+    """A file or a folder in which the agent keeps its memory. The agent may make it only later."""
 
     kind = "memory"
 
@@ -24,6 +24,7 @@ class MemoryStore(PathStore):
         check_links(self.name, path)
 
     def _copy_first_state(self, path: Path) -> None:
+        """Save the first state with its journals, and make the copy."""
         copy_with_journals(path, self._first)
         if not self._box:
             self.reset()
@@ -37,7 +38,7 @@ class MemoryStore(PathStore):
                 restore(self._first, self._copy.parent, self._first, self._copy.parent)
 
     def read(self, most: int) -> StoreReading:
-        """Return a reading without differences, whatever the memory contains."""
+        """Return an empty reading, since the memory is not read."""
         del most
         return StoreReading("", ())
 
@@ -47,9 +48,9 @@ class MemoryStore(PathStore):
 
 
 def copy_with_journals(path: Path, folder: Path) -> None:
-    """Copy a file and its database journals, or a folder, into another folder, which is made."""
+    """Copy a file and its database journals, or a folder, into `folder`, which is made if it is missing."""
     folder.mkdir(exist_ok=True)
-    for source in (path.with_name(path.name + end) for end in ("", *JOURNALS)):
+    for source in (path.with_name(path.name + suffix) for suffix in ("", *JOURNAL_SUFFIXES)):
         if source.is_dir():
             restore(source, folder / source.name, source, source)
         elif source.exists():
@@ -57,9 +58,9 @@ def copy_with_journals(path: Path, folder: Path) -> None:
 
 
 def restore_with_journals(first: Path, path: Path) -> None:
-    """Restore a file and its journals, or a folder, from what `copy_with_journals` has copied."""
-    for end in ("", *JOURNALS):
-        source, target = first / f"{path.name}{end}", path.with_name(f"{path.name}{end}")
+    """Restore a file and its journals, or a folder, from the copy that `copy_with_journals` has made in `first`."""
+    for suffix in ("", *JOURNAL_SUFFIXES):
+        source, target = first / f"{path.name}{suffix}", path.with_name(f"{path.name}{suffix}")
         if source.is_dir():
             restore(source, target, target, target)
         else:

@@ -1,5 +1,4 @@
-"""Finds out whether the owner's own store has changed: the stamps of its files are compared, and the content if these
-differ."""
+"""Checks whether the owner's own store has changed: by the stamps of its files, and by its content if the stamps differ."""
 
 from __future__ import annotations
 
@@ -15,11 +14,11 @@ from bench.common.digests import digest_of_file
 from bench.common.files import opened
 from bench.common.paths import REPORTS, RESULTS
 
-MAGIC = b"SQLite format 3\0"
-_COUNTERS = (slice(18, 20), slice(24, 28), slice(40, 44), slice(92, 100))
-"""Bytes of a database's header that differ between a database and its restored backup: they count writes, and no row."""
-PATIENCE = 10.0
-"""Seconds for which a lock of somebody else is waited for."""
+SQLITE_MAGIC = b"SQLite format 3\0"
+_COUNTER_BYTES = (slice(18, 20), slice(24, 28), slice(40, 44), slice(92, 100))
+"""Bytes of a database's header that differ between a database and its restored backup: counters of writes."""
+LOCK_TIMEOUT_S = 10.0
+"""How long a lock of another process is waited for."""
 _Stamp = tuple[int, ...]
 
 
@@ -39,7 +38,7 @@ class OwnersStore:
         self.content = content_of(kind, path)
 
     def has_changed(self) -> bool:
-        """Return whether it has other content now, or cannot be read any more."""
+        """Return whether the store has other content now, or cannot be read any more."""
         try:
             stamps = dict(_stamps_of(self._kind, self._path))
             if stamps == self._stamps:
@@ -69,21 +68,22 @@ def content_of(kind: str, path: Path) -> str:
 def _content_of_file(path: Path, *, may_be_database: bool) -> str:
     """Return the digest of a file, or of a database in one transaction."""
     with opened(path) as file:
-        if not may_be_database or file.read(len(MAGIC)) != MAGIC:
+        if not may_be_database or file.read(len(SQLITE_MAGIC)) != SQLITE_MAGIC:
             file.seek(0)
             return digest_of_file(file)
     address = f"{path.absolute().as_uri()}?mode=ro"
-    with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None)) as database:
+    with closing(sqlite3.connect(address, uri=True, timeout=LOCK_TIMEOUT_S, isolation_level=None)) as database:
         database.execute("BEGIN")
         database.execute("SELECT count(*) FROM sqlite_schema")
         image = bytearray(database.serialize())
-    for counter in _COUNTERS:
+    for counter in _COUNTER_BYTES:
         image[counter] = bytes(counter.stop - counter.start)
     return hashlib.sha256(image).hexdigest()
 
 
 def _stamps_of(kind: str, path: Path) -> Iterator[tuple[str, _Stamp]]:
-    """Yield a stamp for each file, folder and link, and for a database's journals."""
+    """Yield (name, stamp) of each file, folder and link of a store, and of a database's journals. A stamp changes with each
+    write."""
     for name, item in _items(kind, path):
         yield name, (item.st_dev, item.st_ino, item.st_mode, item.st_size, item.st_ctime_ns)
     for journal in ("-wal", "-journal") if kind in ("sqlite", "memory") else ():
@@ -93,8 +93,8 @@ def _stamps_of(kind: str, path: Path) -> Iterator[tuple[str, _Stamp]]:
 
 
 def _items(kind: str, path: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the files of a store by their path from the store's parent, without those that the probe itself writes; nothing
-    for a memory that does not exist."""
+    """Yield (path from the store's parent, status) of each file, folder and link of a store, without files that the probe
+    itself writes; nothing for a memory that does not exist."""
     try:
         item = path.lstat()
     except FileNotFoundError:
@@ -107,7 +107,7 @@ def _items(kind: str, path: Path) -> Iterator[tuple[str, os.stat_result]]:
         folders[:] = sorted(name for name in folders if f"{parent}/{name}" not in ours)
         for name in sorted((*folders, *files)):
             inner = Path(parent, name)
-            with suppress(FileNotFoundError):  # it was removed meanwhile: the next look shows it
+            with suppress(FileNotFoundError):  # it was removed in the meantime, which the next call sees
                 item = inner.lstat()
                 if stat.S_IFMT(item.st_mode) in (stat.S_IFDIR, stat.S_IFLNK, stat.S_IFREG):
                     yield str(inner.relative_to(path.parent)), item

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 
 from bench.common.errors import ConfigError, one_line
 from bench.probe.run.witness.originals import OwnersStore
-from bench.probe.run.witness.place import Place, PlaceNote, backup_left, remove_tree
+from bench.probe.run.witness.place import CopyNote, PrivateFolder, leftover_backup, remove_tree
 from bench.probe.run.witness.rows import printable
 from bench.probe.run.witness.store import StoreCopy
 
@@ -20,7 +20,7 @@ class StoresBox(Protocol):
     """What stores need of a box (`bench.probe.run.box`)."""
 
     def take_store(self, store: PathStore) -> None:
-        """Move a store into the box: its methods then run there. The store's first state has been made."""
+        """Move a store, whose first state has been made, into the box: its methods then run there."""
 
     def store_method(self, store: int, name: str) -> Callable[..., Any]:
         """Return a function that calls a method of a store in the box."""
@@ -47,9 +47,9 @@ class PathStore(StoreCopy):
     def __init__(self, name: str, path: Path, folder: Path, variables: Mapping[str, str]) -> None:
         self.name, self._path, self._parent = name, path, folder
         self._variables = variables
-        self._place: Place | None = None
+        self._place: PrivateFolder | None = None
         self._original: OwnersStore | None = None
-        self._is_kept = False
+        self._keeps_backup = False
         self._box: Literal["", "outside", "inside"] = ""
 
     def use_box(self) -> None:
@@ -58,13 +58,13 @@ class PathStore(StoreCopy):
         self._path = self._path.resolve()
 
     def enter_box(self) -> None:
-        """Work on the copy from now on, in a process that is in the box."""
+        """Use the copy in the box from now on. This is called in a process that runs in the box."""
         if self._box != "outside":
             raise RuntimeError("the store is for no box")
         self._box = "inside"
 
     def run_in_box(self, box: StoresBox, number: int) -> None:
-        """Run the methods of the copy in a box from now on, which knows the store by this number."""
+        """Run the methods of the copy in a box from now on. The box knows the store by this number."""
         for method in ("reset", "read", "snapshot", "stamp", "recheck", "query", "change"):
             if hasattr(self, method):
                 setattr(self, method, box.store_method(number, method))
@@ -81,6 +81,7 @@ class PathStore(StoreCopy):
 
     @property
     def replaces(self) -> Mapping[str, str]:
+        """The owner's path as written, absolute and resolved -> the path of the copy; {} in a box."""
         if self._box:
             return {}
         return {str(path): str(self._copy) for path in (self._path, self._path.absolute(), self._path.resolve())}
@@ -90,17 +91,18 @@ class PathStore(StoreCopy):
         return {variable: text.replace("{store}", str(self.place)) for variable, text in self._variables.items()}
 
     def make(self) -> None:
-        """Make the copy, and save the state to which it is reset."""
+        """Make the copy, and save the state to which it is reset. Raises ConfigError, also if a killed probe has left a backup
+        that differs from the owner's store now, or if the store changes while it is copied."""
         with self._errors_in_one_line("cannot be copied"):
             path = self._path.resolve()
             self._check(path)
             self._original = OwnersStore(self.kind, path)
-            if place := backup_left(str(path), self._original.content):
+            if backup := leftover_backup(str(path), self._original.content):
                 raise ConfigError(
                     f"store {self.name!r}: {self._path} has changed since a probe copied it; restore it by "
-                    f"`bench probe --clean`, or remove the backup, {printable(place)}"
+                    f"`bench probe --clean`, or remove the backup, {printable(backup)}"
                 )
-            self._place = Place(self._parent, self.name, PlaceNote(self.kind, str(path)))
+            self._place = PrivateFolder(self._parent, self.name, CopyNote(self.kind, str(path)))
             try:
                 self._copy_first_state(path)
                 if self._original.has_changed():
@@ -115,7 +117,7 @@ class PathStore(StoreCopy):
         """Remove the copy. This may be called again."""
         if self._place is None:
             return
-        if self._is_kept:
+        if self._keeps_backup:
             remove_tree(self._private_folder.folder / "copy")
             self._place.unlock()
         else:
@@ -131,7 +133,7 @@ class PathStore(StoreCopy):
 
     def keep_backup(self) -> str:
         """Keep the first state when the copy is removed. Return where it is, and how to restore it."""
-        self._is_kept = True
+        self._keeps_backup = True
         return f"{printable(str(self._first))}; bench probe --clean restores it after a question"
 
     @abstractmethod
@@ -156,7 +158,8 @@ class PathStore(StoreCopy):
         return self._private_folder.folder / "first"
 
     @property
-    def _private_folder(self) -> Place:
+    def _private_folder(self) -> PrivateFolder:
+        """The folder with the copy and the first state. Raises RuntimeError before `make`."""
         if self._place is None:
             raise RuntimeError("the store has no copy: make() comes first")
         return self._place

@@ -22,20 +22,19 @@ from bench.common.errors import ConfigError
 from bench.common.files import content_of, write_whole
 from bench.common.paths import state_folder
 
-PREFIX = "recovery-bench-probe-"
-_NAME = re.compile(rf"{PREFIX}(?:[\w-]{{0,40}}-)?([0-9]{{1,10}})-[0-9a-f]{{12}}")
-_LOCK = "held"
-MOST_NOTE = 2**16
-"""Bytes of a note."""
+NAME_PREFIX = "recovery-bench-probe-"
+_NAME = re.compile(rf"{NAME_PREFIX}(?:[\w-]{{0,40}}-)?([0-9]{{1,10}})-[0-9a-f]{{12}}")
+_LOCK_NAME = "held"
+MAX_NOTE_BYTES = 2**16
 
 
 @dataclass(frozen=True)
-class PlaceNote:
+class CopyNote:
     """A note in the state folder about a folder or a database that a probe made.
 
     kind, store  the kind and the path of the owner's store that was copied; "" for another folder
-    content      the digest of the store's content, once there is a backup from which it can be restored
-    place        the folder, or the name of the database
+    content      the digest of the store's content; "" until there is a backup from which the store can be restored
+    place        the path of the folder, or the name of the database
     """
 
     kind: str = ""
@@ -44,8 +43,9 @@ class PlaceNote:
     place: str = ""
 
 
-def save_note(note: PlaceNote) -> None:
-    """Note what is about to be made, or what is now known about it. Raises ConfigError if the note cannot be written."""
+def save_note(note: CopyNote) -> None:
+    """Write a note about a folder or a database that is about to be made, or replace its note. Raises ConfigError if the note
+    cannot be written."""
     try:
         folder = state_folder() / "probe"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -57,32 +57,33 @@ def save_note(note: PlaceNote) -> None:
 
 
 def remove_note(place: str) -> None:
-    """Remove the note about something that no longer exists."""
+    """Remove the note about a folder or a database that no longer exists."""
     (state_folder() / "probe" / Path(place).name).unlink(missing_ok=True)
 
 
-def notes() -> Iterator[PlaceNote]:
-    """Yield the notes of this user's probes. A note that other users can write is ignored."""
+def notes() -> Iterator[CopyNote]:
+    """Yield the notes of this user's probes. A note is ignored if other users could have written it."""
     with suppress(OSError, RuntimeError):
         for path in sorted((state_folder() / "probe").iterdir()):
             item = path.lstat()
-            if maker_of(path.name) and item.st_uid == os.getuid() and not item.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            if maker_process(path.name) and item.st_uid == os.getuid() and not item.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
                 with suppress(ValueError, TypeError):
-                    note = PlaceNote(**json.loads(content_of(path, MOST_NOTE)))
+                    note = CopyNote(**json.loads(content_of(path, MAX_NOTE_BYTES)))
                     if Path(note.place).name == path.name and "\0" not in note.place + note.store:
                         yield note
 
 
 def new_name(store: str) -> str:
-    """Return a name for something that the probe makes, with the store's name, this process's id, and a random part.
+    """Return a name for a folder or a database of the probe: with the store's name, this process's id, and a random part.
 
     The name is short, since PostgreSQL truncates names after 63 bytes.
     """
-    return f"{PREFIX}{re.sub(r'[^a-zA-Z0-9_]+', '-', store)[:10].strip('-') or 'store'}-{os.getpid()}-{secrets.token_hex(6)}"
+    label = re.sub(r"[^a-zA-Z0-9_]+", "-", store)[:10].strip("-") or "store"
+    return f"{NAME_PREFIX}{label}-{os.getpid()}-{secrets.token_hex(6)}"
 
 
-def maker_of(name: str) -> int | None:
-    """Return the id of the process that made something with this name; None if no probe made it."""
+def maker_process(name: str) -> int | None:
+    """Return the id of the process in a name that `new_name` has made; None for another name."""
     match = _NAME.fullmatch(name)
     return int(match[1]) if match else None
 
@@ -98,8 +99,8 @@ def is_running(process: int) -> bool:
     return True
 
 
-class Place:
-    """A folder for the copies of one store, which this process locks until it is removed.
+class PrivateFolder:
+    """A folder for the copies of one store. This process holds a lock on it until the folder is removed.
 
     Args:
         parent: The folder in which it is made.
@@ -111,13 +112,13 @@ class Place:
         OSError: The folder cannot be made.
     """
 
-    def __init__(self, parent: Path, store: str, note: PlaceNote = PlaceNote()) -> None:
+    def __init__(self, parent: Path, store: str, note: CopyNote = CopyNote()) -> None:
         parent.mkdir(parents=True, exist_ok=True)
         self.folder = parent / new_name(store)
         self._note = replace(note, place=str(self.folder.absolute()))
         save_note(self._note)
         self.folder.mkdir(mode=0o700)
-        self._lock_file: int | None = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        self._lock_file: int | None = os.open(self.folder / _LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def note_backup(self, content: str) -> None:
@@ -138,15 +139,16 @@ class Place:
             self._lock_file = None
 
 
-def remove_noted(note: PlaceNote) -> None:
+def remove_noted(note: CopyNote) -> None:
     """Remove a noted folder. From now on no store is restored from it, since a killed removal leaves half a backup."""
     save_note(replace(note, content=""))
     remove_tree(Path(note.place))
     remove_note(note.place)
 
 
-def backup_left(store: str, content: str) -> str:
-    """Return a folder that a probe left with a backup of a store whose content has changed since; "" if there is none."""
+def leftover_backup(store: str, content: str) -> str:
+    """Return the path of a folder that a killed probe left, with a backup of this store that differs from its content; "" if
+    there is none. `content` is the digest of the store's content now."""
     for note in notes():
         differs = note.store == store and note.content not in ("", content)
         if differs and is_orphan(Path(note.place)) and Path(note.place, "first").exists():
@@ -155,22 +157,22 @@ def backup_left(store: str, content: str) -> str:
 
 
 def is_orphan(folder: Path) -> bool:
-    """Return whether the process that made a folder is gone."""
-    process = maker_of(folder.name)
+    """Return whether a folder was made by a probe of this user whose process is gone."""
+    process = maker_process(folder.name)
     if process is None or folder.is_symlink():
         return False
     try:
-        file = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
+        lock_file = os.open(folder / _LOCK_NAME, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:
         return not is_running(process)
     except OSError:
-        return False  # another user's
+        return False  # it belongs to another user
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False
     finally:
-        os.close(file)
+        os.close(lock_file)
     return True
 
 

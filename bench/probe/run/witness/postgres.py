@@ -19,7 +19,7 @@ from urllib.parse import quote, urlsplit
 from bench.common.errors import ConfigError, one_line
 from bench.probe.run.witness.ignored import NOTHING, Ignored
 from bench.probe.run.witness.kinds import Leftovers, StoreKind, StoreSettings
-from bench.probe.run.witness.place import PlaceNote, is_running, maker_of, new_name, remove_note, save_note
+from bench.probe.run.witness.place import CopyNote, is_running, maker_process, new_name, remove_note, save_note
 from bench.probe.run.witness.postgres_tables import DatabaseState, compare, state_of
 from bench.probe.run.witness.rows import Encoding, sql_name
 from bench.probe.run.witness.store import DatabaseServer, StoreCopy
@@ -28,25 +28,26 @@ from bench.record.probe_rows import RowDifference, StoreReading
 if TYPE_CHECKING:
     from bench.probe.run.witness.postgres_tables import Session
 
-PATIENCE = 10.0
-"""Seconds for which sessions and locks of others are waited for."""
-_FIRST = "-first"
+LOCK_TIMEOUT_S = 10.0
+"""How long sessions and locks of other programs are waited for."""
+_TEMPLATE_SUFFIX = "-first"
+"""The end of the name of the template, which is the copy's first state."""
 _SETTINGS = """
 SET TimeZone = 'UTC'; SET DateStyle = 'ISO, MDY'; SET IntervalStyle = 'postgres'; SET bytea_output = 'hex';
 SET extra_float_digits = 1; SET search_path = pg_catalog; SET row_security = off; SET statement_timeout = 0;
 SET lock_timeout = '10s'
 """
 _OWNERS = f"{_SETTINGS}; RESET search_path; RESET row_security"
-"""As the owner's own SQL finds its tables."""
-_CONNECTED = """
+"""Settings of a session that executes the owner's SQL, with the owner's own search path."""
+_SESSIONS_QUERY = """
 SELECT count(*), string_agg(DISTINCT nullif(application_name, ''), ', ') FROM pg_stat_activity
 WHERE datname = %s AND backend_type IS DISTINCT FROM 'autovacuum worker'
 """
-_WRITTEN = "SELECT tup_inserted, tup_updated, tup_deleted FROM pg_stat_database WHERE datname = %s"
-"""What was written in a database. The server counts it with a delay, and DDL in rows of its catalogue."""
-_OLDEST = 130000
-OF_PLACE = frozenset(("host", "hostaddr", "port", "service", "sslmode", "ssl", "sslrootcert", "sslnegotiation"))
-"""Words of a DSN that say where a server is, and how the way to it is protected."""
+_WRITES_QUERY = "SELECT tup_inserted, tup_updated, tup_deleted FROM pg_stat_database WHERE datname = %s"
+"""Counts of the rows written in a database. The server updates them with a delay. DDL counts by its rows in the catalogue."""
+_MIN_SERVER_VERSION = 130000
+ADDRESS_WORDS = frozenset(("host", "hostaddr", "port", "service", "sslmode", "ssl", "sslrootcert", "sslnegotiation"))
+"""Words of a DSN that give the address of a server, and the TLS of connections to it."""
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
@@ -77,8 +78,8 @@ class PostgresStore(StoreCopy):
         self._copy, self._is_boxed = "", False
         self._session: Session | None = None
         self._state: DatabaseState | None = None
-        self._written: list[Any] = []
-        self._is_kept = False
+        self._write_counts: list[Any] = []
+        self._keeps_backup = False
 
     @property
     def replaces(self) -> Mapping[str, str]:
@@ -86,13 +87,19 @@ class PostgresStore(StoreCopy):
 
     @property
     def environment(self) -> Mapping[str, str]:
+        """The variables that name the copy."""
         dsn, database = self.address, _database_of(self.address)
         return {name: text.replace("{store}", dsn).replace("{database}", database) for name, text in self._variables.items()}
 
     @property
     def address(self) -> str:
-        """The DSN at which the agent finds the copy; in a box it is the owner's own, from which a relay leads to the copy."""
+        """The DSN at which the agent finds the copy; in a box it is the owner's DSN, and a relay there leads to the copy."""
         return self._dsn if self._is_boxed else dsn_of(self._dsn, self._copy)
+
+    @property
+    def _template(self) -> str:
+        """The name of the template, a database with the first state."""
+        return self._copy + _TEMPLATE_SUFFIX
 
     def server_and_names(self) -> tuple[DatabaseServer, tuple[str, str]]:
         """Return the server, and the names of the owner's database and of the copy there. Call this after `make`. Raises
@@ -103,9 +110,9 @@ class PostgresStore(StoreCopy):
         server = DatabaseServer(info.host, info.port, words.get("sslmode", ""), address)
         roots = words.get("sslrootcert", "system")
         server = replace(server, roots=roots) if server.demands_tls and roots != "system" else server
-        if not server.socket and (unread := unsupported_tls_word(words)):
+        if not server.socket and (unsupported := unsupported_tls_word(words)):
             raise ConfigError(
-                f"store {self.name!r}: the gateway cannot keep {unread} of the address or its PG variable; "
+                f"store {self.name!r}: the gateway cannot keep {unsupported} of the address or its PG variable; "
                 "use sslmode=verify-full with sslrootcert or an authority of this machine, sslmode=require, or a socket"
             )
         return server, (_database_of(self._dsn), self._copy)
@@ -115,7 +122,7 @@ class PostgresStore(StoreCopy):
         return dsn_of(self._dsn, self._copy, host, port)
 
     def has_written(self, session: int) -> bool:
-        """Return whether the transaction of a session has an id, which it gets when it writes."""
+        """Return whether the transaction of a session (its process id on the server) has written: it then has an id."""
         return self._is_true("SELECT backend_xid IS NOT NULL FROM pg_stat_activity WHERE pid = %s", session)
 
     def blocks_another_session(self, session: int) -> bool:
@@ -124,7 +131,7 @@ class PostgresStore(StoreCopy):
         return self._is_true(f"SELECT EXISTS ({waiting})", session)
 
     def _is_true(self, query: str, session: int) -> bool:
-        """Return whether a query about a session returns true."""
+        """Return whether a query with the parameter `session` returns true."""
         with self._errors_in_one_line("could not be asked for its sessions"):
             assert self._session
             return self._session.execute(query.encode(), (session,)).fetchone() == (True,)
@@ -134,28 +141,28 @@ class PostgresStore(StoreCopy):
         return self._dsn, dsn_of(self._dsn, self._copy)
 
     def use_box(self) -> None:
-        """Have a relay lead to the copy, in a box. Call this before `make`."""
+        """Put the copy at the owner's address in a box. Call this before `make`."""
         self._is_boxed = True
 
     def make(self) -> None:
-        """Make the template, and the copy of it. The probe waits for the owner's sessions."""
+        """Make the template and the copy, once the owner's sessions are closed. Raises ConfigError if they are not in time."""
         with self._errors_in_one_line("cannot be copied"):
             source, copy = _database_of(self._dsn), new_name(self.name)
             self._session = connected_to_server(self._dsn)
             if self.is_door and self._session.info.get_parameters().get("channel_binding") == "require":
                 raise ConfigError(f"store {self.name!r}: channel_binding=require ends no way but at the server; leave it out")
             self._copy = copy
-            save_note(PlaceNote("postgres", place=copy))
+            save_note(CopyNote("postgres", place=copy))
             try:
-                if self._session.info.server_version < _OLDEST:
+                if self._session.info.server_version < _MIN_SERVER_VERSION:
                     raise ConfigError(f"store {self.name!r}: its server is older than PostgreSQL 13")
                 self._session.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (copy,))
-                self._create(copy + _FIRST, source)
-                self._copy_settings(source, copy + _FIRST)
-                self._create(copy, copy + _FIRST)
-                with _connect(self._dsn, copy + _FIRST) as first:
+                self._create(self._template, source)
+                self._copy_settings(source, self._template)
+                self._create(copy, self._template)
+                with _connect(self._dsn, self._template) as first:
                     self._state = state_of(first, self._ignores)
-                self._copy_settings(copy + _FIRST, copy)
+                self._copy_settings(self._template, copy)
             except BaseException:
                 self.remove()
                 raise
@@ -165,14 +172,14 @@ class PostgresStore(StoreCopy):
         with self._errors_in_one_line("cannot be reset"):
             assert self._session
             drop(self._session, self._copy)
-            self._create(self._copy, self._copy + _FIRST)
-            self._copy_settings(self._copy + _FIRST, self._copy)
+            self._create(self._copy, self._template)
+            self._copy_settings(self._template, self._copy)
 
     def read(self, most: int) -> StoreReading:
         """Return the digest of the content, and the rows that differ from the first state, at most `most`."""
         with self._errors_in_one_line("cannot be read"), _connect(self._dsn, self._copy) as current:
             current.execute(_BEGIN)
-            with _connect(self._dsn, self._copy + _FIRST) as first:
+            with _connect(self._dsn, self._template) as first:
                 first.execute(_BEGIN)
                 return self._reading(first, current, most)
 
@@ -180,8 +187,8 @@ class PostgresStore(StoreCopy):
         """Return the position in the write-ahead log of the whole server."""
         with self._errors_in_one_line("cannot be read"):
             assert self._session
-            written: str = _single_value(self._session, "SELECT pg_current_wal_insert_lsn()::text")
-            return written
+            position: str = _single_value(self._session, "SELECT pg_current_wal_insert_lsn()::text")
+            return position
 
     def query(self, sql: str) -> list[tuple[object, ...]]:
         """Return the rows of an owner's query on the copy, which it cannot change."""
@@ -190,7 +197,7 @@ class PostgresStore(StoreCopy):
             _connect(self._dsn, self._copy, _OWNERS) as session,
         ):
             session.execute("SET default_transaction_read_only = on")
-            return session.execute(sql.encode(), prepare=True).fetchall()  # one statement, and no further ones behind it
+            return session.execute(sql.encode(), prepare=True).fetchall()  # a prepared statement is a single one
 
     def change(self, sql: str) -> None:
         """Execute another writer's statement on the copy."""
@@ -200,33 +207,33 @@ class PostgresStore(StoreCopy):
     def has_changed(self, *, surely: bool = False) -> bool:
         """Return whether the owner's database has other content than when it was copied, or cannot be read any more.
 
-        `surely`: whether the server's count of writes, which is delayed, is not trusted.
+        `surely`: compare the content even if the server's counts of writes, which are delayed, are unchanged.
         """
         import psycopg  # noqa: PLC0415  an extra
 
         if self._session is None:
             return False
         try:
-            rows = self._session.execute(_WRITTEN, (_database_of(self._dsn),)).fetchall()
-            if rows == self._written and not surely:
+            rows = self._session.execute(_WRITES_QUERY, (_database_of(self._dsn),)).fetchall()
+            if rows == self._write_counts and not surely:
                 return False
-            with _connect(self._dsn, _database_of(self._dsn)) as owner, _connect(self._dsn, self._copy + _FIRST) as first:
+            with _connect(self._dsn, _database_of(self._dsn)) as owner, _connect(self._dsn, self._template) as first:
                 for session in (owner, first):
                     session.execute(_BEGIN)
                 if state_of(owner, NOTHING).content != state_of(first, NOTHING).content:
                     return True
         except psycopg.Error:
             return True
-        self._written = rows
+        self._write_counts = rows
         return False
 
     def keep_backup(self) -> str:
         """Keep the template on the server when the copy is dropped. Return its name, and how to restore it."""
-        self._is_kept = True
-        first, owners = self._copy + _FIRST, sql_name(_database_of(self._dsn))
+        self._keeps_backup = True
+        restoring = f"pg_dump --clean --if-exists {self._template} | psql {sql_name(_database_of(self._dsn))}"
         return (
-            f"the database {first} on its server; pg_dump --clean --if-exists {first} | psql {owners}, both with your server's "
-            f"options, restores it, and bench probe --clean drops the backup after a question"
+            f"the database {self._template} on its server; {restoring}, both with your server's options, restores it, "
+            "and bench probe --clean drops the backup after a question"
         )
 
     def remove(self) -> None:
@@ -235,9 +242,9 @@ class PostgresStore(StoreCopy):
             return
         with self._errors_in_one_line(f"has a copy that cannot be removed, {self._copy!r}"):
             try:
-                for database in (self._copy, *(() if self._is_kept else (self._copy + _FIRST,))):
+                for database in (self._copy, *(() if self._keeps_backup else (self._template,))):
                     drop(self._session, database)
-                if not self._is_kept:
+                if not self._keeps_backup:
                     remove_note(self._copy)
             finally:
                 self._session.close()
@@ -248,9 +255,9 @@ class PostgresStore(StoreCopy):
         import psycopg.errors  # noqa: PLC0415  an extra
 
         assert self._session
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + LOCK_TIMEOUT_S
         while True:
-            count, applications = self._session.execute(_CONNECTED, (template,)).fetchall()[0]
+            count, applications = self._session.execute(_SESSIONS_QUERY, (template,)).fetchall()[0]
             with suppress(psycopg.errors.ObjectInUse):  # a session began meanwhile
                 if not count:
                     self._session.execute(f"CREATE DATABASE {sql_name(database)} TEMPLATE {sql_name(template)}".encode())
@@ -294,14 +301,14 @@ class PostgresStore(StoreCopy):
             for key in sorted({*before.catalogue[label], *rows}):
                 old, new = before.catalogue[label].get(key), rows.get(key)
                 if old != new:
-                    encoded = (None if row is None else self._encoding.row(list(row), list(row.values())) for row in (old, new))
-                    yield RowDifference(self.name, label, self._encoding.key([""] * len(key), key), *encoded)
+                    shown = (None if row is None else self._encoding.row(list(row), list(row.values())) for row in (old, new))
+                    yield RowDifference(self.name, label, self._encoding.key([""] * len(key), key), *shown)
         for name in sorted({*before.tables, *state.tables}):
             buckets = before.buckets.get(name, {}), state.buckets.get(name, {})
             if before.tables.get(name) != state.tables.get(name) or buckets[0] != buckets[1]:
-                table, alike = compare(before.tables.get(name), state.tables.get(name)), Counter[str]()
+                table, difference_counts = compare(before.tables.get(name), state.tables.get(name)), Counter[str]()
                 for pair in table.pairs(first, current, *buckets):
-                    yield self._encoding.difference(self.name, name, table.key, table.columns, pair, alike)
+                    yield self._encoding.difference(self.name, name, table.key, table.columns, pair, difference_counts)
 
     def _errors_in_one_line(self, problem: str) -> AbstractContextManager[None]:
         return _errors_in_one_line(f"store {self.name!r}: the database {problem}")
@@ -321,7 +328,7 @@ def _errors_in_one_line(problem: str) -> Iterator[None]:
 
 
 def connected_to_server(dsn: str) -> Session:
-    """Return a session with a database server, in a database that is not the owner's."""
+    """Return a session with a database server, in the database `postgres` or `template1`."""
     import psycopg  # noqa: PLC0415  an extra
 
     try:
@@ -349,30 +356,30 @@ def _single_value(session: Session, query: str) -> Any:
 
 
 def drop(server: Session, database: str) -> None:
-    """Drop a database that a probe made, and close its sessions."""
-    if maker_of(database.removesuffix(_FIRST)) is None:
+    """Drop a database that a probe made, and close the sessions in it."""
+    if maker_process(database.removesuffix(_TEMPLATE_SUFFIX)) is None:
         raise RuntimeError(f"{database} was not made by a probe")
     server.execute(f"DROP DATABASE IF EXISTS {sql_name(database)} WITH (FORCE)".encode())
 
 
 def leftover_databases(dsn: str) -> list[tuple[str, str]]:
-    """Return the databases that killed probes left on a server, each with the name of the copy to which it belongs."""
+    """Return (name, name of its copy) of each database that killed probes left on a server. The two differ for a template."""
     with _errors_in_one_line("the server cannot be asked for copies that were left"), connected_to_server(dsn) as server:
         names = [name for (name,) in server.execute("SELECT datname FROM pg_database ORDER BY 1").fetchall()]
-        return [(name, copy) for name in names if _is_leftover(server, copy := name.removesuffix(_FIRST))]
+        return [(name, copy) for name in names if _is_leftover(server, copy := name.removesuffix(_TEMPLATE_SUFFIX))]
 
 
 def drop_leftover(dsn: str, database: str) -> None:
     """Drop a database that a killed probe left. Raises ConfigError."""
     with _errors_in_one_line(f"database {database!r} cannot be dropped"), connected_to_server(dsn) as server:
         drop(server, database)
-    if database.endswith(_FIRST):
-        remove_note(database.removesuffix(_FIRST))
+    if database.endswith(_TEMPLATE_SUFFIX):
+        remove_note(database.removesuffix(_TEMPLATE_SUFFIX))
 
 
 def _is_leftover(server: Session, copy: str) -> bool:
     """Return whether a database was made by a probe that no longer runs."""
-    process = maker_of(copy)
+    process = maker_process(copy)
     if process is None or is_running(process):
         return False
     is_locked = server.execute("SELECT NOT pg_try_advisory_lock(hashtextextended(%s, 0))", (copy,)).fetchone()
@@ -381,21 +388,21 @@ def _is_leftover(server: Session, copy: str) -> bool:
 
 
 def dsn_of(dsn: str, database: str, host: str = "", port: int = 0) -> str:
-    """Return a DSN with another database name; if a host is given, at that place of this machine and without TLS."""
+    """Return a DSN with another database name. If a host is given, the address is that host and port, without TLS."""
     import psycopg.conninfo  # noqa: PLC0415  an extra
 
-    place = {"host": host, "port": str(port)} if host else {}
+    address_words = {"host": host, "port": str(port)} if host else {}
     if "://" not in dsn:
         words = psycopg.conninfo.conninfo_to_dict(dsn)
-        for name in OF_PLACE if place else ():
+        for name in ADDRESS_WORDS if address_words else ():
             words.pop(name, None)
-        return psycopg.conninfo.make_conninfo("", **(words | {"dbname": database} | place))
+        return psycopg.conninfo.make_conninfo("", **(words | {"dbname": database} | address_words))
     parts = urlsplit(dsn)
     login, divider, netloc = parts.netloc.rpartition("@")
     query = parts.query
-    if place:
+    if address_words:
         netloc = "" if host.startswith("/") else f"{host}:{port}"
-        kept_words = [word for word in query.split("&") if word and word.partition("=")[0] not in OF_PLACE]
+        kept_words = [word for word in query.split("&") if word and word.partition("=")[0] not in ADDRESS_WORDS]
         query = "&".join([*kept_words, *((f"host={quote(host)}", f"port={port}") if host.startswith("/") else ())])
     return f"{parts.scheme}://{login}{divider}{netloc}/{database}{'?' if query else ''}{query}"
 
@@ -410,16 +417,16 @@ def unsupported_tls_word(words: Mapping[str, str]) -> str:
 
 
 def hosts_of(dsn: str, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the hosts of a DSN, with the variables that libpq reads; "" or a folder for a socket of this machine. A libpq
-    service is returned as such. Raises ConfigError."""
+    """Return the hosts of a DSN, or of the variables that libpq reads; "" or a folder for a socket of this machine, and
+    `service=NAME` for a libpq service. Raises ConfigError."""
     with _errors_in_one_line("a PostgreSQL address cannot be read"):
         import psycopg.conninfo  # noqa: PLC0415  an extra
 
         words = psycopg.conninfo.conninfo_to_dict(_without_driver(dsn))
     if service := words.get("service") or environment.get("PGSERVICE"):
         return (f"service={service}",)
-    named = [words.get("hostaddr") or environment.get("PGHOSTADDR"), words.get("host") or environment.get("PGHOST")]
-    return tuple(dict.fromkeys(host for hosts in named if hosts for host in str(hosts).split(",")))
+    host_lists = [words.get("hostaddr") or environment.get("PGHOSTADDR"), words.get("host") or environment.get("PGHOST")]
+    return tuple(dict.fromkeys(host for hosts in host_lists if hosts for host in str(hosts).split(",")))
 
 
 def _without_driver(dsn: str) -> str:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     Session = psycopg.Connection[tuple[Any, ...]]
 
-_BUCKETS = 4096
-_NATIVE = frozenset(("int2", "int4", "int8", "float4", "float8", "numeric", "bool"))
-_OURS = "n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'"
-_TABLES = f"""
+_BUCKET_COUNT = 4096
+_NATIVE_TYPES = frozenset(("int2", "int4", "int8", "float4", "float8", "numeric", "bool"))
+_USER_SCHEMAS = "n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'"
+_TABLES_QUERY = f"""
 SELECT n.nspname, c.relname, c.relkind = 'r',
   array_agg(a.attname::text ORDER BY a.attnum), array_agg(t.typname::text ORDER BY a.attnum),
   coalesce((SELECT array_agg(k.attname::text ORDER BY u.place)
@@ -32,9 +32,10 @@ SELECT n.nspname, c.relname, c.relkind = 'r',
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
 JOIN pg_type t ON t.oid = a.atttypid
-WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND {_OURS} GROUP BY n.nspname, c.relname, c.relkind, c.oid ORDER BY 1, 2
+WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND {_USER_SCHEMAS}
+GROUP BY n.nspname, c.relname, c.relkind, c.oid ORDER BY 1, 2
 """
-_CREATED = f"""
+_OBJECTS_QUERY = f"""
 SELECT CASE WHEN c.relkind IN ('v', 'm') THEN 'view' WHEN c.relkind IN ('i', 'I') THEN 'index' ELSE 'table' END,
   n.nspname || '.' || c.relname,
   CASE WHEN c.relkind IN ('v', 'm') THEN pg_get_viewdef(c.oid) WHEN c.relkind IN ('i', 'I') THEN pg_get_indexdef(c.oid)
@@ -43,18 +44,20 @@ SELECT CASE WHEN c.relkind IN ('v', 'm') THEN 'view' WHEN c.relkind IN ('i', 'I'
       FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
       WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) END
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'p', 'v', 'm', 'i', 'I', 'f') AND {_OURS}
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'i', 'I', 'f') AND {_USER_SCHEMAS}
 UNION ALL SELECT 'constraint', n.nspname || '.' || r.relname || '.' || c.conname, pg_get_constraintdef(c.oid)
-FROM pg_constraint c JOIN pg_class r ON r.oid = c.conrelid JOIN pg_namespace n ON n.oid = r.relnamespace WHERE {_OURS}
+FROM pg_constraint c JOIN pg_class r ON r.oid = c.conrelid JOIN pg_namespace n ON n.oid = r.relnamespace WHERE {_USER_SCHEMAS}
 UNION ALL SELECT 'trigger', n.nspname || '.' || r.relname || '.' || t.tgname, pg_get_triggerdef(t.oid)
 FROM pg_trigger t JOIN pg_class r ON r.oid = t.tgrelid JOIN pg_namespace n ON n.oid = r.relnamespace
-WHERE NOT t.tgisinternal AND {_OURS}
+WHERE NOT t.tgisinternal AND {_USER_SCHEMAS}
 UNION ALL SELECT 'function', n.nspname || '.' || p.oid::regprocedure, pg_get_functiondef(p.oid)
 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
-WHERE p.prokind IN ('f', 'p') AND {_OURS} AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
+WHERE p.prokind IN ('f', 'p') AND {_USER_SCHEMAS}
+  AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
 """
-_SEQUENCES = f"""
-SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'S' AND {_OURS}
+_SEQUENCES_QUERY = f"""
+SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'S'
+  AND {_USER_SCHEMAS}
 """
 
 
@@ -62,6 +65,7 @@ SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.rel
 class PostgresTable:
     """A table as the catalogue describes it. Partitions are read as the table to which they belong.
 
+    only    whether rows of tables that inherit from it are left out
     kinds   the types of its columns
     key     the columns of its primary key
     """
@@ -79,72 +83,72 @@ class PostgresTable:
         return self.name if self.schema == "public" else f"{self.schema}.{self.name}"
 
     def text_of(self, columns: Sequence[str]) -> str:
-        """Return SQL for one text of these columns of a row. A missing column is NULL."""
+        """Return SQL for these columns of a row as one text. A missing column is NULL."""
         return f"ROW({', '.join(sql_name(column) if column in self.columns else 'NULL' for column in columns)})::text"
 
     def expression(self, column: str) -> str:
         """Return SQL for a column as it is shown: a number, a boolean, or its text."""
         if column not in self.columns:
             return "NULL"
-        return sql_name(column) + ("" if self.kinds[self.columns.index(column)] in _NATIVE else "::text")
+        return sql_name(column) + ("" if self.kinds[self.columns.index(column)] in _NATIVE_TYPES else "::text")
 
     @property
     def source(self) -> str:
-        """The table's source after FROM."""
+        """The SQL after FROM that reads the table."""
         return f"{'ONLY ' if self.only else ''}{sql_name(self.schema)}.{sql_name(self.name)}"
 
 
 _Sorted = tuple[tuple[int, str], str, StoredRow]
-"""The bucket and identity of a row, all of it as one text, and its values."""
+"""((bucket, identity), whole row as one text, values) of a row."""
 Buckets = Mapping[int, tuple[int, int]]
-"""Of each bucket: how many rows it has, and the sum of their hashes."""
-Created = Mapping[tuple[str, ...], Mapping[str, object]]
+"""Number of a bucket -> (number of its rows, sum of their hashes)."""
+CatalogueRows = Mapping[tuple[str, ...], Mapping[str, object]]
 
 
 @dataclass(frozen=True)
 class DatabaseState:
-    """The state of a database: its tables, their buckets, its other objects, and its sequences."""
+    """The state of a database: its tables and their buckets by name, and the rows of its catalogue (objects and sequences)."""
 
     tables: Mapping[str, PostgresTable]
     buckets: Mapping[str, Buckets]
-    catalogue: Mapping[str, Created]
+    catalogue: Mapping[str, CatalogueRows]
 
     @property
     def content(self) -> object:
         """A value that is equal for equal databases, and has a `repr`."""
-        sums = [
-            (name, *map(sum, zip((0, 0), *buckets.values(), strict=True))) for name, buckets in sorted(self.buckets.items())
-        ]
-        return sums, {
-            name: sorted((key, sorted(row.items())) for key, row in entries.items()) for name, entries in self.catalogue.items()
-        }
+        sums, catalogue = list[tuple[object, ...]](), dict[str, object]()
+        for name, buckets in sorted(self.buckets.items()):
+            sums.append((name, *map(sum, zip((0, 0), *buckets.values(), strict=True))))
+        for label, rows in self.catalogue.items():
+            catalogue[label] = sorted((key, sorted(row.items())) for key, row in rows.items())
+        return sums, catalogue
 
 
 def state_of(session: Session, ignores: Callable[[str], bool]) -> DatabaseState:
     """Return the state of the database in this session's transaction, without ignored tables and columns."""
     tables = {}
-    for schema, name, only, columns, kinds, key in session.execute(_TABLES.encode()).fetchall():
+    for schema, name, only, columns, kinds, key in session.execute(_TABLES_QUERY.encode()).fetchall():
         table = PostgresTable(schema, name, only, tuple(columns), tuple(kinds), tuple(key))
         if not ignores(table.label):
             read = [column in key or not ignores(f"{table.label}.{column}") for column in columns]
             tables[table.label] = replace(table, columns=tuple(compress(columns, read)), kinds=tuple(compress(kinds, read)))
     buckets = {name: _buckets_of(session, table, table.columns, table.key) for name, table in tables.items()}
-    created: Created = {
-        (kind, name): {"definition": text} for kind, name, text in session.execute(_CREATED.encode()).fetchall()
+    created: CatalogueRows = {
+        (kind, name): {"definition": text} for kind, name, text in session.execute(_OBJECTS_QUERY.encode()).fetchall()
     }
     return DatabaseState(tables, buckets, {SCHEMA: created, SEQUENCES: dict(_sequences(session))})
 
 
 def _sequences(session: Session) -> Iterator[tuple[tuple[str, ...], Mapping[str, object]]]:
-    """Yield the values of the sequences."""
-    for schema, name in session.execute(_SEQUENCES.encode()).fetchall():
+    """Yield (key, values) of each sequence."""
+    for schema, name in session.execute(_SEQUENCES_QUERY.encode()).fetchall():
         query = f"SELECT last_value, is_called FROM {sql_name(schema)}.{sql_name(name)}"
         value, is_called = session.execute(query.encode()).fetchall()[0]
         yield (name if schema == "public" else f"{schema}.{name}",), {"value": value, "is_called": is_called}
 
 
 def _buckets_of(session: Session, table: PostgresTable, columns: Sequence[str], key: Sequence[str]) -> Buckets:
-    """Return the row count and the sum of hashes of each bucket."""
+    """Return the buckets of a table."""
     query = (
         f"SELECT {_bucket(table, columns, key)}, count(*), sum(hashtextextended({table.text_of(columns)}, 0)::numeric)::text "
         f"FROM {table.source} GROUP BY 1"
@@ -153,8 +157,8 @@ def _buckets_of(session: Session, table: PostgresTable, columns: Sequence[str], 
 
 
 def _bucket(table: PostgresTable, columns: Sequence[str], key: Sequence[str]) -> str:
-    """Return SQL for the bucket of a row."""
-    return f"(hashtextextended({table.text_of(key or columns)}, 1) & {_BUCKETS - 1})::int"
+    """Return SQL for the number of a row's bucket, which depends on its key, or on the whole row without a key."""
+    return f"(hashtextextended({table.text_of(key or columns)}, 1) & {_BUCKET_COUNT - 1})::int"
 
 
 @dataclass(frozen=True)
@@ -162,16 +166,16 @@ class ComparedTable:
     """The comparison of a table with its first state. A missing table or column counts as NULL."""
 
     before: PostgresTable | None
-    now: PostgresTable | None
+    current: PostgresTable | None
     columns: tuple[str, ...]
     key: tuple[str, ...]
 
-    def pairs(self, first: Session, current_session: Session, old: Buckets, new: Buckets) -> Iterator[RowPair]:
-        """Yield the rows that differ. `old` and `new` are the buckets of both states."""
-        differ = (
-            None if self.before != self.now else sorted(bucket for bucket in {*old, *new} if old.get(bucket) != new.get(bucket))
-        )
-        rows = (self._rows(first, self.before, differ), self._rows(current_session, self.now, differ))
+    def pairs(self, first: Session, current: Session, old: Buckets, new: Buckets) -> Iterator[RowPair]:
+        """Yield the rows that differ, from a session in each state and the buckets of both states."""
+        buckets = None
+        if self.before == self.current:
+            buckets = sorted(bucket for bucket in {*old, *new} if old.get(bucket) != new.get(bucket))
+        rows = (self._rows(first, self.before, buckets), self._rows(current, self.current, buckets))
         for removed, added in _differing_rows(*rows):
             if self.key and removed and added:
                 yield removed[0], added[0]
@@ -184,10 +188,10 @@ class ComparedTable:
         if table is None:
             return
         bucket = _bucket(table, self.columns, self.key)
-        shown = "".join(f", {table.expression(column)}" for column in self.columns)
+        columns = "".join(f", {table.expression(column)}" for column in self.columns)
         content, identity = table.text_of(self.columns), table.text_of(self.key or self.columns)
-        within = "" if buckets is None else f"WHERE {bucket} = ANY(ARRAY[{', '.join(map(str, buckets))}]::int[])"
-        query = f'SELECT {bucket}, ({identity}) COLLATE "C", {content}{shown} FROM {table.source} {within} ORDER BY 1, 2'
+        condition = "" if buckets is None else f"WHERE {bucket} = ANY(ARRAY[{', '.join(map(str, buckets))}]::int[])"
+        query = f'SELECT {bucket}, ({identity}) COLLATE "C", {content}{columns} FROM {table.source} {condition} ORDER BY 1, 2'
         with session.cursor("rows") as cursor:
             for row in cursor.execute(query.encode()):
                 yield (row[0], row[1]), row[2], row[3:]
@@ -201,25 +205,26 @@ def compare(before: PostgresTable | None, current: PostgresTable | None) -> Comp
 
 
 def _differing_rows(first: Iterator[_Sorted], second: Iterator[_Sorted]) -> Iterator[tuple[list[StoredRow], list[StoredRow]]]:
-    """Yield the rows with one identity that one of two sorted streams has more often than the other."""
-    merged = heapq.merge(_on_side(0, first), _on_side(1, second), key=itemgetter(0, 1))
+    """Yield (rows that only the first stream has, rows that only the second has) for each identity for which the two sorted
+    streams differ. A row counts as often as it occurs."""
+    merged = heapq.merge(_with_stream(0, first), _with_stream(1, second), key=itemgetter(0, 1))
     for _, rows in groupby(merged, key=itemgetter(0)):
-        sides: tuple[list[tuple[str, StoredRow]], list[tuple[str, StoredRow]]] = ([], [])
-        for _, side, content, values in rows:
-            sides[side].append((content, values))
-        common = Counter(content for content, _ in sides[0]) & Counter(content for content, _ in sides[1])
-        removed, added = (list(_surplus_rows(rows, common.copy())) for rows in sides)
+        streams: tuple[list[tuple[str, StoredRow]], list[tuple[str, StoredRow]]] = ([], [])
+        for _, stream, content, values in rows:
+            streams[stream].append((content, values))
+        common = Counter(content for content, _ in streams[0]) & Counter(content for content, _ in streams[1])
+        removed, added = (list(_surplus_rows(rows, common.copy())) for rows in streams)
         if removed or added:
             yield removed, added
 
 
-def _on_side(side: int, rows: Iterator[_Sorted]) -> Iterator[tuple[tuple[int, str], int, str, StoredRow]]:
-    """Yield rows together with the number of their stream."""
-    return ((identity, side, content, values) for identity, content, values in rows)
+def _with_stream(stream: int, rows: Iterator[_Sorted]) -> Iterator[tuple[tuple[int, str], int, str, StoredRow]]:
+    """Yield rows with the number of their stream after the identity."""
+    return ((identity, stream, content, values) for identity, content, values in rows)
 
 
 def _surplus_rows(rows: list[tuple[str, StoredRow]], common: Counter[str]) -> Iterator[StoredRow]:
-    """Yield the rows that are not common to both streams."""
+    """Yield the values of the rows that are not common to both streams."""
     for content, values in rows:
         if common[content]:
             common[content] -= 1

@@ -19,10 +19,10 @@ RowPair = tuple[StoredRow | None, StoredRow | None]
 
 SCHEMA = "(schema)"
 """The table of what was created in a store: tables, indexes, views, triggers."""
-LONGEST = 4096
-"""The most characters of a value that is shown."""
-_SHORTEST_MARK = ("(bytes)", "(digest)", "(number)", "(hidden)", "(text)")
-_BIGGEST = 2**63
+MAX_VALUE_CHARS = 4096
+"""A longer value is shown as a digest."""
+_MARKS = ("(bytes)", "(digest)", "(number)", "(hidden)", "(text)")
+_INTEGER_BOUND = 2**63
 
 
 class Encoding:
@@ -47,12 +47,12 @@ class Encoding:
         return hashlib.blake2b(content, digest_size=16, key=self._secret)
 
     def weight(self, row: object) -> int:
-        """Return a number for a row of built-in values. The sum of the rows' numbers, modulo 2**128, is the digest of the
-        table."""
+        """Return an integer of 128 bits for a row of built-in values. The sum of the integers of all rows, modulo 2**128, is
+        the digest of a table."""
         return int.from_bytes(self.new_hash(repr(row).encode("utf-8", "surrogatepass")).digest(), "big")
 
     def cell(self, column: str, value: object) -> Cell:
-        """Return a value as it is shown. Two different values of one column are never shown alike.
+        """Return a value in the form in which it is shown. Different values of a column have different forms.
 
         A value that JSON cannot represent begins with its kind in brackets, and so does a text that looks like such a value.
         """
@@ -63,27 +63,27 @@ class Encoding:
         if isinstance(value, int | float | Decimal):
             return _number(value)
         if isinstance(value, bytes):
-            return f"(bytes) {value.hex()}" if 2 * len(value) <= LONGEST else self._long(value, "bytes")
+            return f"(bytes) {value.hex()}" if 2 * len(value) <= MAX_VALUE_CHARS else self._long(value, "bytes")
         text = printable(str(value))
-        if self._hide and text[:1] in ("{", "["):
+        if self._hide and text.lstrip()[:1] in ("{", "["):
             text = self._without_hidden_members(text)
-        if len(text) > LONGEST:
+        if len(text) > MAX_VALUE_CHARS:
             return self._long(text.encode(), "bytes of text")
-        return f"(text) {text}" if text.startswith(_SHORTEST_MARK) else text
+        return f"(text) {text}" if text.startswith(_MARKS) else text
 
     def row(self, columns: Sequence[str], values: Sequence[object]) -> dict[str, Cell]:
-        """Return a row as it is shown."""
+        """Return a row in the form in which it is shown: column -> cell."""
         return {printable(column): self.cell(column, value) for column, value in zip(columns, values, strict=True)}
 
     def key(self, columns: Sequence[str], values: Sequence[object]) -> str:
-        """Return the name of a row from the values of its key."""
+        """Return the name of a row: the values of its key as JSON."""
         cells = [self.cell(column, value) for column, value in zip(columns, values, strict=True)]
         return json.dumps(cells, ensure_ascii=False)
 
     def difference(
-        self, store: str, table: str, key: Sequence[str], columns: Sequence[str], pair: RowPair, alike: Counter[str]
+        self, store: str, table: str, key: Sequence[str], columns: Sequence[str], pair: RowPair, difference_counts: Counter[str]
     ) -> RowDifference:
-        """Return a row before and after as it is shown.
+        """Return a differing row, before and after, in the form in which it is shown.
 
         Args:
             store: The store's name.
@@ -91,7 +91,7 @@ class Encoding:
             key: The columns of the table's key; none if it has no key.
             columns: All columns of the table.
             pair: The values before and after.
-            alike: Counts equal differences in the table, if its rows have no key.
+            difference_counts: Counts equal differences in a table whose rows have no key. The count is part of the row's name.
         """
         before, after = (None if row is None else self.row(columns, row) for row in pair)
         if key:
@@ -99,24 +99,28 @@ class Encoding:
             name = self.key(key, [values[columns.index(column)] for column in key])
         else:
             content = self.digest(repr((before, after)).encode())
-            name, alike[content] = f"{content} {alike[content]}", alike[content] + 1
+            name, difference_counts[content] = f"{content} {difference_counts[content]}", difference_counts[content] + 1
         return RowDifference(store, printable(table), name, before, after)
 
     def _hides(self, column: str) -> bool:
+        """Return whether the values of a column or a member are hidden."""
         return column.casefold() in self._hide
 
     def _hide_value(self, value: object) -> str:
+        """Return the digest that replaces a hidden value."""
         return f"(hidden) {self.digest(repr(value).encode('utf-8', 'surrogatepass'))}"
 
     def _long(self, content: bytes, kind: str) -> str:
+        """Return the size and digest that replace a value that is too long."""
         return f"(digest) {len(content)} {kind} {self.digest(content)}"
 
     def _without_hidden_members(self, text: str) -> str:
-        """Return JSON, or lines of JSON, with digests in place of hidden members."""
+        """Return JSON, or lines of JSON, with digests in place of hidden members. JSON that is nested too deeply is one
+        digest."""
         try:
             value = json.loads(text)
         except RecursionError:
-            return text
+            return self._hide_value(text)
         except ValueError:
             lines = text.splitlines(keepends=True)
             return "".join(map(self._without_hidden_members, lines)) if len(lines) > 1 else text
@@ -146,13 +150,13 @@ def printable(text: str) -> str:
 
 
 def _number(value: int | float | Decimal) -> Cell:
-    """Return a number exactly as a JSON number, else its text."""
+    """Return a number as a JSON number if that is exact, otherwise as text with `(number)`."""
     if isinstance(value, int):
-        return value if -_BIGGEST <= value < _BIGGEST else f"(number) {value}"
+        return value if -_INTEGER_BOUND <= value < _INTEGER_BOUND else f"(number) {value}"
     if not math.isfinite(value):
         return f"(number) {Decimal(value)}"
     if isinstance(value, float):
         return value
-    if value == value.to_integral_value() and abs(value) < _BIGGEST:
+    if value == value.to_integral_value() and abs(value) < _INTEGER_BOUND:
         return int(value)
     return float(value) if Decimal(repr(float(value))) == value else f"(number) {value}"

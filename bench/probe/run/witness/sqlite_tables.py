@@ -10,19 +10,19 @@ from bench.common.values import dataclass
 from bench.probe.run.witness.rows import SCHEMA, RowPair, StoredRow, sql_name
 from bench.record.probe_rows import SEQUENCES
 
-_MOST_TOUCHED = 10_000
-"""Rows. If more can differ, all are compared."""
-ROW = "(row)"
-"""The column of a table of which all others are ignored: its rows are counted."""
+_MAX_TOUCHED_ROWS = 10_000
+"""If more rows can differ, all rows are compared."""
+ROW_COLUMN = "(row)"
+"""The only column of a table whose columns are all ignored. Its rows are still counted."""
 
 
 @dataclass(frozen=True)
 class SqliteTable:
     """A table as its database describes it. Generated columns are left out, since they follow from the others.
 
-    source   the table's source after FROM, with `{schema}`
+    source   the SQL after FROM that reads the table; `{schema}` stands for the schema
     key      the columns of its primary key
-    number   the name of its row number; "" if its rows have none
+    number   the name of its column of row numbers; "" if its rows have no number
     """
 
     name: str
@@ -32,11 +32,11 @@ class SqliteTable:
     number: str = ""
 
     def within(self, schema: str) -> str:
-        """Return the table's source after FROM."""
+        """Return the SQL after FROM that reads the table in a schema."""
         return self.source.replace("{schema}", schema)
 
 
-_CREATED = SqliteTable(
+_SCHEMA_TABLE = SqliteTable(
     SCHEMA,
     "(SELECT type, name, tbl_name AS of, sql FROM {schema}.sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\')",
     ("type", "name", "of", "sql"),
@@ -45,9 +45,9 @@ _CREATED = SqliteTable(
 
 
 def tables_of(database: sqlite3.Connection, schema: str, ignores: Callable[[str], bool]) -> dict[str, SqliteTable]:
-    """Return the tables with content, without those that are ignored. A virtual table replaces the tables in which it keeps
-    its rows."""
-    tables = {SCHEMA: _CREATED}
+    """Return name -> description of the tables with content, without ignored tables. A virtual table replaces the tables in
+    which it keeps its rows."""
+    tables = {SCHEMA: _SCHEMA_TABLE}
     listed = database.execute("SELECT name, type FROM pragma_table_list WHERE schema = ?", (schema,)).fetchall()
     for name, kind in sorted(listed):
         if ignores(name):
@@ -62,16 +62,17 @@ def tables_of(database: sqlite3.Connection, schema: str, ignores: Callable[[str]
 
 
 def _describe(database: sqlite3.Connection, schema: str, name: str, ignores: Callable[[str], bool]) -> SqliteTable:
-    """Return the description of a table."""
-    described = database.execute("SELECT name, pk FROM pragma_table_info(?, ?)", (name, schema)).fetchall()
-    columns = tuple(column for column, place in described if place or not ignores(f"{name}.{column}"))
+    """Return the description of a table, without ignored columns outside the primary key."""
+    column_rows = database.execute("SELECT name, pk FROM pragma_table_info(?, ?)", (name, schema)).fetchall()
+    columns = tuple(column for column, place in column_rows if place or not ignores(f"{name}.{column}"))
     if not columns:
-        return SqliteTable(name, f"(SELECT 0 AS {sql_name(ROW)} FROM {{schema}}.{sql_name(name)})", (ROW,))
-    key = tuple(column for column, place in sorted(described, key=lambda column: column[1]) if place)
+        return SqliteTable(name, f"(SELECT 0 AS {sql_name(ROW_COLUMN)} FROM {{schema}}.{sql_name(name)})", (ROW_COLUMN,))
+    key = tuple(column for column, place in sorted(column_rows, key=lambda column: column[1]) if place)
     source = f"{{schema}}.{sql_name(name)}"
-    free = (number for number in ("rowid", "_rowid_", "oid") if number not in map(str.lower, columns))
+    number_names = (number for number in ("rowid", "_rowid_", "oid") if number not in map(str.lower, columns))
     number = next(
-        (number for number in free if _can_read(database, f"SELECT {number} FROM {schema}.{sql_name(name)} LIMIT 0")), ""
+        (number for number in number_names if _can_read(database, f"SELECT {number} FROM {schema}.{sql_name(name)} LIMIT 0")),
+        "",
     )
     return SqliteTable(name, source, columns, key, number)
 
@@ -88,8 +89,18 @@ def _can_read(database: sqlite3.Connection, query: str) -> bool:
 
 
 class SqliteComparison:
-    """The comparison of a table with its first state. A missing table or column counts as NULL. If `touched` is given, only
-    rows with these numbers can differ."""
+    """The comparison of a table with its first state. A missing table or column counts as NULL.
+
+    Args:
+        database: The open database, with the first state attached as `first`.
+        before: The table in the first state; None if it is missing there.
+        current: The table now; None if it is missing.
+        touched: The numbers of the rows that can differ; None if any row can.
+
+    columns  the columns of both states
+    width    the number of columns of the first state
+    key      the columns of the key by which rows are paired; () without a key
+    """
 
     def __init__(
         self,
@@ -99,48 +110,50 @@ class SqliteComparison:
         touched: Collection[int] | None = None,
     ) -> None:
         self._database, self._before, self._current = database, before, current
-        few = touched is not None and len(touched) <= _MOST_TOUCHED and before and current and before.number and current.number
-        self._touched = f"({', '.join(map(str, touched))})" if few and touched else ""
+        has_numbers = before and current and before.number and current.number
+        is_limited = touched and len(touched) <= _MAX_TOUCHED_ROWS and has_numbers
+        self._number_list = f"({', '.join(map(str, touched))})" if touched and is_limited else ""
         self.columns = tuple(dict.fromkeys(chain(before.columns if before else (), current.columns if current else ())))
         self.width = len(before.columns if before else self.columns)
         self.key: tuple[str, ...] = ()
-        self._joined = ""
+        self._join_condition = ""
         if before and current:
             if before.key == current.key and self._can_pair(current.key):
-                self.key, self._joined = current.key, _key_condition(current.key)
+                self.key, self._join_condition = current.key, _key_condition(current.key)
             elif before.number and before.number == current.number:
-                self._joined = f"n.{current.number} = f.{current.number}"
+                self._join_condition = f"n.{current.number} = f.{current.number}"
         elif table := before or current:
             self.key = table.key
 
     def pairs(self) -> Iterator[RowPair]:
         """Yield the rows that differ. Rows are paired by the key, else by the row number."""
         before, current, width = self._before, self._current, len(self.columns)
-        if not (before and current and self._joined):
+        if not (before and current and self._join_condition):
             yield from ((row, None) for row in self._rows("first", before))
             yield from ((None, row) for row in self._rows("main", current))
             return
         first, main, added_count = before.within("first"), current.within("main"), 0
-        absent = f"f.{sql_name(self.key[0]) if self.key else before.number} IS NULL"
+        is_new = f"f.{sql_name(self.key[0]) if self.key else before.number} IS NULL"
         old, new = self._column_list("f", before), self._column_list("n", current)
-        same = " AND ".join(
+        is_equal = " AND ".join(
             f"{old_name} IS {new_name} COLLATE BINARY AND typeof({old_name}) = typeof({new_name})"
             for new_name, old_name in zip(old, new, strict=True)
         )
-        changed = f"FROM {main} AS n LEFT JOIN {first} AS f ON {self._joined} WHERE ({absent} OR NOT ({same}))"
+        changed = f"FROM {main} AS n LEFT JOIN {first} AS f ON {self._join_condition} WHERE ({is_new} OR NOT ({is_equal}))"
         new_only, old_only = (
-            f" AND {alias}.{number} IN {self._touched}" if self._touched else ""
+            f" AND {alias}.{number} IN {self._number_list}" if self._number_list else ""
             for alias, number in (("n", current.number), ("f", before.number))
         )
-        for row in self._database.execute(f"SELECT {', '.join((*old, *new))}, {absent} {changed}{new_only}"):
+        for row in self._database.execute(f"SELECT {', '.join((*old, *new))}, {is_new} {changed}{new_only}"):
             added_count += row[-1]
             yield None if row[-1] else row[:width], row[width:-1]
-        if self._touched or self._count(first) > self._count(main) - added_count:
-            gone = f"FROM {first} AS f WHERE NOT EXISTS (SELECT 1 FROM {main} AS n WHERE {self._joined}){old_only}"
-            yield from ((row, None) for row in self._database.execute(f"SELECT {', '.join(old)} {gone}"))
+        if self._number_list or self._count(first) > self._count(main) - added_count:
+            counterpart = f"SELECT 1 FROM {main} AS n WHERE {self._join_condition}"
+            removed = f"FROM {first} AS f WHERE NOT EXISTS ({counterpart}){old_only}"
+            yield from ((row, None) for row in self._database.execute(f"SELECT {', '.join(old)} {removed}"))
 
     def _rows(self, schema: str, table: SqliteTable | None) -> Iterator[StoredRow]:
-        """Yield all rows of a table."""
+        """Yield all rows of a table, with the columns of both states."""
         if table:
             yield from self._database.execute(
                 f"SELECT {', '.join(self._column_list('t', table))} FROM {table.within(schema)} AS t"
@@ -150,6 +163,7 @@ class SqliteComparison:
         return [f"{alias}.{sql_name(column)}" if column in table.columns else "NULL" for column in self.columns]
 
     def _count(self, source: str) -> int:
+        """Return the number of rows of a table's source."""
         count: int = self._database.execute(f"SELECT count(*) FROM {source}").fetchone()[0]
         return count
 

@@ -18,8 +18,9 @@ class DatabaseServer:
 
     host     a name, an address, or the folder of its socket
     mode     libpq's `sslmode`
-    address  its `hostaddr`: the address to connect to, if given; the host is then the name in the server's certificate
-    roots    its `sslrootcert`, if that is a file
+    address  libpq's `hostaddr`, the address to connect to; "" if it is not given. If it is, the host is only the name in the
+             server's certificate
+    roots    libpq's `sslrootcert`, if this is a file
     """
 
     host: str
@@ -35,12 +36,12 @@ class DatabaseServer:
 
     @property
     def tries_tls(self) -> bool:
-        """Whether a connection uses TLS if the server offers it."""
+        """Whether a connection uses TLS if the server offers TLS."""
         return not self.socket and (self.demands_tls or (self.mode in ("", "prefer") and not is_this_machine(self.host)))
 
     @property
     def socket(self) -> str:
-        """The path of its socket; "" if it has none."""
+        """The path of the server's socket; "" if it has none."""
         return str(Path(self.host).resolve() / f".s.PGSQL.{self.port}") if self.host.startswith("/") else ""
 
 
@@ -65,8 +66,8 @@ class StoreCopy(ABC):
 
     @abstractmethod
     def make(self) -> None:
-        """Make the copy, and save the state to which it is reset. Raises ConfigError in one line, after removing what was
-        made."""
+        """Make the copy, and save the state to which it is reset. If this fails, remove the copy, and raise ConfigError with
+        one line."""
 
     @abstractmethod
     def reset(self) -> None:
@@ -76,13 +77,13 @@ class StoreCopy(ABC):
     def read(self, most: int) -> StoreReading:
         """Return the digest of the content, and the rows that differ from the first state, at most `most`.
 
-        Equal content has the same digest, whatever the bytes on disk. Raises ConfigError if the copy cannot be read.
+        Equal content has the same digest, even if the bytes on disk differ. Raises ConfigError if the copy cannot be read.
         """
 
     @abstractmethod
     def has_changed(self, *, surely: bool = False) -> bool:
         """Return whether the owner's store has other content than when it was copied, or cannot be read any more; False if
-        there is no copy. `surely`: check even if that takes long."""
+        there is no copy. `surely`: compare the content even if that takes long."""
 
     @abstractmethod
     def keep_backup(self) -> str:
@@ -93,8 +94,8 @@ class StoreCopy(ABC):
         """Remove the copy. This may be called again."""
 
     def stamp(self) -> Hashable:
-        """Return a value that equals an earlier stamp only if nothing was written in between; None if that is not known.
-        This must be quick."""
+        """Return a value that equals an earlier stamp only if nothing was written in between; None if writes cannot be
+        noticed. This must be quick."""
         return None
 
     def recheck(self) -> None:  # noqa: B027  most kinds need not
@@ -113,7 +114,7 @@ class StoreWithoutOriginal(StoreCopy):
         """Do nothing, since there is no original."""
 
     def has_changed(self, *, surely: bool = False) -> bool:
-        """Return False, since there is no original."""
+        """Return False, since there is no original that could change."""
         del surely
         return False
 

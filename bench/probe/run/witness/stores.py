@@ -21,17 +21,17 @@ from bench.probe.run.witness.memory import MemoryStore, copy_with_journals, rest
 from bench.probe.run.witness.originals import content_of
 from bench.probe.run.witness.outbox import OutboxStore
 from bench.probe.run.witness.path_store import PathStore, StoresBox
-from bench.probe.run.witness.place import PlaceNote, is_orphan, notes, remove_note, remove_noted
+from bench.probe.run.witness.place import CopyNote, is_orphan, notes, remove_note, remove_noted
 from bench.probe.run.witness.postgres import PostgresStore
 from bench.probe.run.witness.rows import Encoding, printable
 from bench.probe.run.witness.store import DatabaseServer, StoreCopy, TakesQueries
 from bench.record.probe_rows import StoreReading
 
 Result = TypeVar("Result")
-MOST = 1000
-"""The most differing rows that a reading holds."""
-_READINGS = 50
-"""The most readings, one after another, until two are equal."""
+MAX_ROWS = 1000
+"""The most differing rows in a reading."""
+_MAX_READINGS = 50
+"""How often stores are read until two readings are equal."""
 
 
 class Stores:
@@ -40,21 +40,21 @@ class Stores:
     Args:
         stores: The stores, whose names differ.
         settle: Seconds between two readings that must be equal.
-        encoding: Makes the digest of all of them.
-        most: The most differing rows in a reading.
+        encoding: Makes the digest of a reading of all stores.
+        max_rows: The most differing rows in a reading.
 
     is_boxed    whether copies of files and folders are at the owner's paths, in a box
     beside      further paths that the box copies
     """
 
-    def __init__(self, stores: Sequence[StoreCopy], settle: float, encoding: Encoding, most: int = MOST) -> None:
-        self._changed = set[str]()
-        """The stores that were found changed."""
-        self._stores, self.settle, self._encoding, self._most = tuple(stores), settle, encoding, most
+    def __init__(self, stores: Sequence[StoreCopy], settle: float, encoding: Encoding, max_rows: int = MAX_ROWS) -> None:
+        self._changed_stores = set[str]()
+        """The names of the stores whose originals have changed."""
+        self._stores, self.settle, self._encoding, self._max_rows = tuple(stores), settle, encoding, max_rows
         self.is_boxed = False
         self.beside: Sequence[Path] = ()
         self._box: StoresBox | None = None
-        self._last = dict[str, tuple[Hashable, StoreReading]]()
+        self._last_readings = dict[str, tuple[Hashable, StoreReading]]()
         """The last reading of each store, with the stamp that the store had before it."""
 
     @classmethod
@@ -83,9 +83,9 @@ class Stores:
         for store in stores:
             if boxed and isinstance(store, PathStore | PostgresStore):
                 store.use_box()
-        made = cls(stores, settle, encoding)
-        made.is_boxed = boxed
-        return made
+        worker_stores = cls(stores, settle, encoding)
+        worker_stores.is_boxed = boxed
+        return worker_stores
 
     @property
     def replaces(self) -> Mapping[str, str]:
@@ -152,7 +152,7 @@ class Stores:
         Raises:
             ConfigError: A copy cannot be reset.
         """
-        self._last.clear()
+        self._last_readings.clear()
         if self._box:
             await _in_thread(self._box.reset_files)
         for store in self._stores:
@@ -184,22 +184,22 @@ class Stores:
         Raises:
             ConfigError: A copy cannot be read; the returned function, too.
         """
-        begun = await _in_thread(lambda: [self._begin(store) for store in self._stores])
+        completions = await _in_thread(lambda: [self._begin(store) for store in self._stores])
 
         async def reading() -> StoreReading:
-            return self._combine(await _in_thread(lambda: [end() for end in begun]))
+            return self._combine(await _in_thread(lambda: [complete() for complete in completions]))
 
         return reading
 
     def _begin(self, store: StoreCopy) -> Callable[[], StoreReading]:
         """Begin the reading of one store, and return the function that completes it."""
-        stamp, (known, last) = store.stamp(), self._last.get(store.name, (None, None))
-        if last is not None and stamp is not None and stamp == known:
+        stamp, (last_stamp, last) = store.stamp(), self._last_readings.get(store.name, (None, None))
+        if last is not None and stamp is not None and stamp == last_stamp:
             return lambda: last
-        end = store.snapshot(self._most)
+        complete = store.snapshot(self._max_rows)
 
         def read() -> StoreReading:
-            self._last[store.name] = stamp, (reading := end())
+            self._last_readings[store.name] = stamp, (reading := complete())
             return reading
 
         return read
@@ -208,8 +208,8 @@ class Stores:
         """Return the readings of all stores as one."""
         rows = [row for reading in readings for row in reading.differences]
         digest = self._encoding.digest("\n".join(reading.digest for reading in readings).encode())
-        unlisted = sum(reading.more for reading in readings) + max(0, len(rows) - self._most)
-        return StoreReading(digest, tuple(rows[: self._most]), unlisted)
+        unlisted = sum(reading.more for reading in readings) + max(0, len(rows) - self._max_rows)
+        return StoreReading(digest, tuple(rows[: self._max_rows]), unlisted)
 
     def recheck(self) -> None:
         """Read each whole store at the next reading, even if the system reports no writes."""
@@ -222,14 +222,14 @@ class Stores:
         Raises:
             ConfigError: A copy cannot be read, or does not come to rest.
         """
-        begun, last = time.monotonic(), await self.read()
-        for _ in range(_READINGS):
+        start, last = time.monotonic(), await self.read()
+        for _ in range(_MAX_READINGS):
             await asyncio.sleep(self.settle)
-            last, before = await self.read(), last
-            if last.digest == before.digest:
+            last, previous = await self.read(), last
+            if last.digest == previous.digest:
                 return last
         names = ", ".join(store.name for store in self._stores)
-        seconds = time.monotonic() - begun
+        seconds = time.monotonic() - start
         raise ConfigError(
             f"stores {names}: they still changed after {seconds:.0f} s; end what writes to them, or raise `settle`"
         )
@@ -259,7 +259,7 @@ class Stores:
         return store
 
     async def check_originals(self, when: str, *, surely: bool = False) -> None:
-        """Check whether each of the owner's stores is unchanged since it was copied. The backup of a changed store is kept.
+        """Check that each of the owner's stores is unchanged since it was copied. The backup of a changed store is kept.
 
         Args:
             when: The run of the agent that has just ended, in words.
@@ -270,8 +270,8 @@ class Stores:
         """
         lines = []
         for store in self._stores:
-            if store.name not in self._changed and await _in_thread(partial(store.has_changed, surely=surely)):
-                self._changed.add(store.name)
+            if store.name not in self._changed_stores and await _in_thread(partial(store.has_changed, surely=surely)):
+                self._changed_stores.add(store.name)
                 lines.append(
                     f"store {store.name!r} itself changed {when}, and not its copy alone: the agent wrote to it, or another "
                     f"program did. It was left as it is now; a backup of it is {store.keep_backup()}"
@@ -286,18 +286,18 @@ class Stores:
             OriginalChanged: A store has changed since the last look at it.
             ConfigError: A copy could not be removed. The others were.
         """
-        failures, changed = list[str](), ""
+        failures, change_problem = list[str](), ""
         try:
             await self.check_originals("after its last run", surely=True)
         except OriginalChanged as error:
-            changed = str(error)
+            change_problem = str(error)
         for store in reversed(self._stores):
             try:
                 await _in_thread(store.remove)
             except ConfigError as error:
                 failures.append(str(error))
-        if changed:
-            raise OriginalChanged("; ".join((changed, *failures)))
+        if change_problem:
+            raise OriginalChanged("; ".join((change_problem, *failures)))
         if failures:
             raise ConfigError("; ".join(failures))
 
@@ -315,18 +315,18 @@ async def _in_thread(work: Callable[..., Result], *arguments: object) -> Result:
 
 @dataclass(frozen=True)
 class Orphan:
-    """Something that a killed probe left: a folder, or a database on the server at `address`.
+    """A folder that a killed probe left, or a database on the server at `address`.
 
-    restores   whether the owner's store is restored from it first, since the store has changed since it was copied
+    restores   whether the owner's store is restored from the folder first, since the store has changed since it was copied
     """
 
-    note: PlaceNote
+    note: CopyNote
     restores: bool = False
     address: str = field(default="", repr=False)
 
     @property
     def plan(self) -> str:
-        """What will be done with it, in words."""
+        """What `clean` will do with it, as a clause."""
         if self.address:
             return f"drop the database {self.note.place}"
         if not self.restores:
@@ -337,7 +337,7 @@ class Orphan:
 
 
 def orphans(settings: Iterable[StoreSettings]) -> Iterator[Orphan]:
-    """Yield the copies and backups that killed probes of this user left. Only named stores count.
+    """Yield the copies and backups of these stores that killed probes of this user left.
 
     Args:
         settings: The stores that the owner named.
@@ -346,20 +346,21 @@ def orphans(settings: Iterable[StoreSettings]) -> Iterator[Orphan]:
         ConfigError: A server of a named database cannot be queried.
     """
     settings = tuple(settings)
-    named = {(store.kind, str(expanded_path(store.where).resolve())) for store in settings if not is_address(store)}
+    named_paths = {(store.kind, str(expanded_path(store.where).resolve())) for store in settings if not is_address(store)}
     databases = {}
     for note in notes():
         if note.kind in STORE_KINDS and STORE_KINDS[note.kind].is_address:
             databases[note.kind, note.place] = note
-        elif (not note.store or (note.kind, note.store) in named) and is_orphan(Path(note.place)):
+        elif (not note.store or (note.kind, note.store) in named_paths) and is_orphan(Path(note.place)):
             yield Orphan(note, bool(note.content) and _has_other_content(note))
     for kind, address in dict.fromkeys((store.kind, store.where) for store in settings) if databases else ():
-        for name, copy in leftovers.names(address) if (leftovers := STORE_KINDS[kind].leftovers) else ():
-            if (kind, copy) in databases:
-                yield Orphan(replace(databases[kind, copy], place=name), address=address)
+        leftovers = STORE_KINDS[kind].leftovers
+        for name, noted_name in leftovers.names(address) if leftovers else ():
+            if (kind, noted_name) in databases:
+                yield Orphan(replace(databases[kind, noted_name], place=name), address=address)
 
 
-def _has_other_content(note: PlaceNote) -> bool:
+def _has_other_content(note: CopyNote) -> bool:
     """Return whether a store has changed since the copy was made."""
     try:
         return content_of(note.kind, Path(note.store)) != note.content
@@ -368,7 +369,7 @@ def _has_other_content(note: PlaceNote) -> bool:
 
 
 def clean(orphan: Orphan) -> str:
-    """Restore the owner's store if needed, remove what a probe left, and return what was done.
+    """Restore the owner's store if needed, remove the folder or database of a killed probe, and return a clause that says so.
 
     Raises:
         ConfigError: It cannot be restored or removed. A backup is kept then.
@@ -382,13 +383,13 @@ def clean(orphan: Orphan) -> str:
         if not orphan.restores:
             remove_noted(note)
             return f"removed {printable(note.place)}"
-        store, aside = Path(note.store), Path(note.place, "replaced")
-        copy_with_journals(store, aside)
+        store, replaced_folder = Path(note.store), Path(note.place, "replaced")
+        copy_with_journals(store, replaced_folder)
         _restore(note.kind, Path(note.place, "first"), store)
         remove_note(note.place)
     except (OSError, sqlite3.Error) as error:
         raise ConfigError(f"{printable(note.place)} cannot be restored or removed: {one_line(str(error), 300)}") from error
-    return f"restored {printable(note.store)}; what it held before is {printable(str(aside / store.name))}"
+    return f"restored {printable(note.store)}; what it held before is {printable(str(replaced_folder / store.name))}"
 
 
 def _restore(kind: str, first: Path, path: Path) -> None:

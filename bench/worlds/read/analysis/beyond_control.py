@@ -12,13 +12,14 @@ from bench.read.analysis.frames import Run
 from bench.record.config import FAULT_FREE
 from bench.record.damage import DAMAGES
 
-PAIR = ["scenario", "instance", "model", "architecture", "repetition"]
-SPENT = ("tokens", "calls", "tool_calls", "seconds")
-"""`seconds` are the trial's API and waiting time. Framework time is left out: it depends on this machine."""
-DAMAGE = [f"damage_{kind}" for kind in DAMAGES]
+PAIR_COLUMNS = ["scenario", "instance", "model", "architecture", "repetition"]
+COST_COLUMNS = ("tokens", "calls", "tool_calls", "seconds")
+"""The costs of a trial. `seconds` are its API time and waiting time; framework time is left out, because it depends on this
+machine."""
+DAMAGE_COLUMNS = [f"damage_{kind}" for kind in DAMAGES]
 
 
-def beyond_control(run: Run, measured: Sequence[str] = (*SPENT, *DAMAGE)) -> pd.DataFrame:
+def beyond_control(run: Run, measured: Sequence[str] = (*COST_COLUMNS, *DAMAGE_COLUMNS)) -> pd.DataFrame:
     """Return the trials under a fault plan that have a control, without pairs in which either trial ended in an error.
 
     For each `measured` column, `*_control` holds the control's value, and `beyond_*` the trial's value minus the control's.
@@ -27,10 +28,10 @@ def beyond_control(run: Run, measured: Sequence[str] = (*SPENT, *DAMAGE)) -> pd.
     usable = run.trials[~run.trials["outcome"].isin(UNUSABLE) & run.trials["lives"].notna()]
     usable = with_seconds(usable) if "seconds" in measured else usable
     columns = ["outcome", *measured]
-    controls = usable[usable["plan"] == FAULT_FREE][[*PAIR, *columns]]
-    both = usable[usable["plan"] != FAULT_FREE].merge(controls, on=PAIR, suffixes=("", "_control"))
-    return both.assign(
-        **{f"beyond_{column.removeprefix('damage_')}": both[column] - both[f"{column}_control"] for column in measured}
+    controls = usable[usable["plan"] == FAULT_FREE][[*PAIR_COLUMNS, *columns]]
+    pairs = usable[usable["plan"] != FAULT_FREE].merge(controls, on=PAIR_COLUMNS, suffixes=("", "_control"))
+    return pairs.assign(
+        **{f"beyond_{column.removeprefix('damage_')}": pairs[column] - pairs[f"{column}_control"] for column in measured}
     )
 
 

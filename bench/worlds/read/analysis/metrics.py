@@ -20,24 +20,24 @@ from bench.worlds.read.analysis.workflow import (
 )
 
 
-def _end(trial: TrialReading) -> WorldEnded | None:
+def _world_end(trial: TrialReading) -> WorldEnded | None:
     """Return the event with which the trial's world ended; None if the trial has no world."""
     return next(iter(of_kind(trial.record.events, WorldEnded)), None) if trial.once(_has_world) else None
 
 
-def _damage(kind: str) -> Callable[[TrialReading], int | None]:
+def _damage_reader(kind: str) -> Callable[[TrialReading], int | None]:
     """Return a reader of the number of effects with this kind of damage, by the journal. The reader returns None without a
     world."""
-    return lambda trial: ended.damage.get(kind) if (ended := _end(trial)) else None
+    return lambda trial: ended.damage.get(kind) if (ended := _world_end(trial)) else None
 
 
 def _recount_agrees(trial: TrialReading) -> bool | None:
     """Return whether the count of damage from the world's tables equals the count from its journal, for all kinds that both
-    count."""
-    if (ended := _end(trial)) is None:
+    count; None without a world."""
+    if (ended := _world_end(trial)) is None:
         return None
-    counted = {kind: count for kind, count in ended.recount.items() if count is not None}
-    return all(ended.damage.get(kind) == count for kind, count in counted.items())
+    recount = {kind: count for kind, count in ended.recount.items() if count is not None}
+    return all(ended.damage.get(kind) == count for kind, count in recount.items())
 
 
 def _in_world(name: str, value: Callable[[TrialReading], int]) -> Metric:
@@ -47,18 +47,18 @@ def _in_world(name: str, value: Callable[[TrialReading], int]) -> Metric:
 
 def _has_world(events: Sequence[Event]) -> bool:
     """Return whether any of these events belongs to a world."""
-    return not OF_WORLDS.isdisjoint(map(type, events))
+    return not WORLD_EVENTS.isdisjoint(map(type, events))
 
 
-OF_WORLDS = frozenset(part.form for part in EVENTS)
+WORLD_EVENTS = frozenset(part.form for part in EVENTS)
 METRICS = (
-    *(Metric(f"damage_{kind}", "Int64", _damage(kind), harm=True) for kind in DAMAGES),
+    *(Metric(f"damage_{kind}", "Int64", _damage_reader(kind), harm=True) for kind in DAMAGES),
     Metric("recount_agrees", "boolean", _recount_agrees),
-    Metric("lives", "Int64", lambda trial: ended.lives if (ended := _end(trial)) else None),
+    Metric("lives", "Int64", lambda trial: ended.lives if (ended := _world_end(trial)) else None),
     _in_world("tool_calls", lambda trial: len(of_kind(trial.record.events, ToolCalled))),
     _in_world("tool_retries", lambda trial: tool_retries(trial.record.events)),
-    _in_world("compensated_pairs", lambda trial: trial.once(compensations)[0]),
-    _in_world("compensated_out_of_order", lambda trial: trial.once(compensations)[1]),
+    _in_world("compensated_pairs", lambda trial: trial.once(compensations).pairs),
+    _in_world("compensated_out_of_order", lambda trial: trial.once(compensations).out_of_order),
     _in_world("stale_refused", lambda trial: count_refused(trial.record.events, "stale")),
     _in_world("calls_forbidden", lambda trial: count_refused(trial.record.events, "forbidden")),
     _in_world("calls_over_quota", lambda trial: count_refused(trial.record.events, "quota", "throttled")),

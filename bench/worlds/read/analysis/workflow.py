@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from bench.record.events import Event, of_kind
 from bench.record.intervals import Interval, total, union
@@ -36,19 +37,19 @@ class StepTaken:
 
 def steps_of(events: Sequence[Event]) -> list[StepTaken]:
     """Return the steps that began, in the order of their starts. A repeated step is one row with its last end."""
-    stepped = of_kind(events, Stepped)
-    if not stepped:
+    step_events = of_kind(events, Stepped)
+    if not step_events:
         return []
-    attempts = Counter(event.step for event in stepped if event.stage == "began")
-    began = {event.step: _moment(event) for event in reversed(stepped) if event.stage == "began"}
-    ended = {event.step: event for event in stepped if event.stage == "ended"}
+    attempts = Counter(event.step for event in step_events if event.stage == "began")
+    starts = {event.step: _moment(event) for event in reversed(step_events) if event.stage == "began"}
+    ends = {event.step: event for event in step_events if event.stage == "ended"}
     return [
         StepTaken(
             name,
             attempts[name],
-            began[name],
-            _moment(ended[name]) if name in ended else None,
-            ended[name].why if name in ended else "",
+            starts[name],
+            _moment(ends[name]) if name in ends else None,
+            ends[name].why if name in ends else "",
         )
         for name in attempts
     ]
@@ -68,8 +69,8 @@ def minutes_at_work(steps: Sequence[StepTaken]) -> int:
 
 
 def waiting_for_people(events: Sequence[Event]) -> int:
-    """Return the minutes spent waiting for answers: from the first time that a question was asked, across crashes, until the
-    wait ended. Minutes that several waits share count once."""
+    """Return the minutes spent waiting for people's answers. A wait lasts from the first time that a question was asked, across
+    crashes, until the agent no longer waited. Minutes that several waits share count once."""
     if not of_kind(events, PersonAsked):
         return 0
     asked: dict[str, int] = {}
@@ -88,28 +89,36 @@ def tool_retries(events: Sequence[Event]) -> int:
     retries = 0
     for call in of_kind(events, ToolCalled):
         retries += (call.tool, call.effect) in unanswered
-        is_unanswered = call.outcome == "failed" or call.code == "throttled"
-        (unanswered.add if is_unanswered else unanswered.discard)((call.tool, call.effect))
+        if call.outcome == "failed" or call.code == "throttled":
+            unanswered.add((call.tool, call.effect))
+        else:
+            unanswered.discard((call.tool, call.effect))
     return retries
 
 
-def compensations(events: Sequence[Event]) -> tuple[int, int]:
-    """Return the number of pairs of effects that were undone one directly after the other, and the number of these pairs that
-    were not undone in reverse order."""
-    done: dict[str, int] = {}
+class CompensationCounts(NamedTuple):
+    """The number of pairs of effects that were undone one directly after the other, and the number of these pairs that were not
+    undone in reverse order."""
+
+    pairs: int
+    out_of_order: int
+
+
+def compensations(events: Sequence[Event]) -> CompensationCounts:
+    """Return the counts of undone effects of a trial."""
+    place_done: dict[str, int] = {}
     pairs = out_of_order = 0
-    last: int | None = None
-    for number, call in enumerate(
-        tool_call for tool_call in of_kind(events, ToolCalled) if tool_call.outcome == "done" and tool_call.access != "read"
-    ):
+    last_place: int | None = None
+    effects = [call for call in of_kind(events, ToolCalled) if call.outcome == "done" and call.access != "read"]
+    for place, call in enumerate(effects):
         if call.role != COMPENSATION:
-            done[call.effect], last = number, None
+            place_done[call.effect], last_place = place, None
             continue
-        done_at = done.get(call.effect)
-        if last is not None and done_at is not None:
-            pairs, out_of_order = pairs + 1, out_of_order + (done_at > last)
-        last = done_at
-    return pairs, out_of_order
+        undone_place = place_done.get(call.effect)
+        if last_place is not None and undone_place is not None:
+            pairs, out_of_order = pairs + 1, out_of_order + (undone_place > last_place)
+        last_place = undone_place
+    return CompensationCounts(pairs, out_of_order)
 
 
 def count_refused(events: Sequence[Event], *codes: str) -> int:

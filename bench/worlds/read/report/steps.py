@@ -1,7 +1,7 @@
 """The events in a trial's world, step by step: the answers that the agent got, beside the changes that really happened.
 
-The events hold what the agent was told, the journal what happened. Both are laid side by side: a call whose answer was lost has
-a journal entry that the agent never heard of.
+The events hold what the agent was told, and the journal what happened. The steps are made from both: a call whose answer was
+lost has a journal entry, and the agent was never told of it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from bench.record.events import Event, Judged
 from bench.record.journal import JournalEntry, dump
 from bench.record.world_events import Arrived, PersonAsked, ProcessDied, Stored, ToolCalled
 
-LONGEST = 400
-"""Characters shown of an argument, a result or a payload. The full text is in texts.jsonl."""
-POINTS = {
+MAX_TEXT_LENGTH = 400
+"""The most characters that are shown of an argument, a result or a payload. The full text is in texts.jsonl."""
+DEATH_MEANINGS = {
     "before": "it was about to act, and nothing happened",
     "unacknowledged": "it happened, and the agent died before the answer came",
     "unrecorded": "it happened and the agent was told; it died before it wrote that down",
@@ -53,32 +53,32 @@ class WorldStep:
 class _Journal:
     """The journal entries that are not shown yet, in order."""
 
-    left: list[JournalEntry]
+    remaining: list[JournalEntry]
     acknowledged: set[int]
 
     def take(self, wanted: JournalEntry) -> list[JournalEntry]:
         """Remove and return all entries up to and including `wanted`."""
-        place = self.left.index(wanted)
-        taken, self.left = self.left[: place + 1], self.left[place + 1 :]
+        place = self.remaining.index(wanted)
+        taken, self.remaining = self.remaining[: place + 1], self.remaining[place + 1 :]
         return taken
 
     def find(self, event: Event) -> JournalEntry | None:
         """Return the journal entry that belongs to this event; None if there is none."""
         match event:
             case ToolCalled() if event.entry:
-                return next((entry for entry in self.left if entry.seq == event.entry), None)
+                return next((entry for entry in self.remaining if entry.seq == event.entry), None)
             case ToolCalled():
                 # A lost answer has no entry number: it belongs to the next call without an answer.
-                call = next((entry for entry in self.left if entry.what == "call"), None)
+                call = next((entry for entry in self.remaining if entry.what == "call"), None)
                 is_same = call and (call.name, call.effect) == (event.tool, event.effect)
                 return call if call and is_same and call.seq not in self.acknowledged else None
             case PersonAsked():
-                return next((entry for entry in self.left if entry.what == "ask" and entry.result == event.ticket), None)
+                return next((entry for entry in self.remaining if entry.what == "ask" and entry.result == event.ticket), None)
             case Arrived():
-                happened = (entry for entry in self.left if entry.what in ("event", "answer"))
+                happened = (entry for entry in self.remaining if entry.what in ("event", "answer"))
                 return next((entry for entry in happened if entry.name == event.event), None)
             case ProcessDied():
-                return next((entry for entry in self.left if entry.what == "crash"), None)
+                return next((entry for entry in self.remaining if entry.what == "crash"), None)
         return None
 
 
@@ -93,6 +93,8 @@ def damage_rows(world: Remade) -> list[dict[str, object]]:
 
 
 class _Steps:
+    """Makes the steps of one trial from its events and its rebuilt world."""
+
     def __init__(self, world: Remade, texts: Mapping[str, str]):
         self._world, self._texts = world, texts
         self._life = 1
@@ -108,13 +110,13 @@ class _Steps:
             if step := self._step(event, entry):
                 self._life = step.life
                 yield step
-        yield from map(self._unseen_step, journal.left)
+        yield from map(self._unseen_step, journal.remaining)
 
     def _step(self, event: Event, entry: JournalEntry | None) -> WorldStep | None:
         """Return the step of an event; None for an event that is not shown."""
         match event:
             case ToolCalled():
-                return self._call(event, entry)
+                return self._call_step(event, entry)
             case Judged() if event.view == "told":
                 how, reason = ("accepted", "") if event.accepted else ("rejected", event.reason)
                 details = _with_text(("Calls of the model", ", ".join(map(str, event.calls))), ("Why", event.detail))
@@ -135,11 +137,11 @@ class _Steps:
                     "stored", f"wrote '{event.name}'", event.life, details=_with_text(("Value", self._text(event.value)))
                 )
             case ProcessDied():
-                title = f"died, {event.point}: {POINTS.get(event.point, '')}"
+                title = f"died, {event.point}: {DEATH_MEANINGS.get(event.point, '')}"
                 return WorldStep("crash", title, event.life, event.day, event.minute, event.point, _number(entry))
         return None
 
-    def _call(self, event: ToolCalled, entry: JournalEntry | None) -> WorldStep:
+    def _call_step(self, event: ToolCalled, entry: JournalEntry | None) -> WorldStep:
         """Return the step of a tool call, with its arguments, outcome and changes."""
         unheard = entry is not None and not event.entry and entry.outcome == "done"
         how = "unheard" if unheard else event.outcome
@@ -169,7 +171,9 @@ class _Steps:
             "event": f"{entry.name} happens",
             "answer": f"{entry.name} is answered",
         }
-        how = "unheard" if entry.what == "call" and entry.outcome == "done" else entry.outcome if entry.what == "call" else ""
+        how = ""
+        if entry.what == "call":
+            how = "unheard" if entry.outcome == "done" else entry.outcome
         title = titles.get(entry.what, entry.name)
         step = WorldStep(kind, title, entry.life or self._life, entry.at.day, entry.at.minute, how, entry.seq, details)
         return self._with_changes_and_damage(entry, step)
@@ -179,11 +183,7 @@ class _Steps:
         if entry is None:
             return step
         changes = tuple(_shorten(change.text) for change in self._world.changes.get(entry.seq, ()))
-        harms = [
-            kind
-            for kind, harms_of_kind in self._world.harms.items()
-            if any(entry.seq in harm.entries for harm in harms_of_kind)
-        ]
+        harms = [kind for kind, harms in self._world.harms.items() if any(entry.seq in harm.entries for harm in harms)]
         return WorldStep(**{**vars(step), "changes": changes, "harms": tuple(harms)})
 
     def _text(self, digest: str) -> str:
@@ -197,9 +197,9 @@ def _number(entry: JournalEntry | None) -> int:
 def _verdict(event: ToolCalled, entry: JournalEntry | None) -> str:
     """Return the policy's decision on a call, with its rule and version, in words."""
     source: ToolCalled | JournalEntry = entry or event
-    return (
-        f"{source.decision}{f': {source.rule}' if source.rule else ''}{f', version {source.policy}' if source.policy else ''}"
-    )
+    rule = f": {source.rule}" if source.rule else ""
+    version = f", version {source.policy}" if source.policy else ""
+    return f"{source.decision}{rule}{version}"
 
 
 def _stale(entry: JournalEntry | None) -> str:
@@ -211,8 +211,10 @@ def _stale(entry: JournalEntry | None) -> str:
 
 
 def _shorten(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
+    """Return a text, cut off at `MAX_TEXT_LENGTH` characters."""
+    return text if len(text) <= MAX_TEXT_LENGTH else f"{text[:MAX_TEXT_LENGTH]}… ({len(text):,} characters)"
 
 
 def _with_text(*details: tuple[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return the details whose text is not empty."""
     return tuple((name, text) for name, text in details if text)

@@ -9,9 +9,9 @@ from typing import Any
 
 from bench.worlds.read.report.steps import WorldStep
 
-SHOWN = ("Effect", "Idempotency key", "Told", "Happened", "Policy", "Based on", "Why", "Question", "Shown", "What it says")
-"""Details that a terminal has room for. The page shows all."""
-IDLE = "the agent did nothing: none of its calls changed the world"
+DETAILS = ("Effect", "Idempotency key", "Told", "Happened", "Policy", "Based on", "Why", "Question", "Shown", "What it says")
+"""The names of the details that are shown in a terminal. The page shows all details."""
+IDLE_LINE = "the agent did nothing: none of its calls changed the world"
 
 
 @dataclass(frozen=True)
@@ -28,25 +28,26 @@ class WorldTrace:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether no call of the agent changed its world."""
-        done = (step for step in self.steps if step.kind == "call" and step.how in ("done", "unheard"))
-        return all(step.title.endswith("(read)") for step in done)
+        """Whether no call of the agent changed its world."""
+        done_calls = (step for step in self.steps if step.kind == "call" and step.how in ("done", "unheard"))
+        return all(step.title.endswith("(read)") for step in done_calls)
 
     @property
     def json(self) -> dict[str, Any]:
-        """Return the trace as JSON. Empty fields of a step are left out."""
+        """The trace as JSON. Empty fields of a step are left out."""
         steps = [{name: value for name, value in asdict(step).items() if value not in ("", (), None)} for step in self.steps]
         return {**vars(self), "steps": steps, "is_idle": self.is_idle}
 
     def lines(self) -> Iterator[str]:
         """Yield the trace as lines for a terminal."""
         if self.is_idle:
-            yield IDLE
+            yield IDLE_LINE
         yield from _damage_lines(self)
         yield from _step_lines(self)
 
 
 def _damage_lines(world: WorldTrace) -> Iterator[str]:
+    """Yield a line with the counts of damage, and a line for each damaged effect."""
     kinds = {kind: count for kind, count in world.damage.items() if count}
     yield "damage: " + (", ".join(f"{kind} {count}" for kind, count in kinds.items()) or "none")
     for harm in world.harms:
@@ -66,21 +67,24 @@ def _step_lines(world: WorldTrace) -> Iterator[str]:
         if kind == "stored":
             yield f"{'':21}wrote to its store: {', '.join(dict.fromkeys(step.title for step in steps))}"
         else:
-            yield from (line for step in steps for line in _step(step))
+            yield from (line for step in steps for line in _lines_of_step(step))
 
 
-def _step(step: WorldStep) -> Iterator[str]:
+def _lines_of_step(step: WorldStep) -> Iterator[str]:
     """Yield the lines of one step: its title, details and changed rows."""
-    when = "" if step.day is None else f"day {step.day} {step.minute // 60:02}:{step.minute % 60:02}"
-    what = step.title if step.kind in ("call", "crash") else f"{step.kind}: {step.title}"
+    time = "" if step.day is None else f"day {step.day} {step.minute // 60:02}:{step.minute % 60:02}"
+    entry = f"[{step.entry}]" if step.entry else ""
+    title = step.title if step.kind in ("call", "crash") else f"{step.kind}: {step.title}"
     how = f"  {step.how}" if step.kind == "call" else ""
     harms = f"  !! {', '.join(step.harms)}" if step.harms else ""
     mark = "✗ " if step.kind == "crash" else ""
-    yield f"{when:>14} {f'[{step.entry}]' if step.entry else '':>5} {mark}{what}{how}{harms}"
+    yield f"{time:>14} {entry:>5} {mark}{title}{how}{harms}"
     if step.kind != "event" and not _is_plain_read(step):
-        yield from (f"{'':21}{name.lower()}: {text}" for name, text in step.details if name in SHOWN and text != step.how)
+        details = [(name, text) for name, text in step.details if name in DETAILS and text != step.how]
+        yield from (f"{'':21}{name.lower()}: {text}" for name, text in details)
     yield from (f"{'':21}{line}" for line in step.changes)
 
 
 def _is_plain_read(step: WorldStep) -> bool:
+    """Return whether a step is a read that was done and that the agent was told of."""
     return step.kind == "call" and step.title.endswith("(read)") and step.how == "done"

@@ -15,8 +15,8 @@ from bench.read.render.labels import arm_columns, each_arm
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
 
-MOST_REASONS = 2
-"""Reasons of a step's failures that are named, the most frequent first."""
+MAX_REASONS = 2
+"""The most reasons of a step's failures that are shown, the most frequent first."""
 
 
 def workflow_tables(run: Run, arms: Arms) -> list[Table]:
@@ -33,7 +33,7 @@ def _steps_of(run: Run, arm: Arm) -> pd.DataFrame:
 def _workflows(run: Run, arms: list[Arm]) -> Table:
     """Return the table of success, time to completion and cost by arm."""
 
-    def a_trial(name: str, digits: int = 0) -> TableColumn[Arm]:
+    def mean_column(name: str, digits: int = 0) -> TableColumn[Arm]:
         return TableColumn(TITLES[name], lambda arm: Estimate(arm.mean(name), digits))
 
     columns = (
@@ -41,9 +41,9 @@ def _workflows(run: Run, arms: list[Arm]) -> Table:
         TableColumn("Trials", lambda arm: len(arm.usable)),
         TableColumn("Solved", lambda arm: _share(arm.usable, arm.usable["outcome"].eq("solved"))),
         TableColumn("Steps done", lambda arm: _share(_steps_of(run, arm), _steps_of(run, arm)["done"])),
-        *map(a_trial, ("completion_minutes", "minutes_at_work", "waiting_for_people_minutes")),
-        a_trial("tool_retries", 1),
-        a_trial("cost", 5),
+        *map(mean_column, ("completion_minutes", "minutes_at_work", "waiting_for_people_minutes")),
+        mean_column("tool_retries", 1),
+        mean_column("cost", 5),
     )
     notes = (
         "shares are k/N with a 95% interval that clusters by instance; the other numbers are means by trial ± sd, with theirs",
@@ -64,11 +64,13 @@ TITLES = {
 
 
 def _mean(values: pd.Series[float]) -> float | None:
+    """Return the mean of the values that are known; None if none is."""
     known = values.dropna()
     return float(known.mean()) if len(known) else None
 
 
 def _share(rows: pd.DataFrame, holds: pd.Series[bool]) -> Rate:
+    """Return the share of rows for which `holds` is true, with an interval that clusters by instance."""
     return Rate(share_by_instance(rows["instance"].astype(str).tolist(), holds.astype(bool).tolist()))
 
 
@@ -76,13 +78,13 @@ def _steps(run: Run, arms: list[Arm]) -> Table:
     """Return the table of steps by arm: how often each is done, and why not."""
     columns = (
         *(column.of(lambda row: row.arm) for column in arm_columns(run)),
-        TableColumn[TriedStep]("Step", lambda row: row.name),
-        TableColumn[TriedStep]("Done, of those that began", lambda row: _share(row.tries, row.tries["done"])),
-        TableColumn[TriedStep]("Attempts", lambda row: Number(_mean(row.tries["attempts"]), 2)),
-        TableColumn[TriedStep]("Why not", _why_not),
+        TableColumn[StepOfArm]("Step", lambda row: row.name),
+        TableColumn[StepOfArm]("Done, of those that began", lambda row: _share(row.tries, row.tries["done"])),
+        TableColumn[StepOfArm]("Attempts", lambda row: Number(_mean(row.tries["attempts"]), 2)),
+        TableColumn[StepOfArm]("Why not", _why_not),
     )
     rows = (
-        TriedStep(arm, str(name), tries)
+        StepOfArm(arm, str(name), tries)
         for arm in arms
         for name, tries in _steps_of(run, arm).groupby("step", sort=False, observed=True)
     )
@@ -90,7 +92,7 @@ def _steps(run: Run, arms: list[Arm]) -> Table:
     return table_of("world_steps", "Steps: how often each is done, and why not", columns, rows, notes)
 
 
-class TriedStep(NamedTuple):
+class StepOfArm(NamedTuple):
     """A step in an arm's trials, with a row for each trial in which it began."""
 
     arm: Arm
@@ -98,8 +100,9 @@ class TriedStep(NamedTuple):
     tries: pd.DataFrame
 
 
-def _why_not(step: TriedStep) -> str:
-    reasons = Counter(step.tries.loc[step.tries["why"].ne(""), "why"]).most_common(MOST_REASONS)
+def _why_not(step: StepOfArm) -> str:
+    """Return the most frequent reasons why a step failed, each with its count."""
+    reasons = Counter(step.tries.loc[step.tries["why"].ne(""), "why"]).most_common(MAX_REASONS)
     return ", ".join(f"{reason} {times}" for reason, times in reasons) or "–"
 
 

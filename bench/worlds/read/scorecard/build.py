@@ -23,12 +23,12 @@ from bench.record.reading import read_texts, read_trials
 from bench.record.record import latest
 from bench.record.repeated_call import repeated_call
 from bench.worlds.read.analysis.beyond_control import beyond_control
-from bench.worlds.read.scorecard.card import Receipts, Scorecard, ScorecardRow, ScorecardWorld, Whose
+from bench.worlds.read.scorecard.card import Receipts, ReplyOrigin, Scorecard, ScorecardRow, ScorecardWorld
 from bench.worlds.read.scorecard.cells import pass_hats, share_of, struck_cell
-from bench.worlds.read.scorecard.struck import MIXED, NONE, belongs, kinds_of_failure, with_strikes
+from bench.worlds.read.scorecard.struck import MIXED, NOT_STRUCK, belongs, kinds_of_failure, with_strikes
 
-MOST_SHOWN = 240
-"""Most characters of a reason."""
+MAX_REASON_LENGTH = 240
+"""The most characters of a reason."""
 
 
 def scorecard_of(runs: Sequence[Run]) -> Scorecard:
@@ -41,7 +41,7 @@ def scorecard_of(runs: Sequence[Run]) -> Scorecard:
         _require_measurable(run)
     by_world = {world: _merge_runs_of_world(runs, world) for world in dict.fromkeys(chain.from_iterable(map(_worlds, runs)))}
     return Scorecard(
-        worlds=tuple(_world(run, world) for world, run in by_world.items()),
+        worlds=tuple(_scorecard_world(run, world) for world, run in by_world.items()),
         rows=tuple(chain.from_iterable(_rows(run, world) for world, run in by_world.items())),
         notes=tuple(dict.fromkeys(chain.from_iterable(run.notes for run in by_world.values()))),
     )
@@ -87,7 +87,8 @@ def _with_reasons(run: Run) -> Run:
     return replace(run, trials=run.trials.assign(why=[why.get(trial, "") for trial in run.trials["trial"]]))
 
 
-def _world(run: Run, world: str) -> ScorecardWorld:
+def _scorecard_world(run: Run, world: str) -> ScorecardWorld:
+    """Return the description of a world, with the digest of its fault schedule."""
     cases = {instance: digest for (_, instance), digest in digests_of_tasks(run).items()}
     texts, seed, repetitions = plan_texts(run), run.config.seed, int(run.trials["repetition"].max())
     schedule = json.dumps([seed, texts, cases, repetitions], sort_keys=True)
@@ -95,22 +96,23 @@ def _world(run: Run, world: str) -> ScorecardWorld:
 
 
 def _rows(run: Run, world: str) -> Iterator[ScorecardRow]:
+    """Yield the scorecard's rows of one world, one for each model and system that has trials."""
     trials = with_strikes(run.trials, run.faults)
     paired = with_strikes(beyond_control(run), run.faults)
     kinds = kinds_of_failure(run, run.names("plan"))
     for model in run.names("model"):
         for system in run.names("architecture"):
-            trials_of_system, with_control, faults = (_rows_of(rows, model, system) for rows in (trials, paired, run.faults))
+            trials_of_system, with_control, faults = (_select(rows, model, system) for rows in (trials, paired, run.faults))
             if len(trials_of_system):
-                yield _row(world, model, _kind_of_replies(run, model), system, trials_of_system, with_control, faults, kinds)
+                yield _row(world, model, _reply_origin(run, model), system, trials_of_system, with_control, faults, kinds)
 
 
-def _rows_of(rows: pd.DataFrame, model: str, system: str) -> pd.DataFrame:
+def _select(rows: pd.DataFrame, model: str, system: str) -> pd.DataFrame:
     """Return the rows of one model and one system."""
     return rows[(rows["model"] == model) & (rows["architecture"] == system)]
 
 
-def _kind_of_replies(run: Run, model: str) -> Whose:
+def _reply_origin(run: Run, model: str) -> ReplyOrigin:
     """Return whether a model's replies are simulated, recorded or live."""
     if run.is_simulated(model):
         return "simulated"
@@ -120,7 +122,7 @@ def _kind_of_replies(run: Run, model: str) -> Whose:
 def _row(
     world: str,
     model: str,
-    whose: Whose,
+    whose: ReplyOrigin,
     system: str,
     trials: pd.DataFrame,
     paired: pd.DataFrame,
@@ -131,7 +133,7 @@ def _row(
     faults."""
     usable = trials[~trials["outcome"].isin(UNUSABLE)]
     control, under_faults = usable[usable["plan"] == FAULT_FREE], usable[usable["plan"] != FAULT_FREE]
-    struck = under_faults[~under_faults["by"].isin([NONE, MIXED])]
+    struck = under_faults[~under_faults["by"].isin([NOT_STRUCK, MIXED])]
     recounts = usable["recount_agrees"].dropna()
     return ScorecardRow(
         world=world,
@@ -143,7 +145,7 @@ def _row(
         struck=tuple(struck_cell(kind, _struck_by(struck, kind), _struck_by(paired, kind)) for kind in kinds),
         receipts=tuple(_receipts(kind, faults) for kind in kinds),
         trials=len(trials),
-        not_struck=int((under_faults["by"] == NONE).sum()),
+        not_struck=int((under_faults["by"] == NOT_STRUCK).sum()),
         mixed=int((under_faults["by"] == MIXED).sum()),
         errors=len(trials) - len(usable),
         two_counts_agree=exact_share(int(recounts.sum()), len(recounts)),
@@ -157,7 +159,7 @@ def _reason(control: pd.DataFrame) -> str:
     if not reasons or control["outcome"].eq("solved").any():
         return ""
     [(reason, times)] = reasons.most_common(1)
-    return f"{one_line(reason, MOST_SHOWN)} ({times} of {len(control)})"
+    return f"{one_line(reason, MAX_REASON_LENGTH)} ({times} of {len(control)})"
 
 
 def _struck_by(trials: pd.DataFrame, kind: str) -> pd.DataFrame:

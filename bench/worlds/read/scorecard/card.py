@@ -8,8 +8,9 @@ from typing import Literal
 
 from bench.read.analysis.statistics import PassHat, Share
 
-Whose = Literal["simulated", "recorded", "live"]
+ReplyOrigin = Literal["simulated", "recorded", "live"]
 ALL_CRASHES = "process:*"
+"""The name of the failure that stands for crashes at any point."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,11 @@ class RatePerFailure:
 class HarmRates:
     """The rates of one kind of damage, over the struck trials that have a control.
 
-    effects       damaged effects minus the control's
-    more, fewer   the sums of trials with more, and with fewer, than their control
-    per_100       effects for 100 failures
-    after         the share of struck trials with more of it than their control
+    effects       the number of damaged effects minus the controls' number
+    more, fewer   the two parts of `effects`: the surplus of trials with more damage than their control, and the shortfall of
+                  trials with less
+    per_100       `effects` for 100 failures
+    after         the share of struck trials with more of this damage than their control
     """
 
     effects: int
@@ -56,7 +58,7 @@ class Struck:
     pass_hat    the chance that k of these trials all finish right
     paired      number of these trials with a control
     any_harm    the share of paired trials with more damage of any kind than their control
-    harm        the same by kind of damage
+    harm        kind of damage -> its rates
     compared    number of pairs with an answer in both trials
     work        tokens, calls (of the model) and tool_calls of compared trials, divided by their controls': 1 is no waste
     recovery    tokens, calls, tool_calls and seconds beyond the controls, for each failure
@@ -98,7 +100,7 @@ class Receipts:
 class ScorecardRow:
     """One system in one world with one model.
 
-    whose          where the replies come from
+    whose          the origin of the replies
     control        the share of fault-free trials that finished right
     not_struck     trials under a fault plan that no fault struck: they say nothing about recovery and are in no other number
     mixed          trials struck by several kinds of failures: counted under no kind
@@ -109,7 +111,7 @@ class ScorecardRow:
 
     world: str
     model: str
-    whose: Whose
+    whose: ReplyOrigin
     system: str
     control: Share
     control_pass_hat: tuple[PassHat, ...]

@@ -19,12 +19,12 @@ from bench.read.analysis.statistics import (
     ratio_of_sums,
 )
 from bench.record.damage import DAMAGES
-from bench.worlds.read.analysis.beyond_control import SPENT
+from bench.worlds.read.analysis.beyond_control import COST_COLUMNS
 from bench.worlds.read.scorecard.card import HarmRates, RatePerFailure, Struck
 
-KS = (1, 2, 4, 8)
-WORK = ("tokens", "calls", "tool_calls")
-ANY = "any"
+PASS_HAT_KS = (1, 2, 4, 8)
+WORK_COLUMNS = ("tokens", "calls", "tool_calls")
+ANY_KIND = "any"
 """All kinds of damage together. An effect that is damaged in several ways counts under each."""
 
 
@@ -41,41 +41,41 @@ def struck_cell(by: str, trials: pd.DataFrame, paired: pd.DataFrame) -> Struck:
         pass_hat=pass_hats(trials),
         paired=len(paired),
         any_harm=share_of(paired, (paired[[f"beyond_{kind}" for kind in DAMAGES]] > 0).any(axis=1)),
-        harm={kind: _harm(paired, beyond_of(paired, kind)) for kind in (*DAMAGES, ANY)},
+        harm={kind: _harm_rates(paired, beyond_of(paired, kind)) for kind in (*DAMAGES, ANY_KIND)},
         compared=len(compared),
-        work={what: _ratio(compared, compared[what], compared[f"{what}_control"]) for what in WORK},
-        recovery={what: _for_each_failure(compared, compared[f"beyond_{what}"]) for what in SPENT},
+        work={what: _ratio(compared, compared[what], compared[f"{what}_control"]) for what in WORK_COLUMNS},
+        recovery={what: _for_each_failure(compared, compared[f"beyond_{what}"]) for what in COST_COLUMNS},
         distinct=_distinct(trials),
     )
 
 
 def _distinct(trials: pd.DataFrame) -> int:
-    """Return the number of trials without copies. A system can get the same answers and do the same after two kinds of
-    failure."""
-    course = ["instance", "outcome", "failures", *WORK, *(f"damage_{kind}" for kind in DAMAGES)]
-    return len(trials.drop_duplicates(course))
+    """Return the number of trials without copies. A copy exists because a system can get the same answers and do the same after
+    two kinds of failure."""
+    compared_columns = ["instance", "outcome", "failures", *WORK_COLUMNS, *(f"damage_{kind}" for kind in DAMAGES)]
+    return len(trials.drop_duplicates(compared_columns))
 
 
-def share_of(trials: pd.DataFrame, held: pd.Series[bool]) -> Share:
-    """Return the exact share of these trials for which `held` is true, clustered by instance."""
-    return exact_share_by_instance(instances_of(trials), [bool(success) for success in held])
+def share_of(trials: pd.DataFrame, holds: pd.Series[bool]) -> Share:
+    """Return the exact share of these trials for which `holds` is true, clustered by instance."""
+    return exact_share_by_instance(instances_of(trials), [bool(value) for value in holds])
 
 
 def beyond_of(paired: pd.DataFrame, kind: str) -> pd.Series[int]:
     """Return, for each trial, the number of damaged effects minus the control's number."""
-    if kind == ANY:
+    if kind == ANY_KIND:
         return paired[[f"beyond_{kind}" for kind in DAMAGES]].sum(axis=1).astype("Int64")
     return paired[f"beyond_{kind}"]
 
 
 def pass_hats(trials: pd.DataFrame) -> tuple[PassHat, ...]:
-    """Return pass^k of these trials for each k of KS."""
+    """Return pass^k of these trials for each k of `PASS_HAT_KS`."""
     right = trials["outcome"].eq("solved")
     tasks = [(int(group.sum()), len(group)) for _, group in right.groupby(instances_of(trials))]
-    return tuple(pass_hat(k, tasks) for k in KS)
+    return tuple(pass_hat(k, tasks) for k in PASS_HAT_KS)
 
 
-def _harm(paired: pd.DataFrame, beyond: pd.Series[int]) -> HarmRates:
+def _harm_rates(paired: pd.DataFrame, beyond: pd.Series[int]) -> HarmRates:
     """Return the rates of damage in these pairs. `beyond` is the number of damaged effects minus the control's number."""
     known = beyond.notna()
     beyond, paired = beyond[known].astype(int), paired[known]
@@ -89,16 +89,19 @@ def _harm(paired: pd.DataFrame, beyond: pd.Series[int]) -> HarmRates:
 
 
 def _for_each_failure(paired: pd.DataFrame, beyond: pd.Series[int]) -> RatePerFailure:
+    """Return the sum of `beyond` divided by the number of failures, with its interval."""
     failures = _by_unit(paired, paired["failures"])
     ratio = ratio_of_sums(list(_by_unit(paired, beyond).values()), list(failures.values()))
     return _rate(ratio, len(paired))
 
 
-def _ratio(paired: pd.DataFrame, above: pd.Series[int], below: pd.Series[int]) -> RatePerFailure:
-    return _rate(ratio_of_means(_by_unit(paired, above), _by_unit(paired, below)), len(paired))
+def _ratio(paired: pd.DataFrame, numerators: pd.Series[int], denominators: pd.Series[int]) -> RatePerFailure:
+    """Return the ratio of two means over these pairs, with its interval."""
+    return _rate(ratio_of_means(_by_unit(paired, numerators), _by_unit(paired, denominators)), len(paired))
 
 
 def _rate(ratio: Ratio, n: int) -> RatePerFailure:
+    """Return a ratio over `n` trials as a rate. An interval without width is left out."""
     low, high = (ratio.low, ratio.high) if has_width(ratio) else (None, None)
     return RatePerFailure(ratio.ratio, low, high, n, ratio.pairs)
 

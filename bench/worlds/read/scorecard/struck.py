@@ -8,8 +8,9 @@ from bench.read.analysis.frames import Run
 from bench.worlds.read.scorecard.card import ALL_CRASHES
 
 CRASH_POINTS = ("before", "unacknowledged", "unrecorded", "recorded", "mid_stream")
-FIRST = (ALL_CRASHES, *(f"process:{point}" for point in CRASH_POINTS), "tool:lost_ack")
-MIXED, NONE = "mixed", ""
+SHOWN_FIRST = (ALL_CRASHES, *(f"process:{point}" for point in CRASH_POINTS), "tool:lost_ack")
+MIXED, NOT_STRUCK = "mixed", ""
+"""The values of the column `by` for trials that several kinds of failures struck, and for trials that none struck."""
 
 
 def kinds_of_failure(run: Run, plans: list[str]) -> list[str]:
@@ -19,7 +20,7 @@ def kinds_of_failure(run: Run, plans: list[str]) -> list[str]:
     kinds |= {f"{point}:{effect}" for point, effect in zip(faults["point"], faults["effect"], strict=True)}
     if any(is_crash(kind) for kind in kinds):
         kinds.add(ALL_CRASHES)
-    ranks = {name: rank for rank, name in enumerate(FIRST)}
+    ranks = {name: rank for rank, name in enumerate(SHOWN_FIRST)}
     return sorted(kinds, key=lambda name: (ranks.get(name, len(ranks)), name))
 
 
@@ -43,19 +44,17 @@ def with_strikes(trials: pd.DataFrame, faults: pd.DataFrame) -> pd.DataFrame:
     for trial, point, effect in zip(delivered["trial"], delivered["point"], delivered["effect"], strict=True):
         kinds.setdefault(trial, set()).add(f"{point}:{effect}")
         counts[trial] = counts.get(trial, 0) + 1
-    by = [_by(kinds.get(trial, set())) for trial in trials["trial"]]
+    by = [_failure_of(kinds.get(trial, set())) for trial in trials["trial"]]
     died = (trials["lives"].fillna(1).astype(int) - 1).clip(lower=1)  # after its last death no agent need have started again
-    delivered_faults = [counts.get(trial, 0) for trial in trials["trial"]]
-    failures = [
-        deaths if is_crash(kind) else delivered_count
-        for kind, deaths, delivered_count in zip(by, died, delivered_faults, strict=True)
-    ]
+    delivered_counts = [counts.get(trial, 0) for trial in trials["trial"]]
+    failures = [deaths if is_crash(kind) else count for kind, deaths, count in zip(by, died, delivered_counts, strict=True)]
     return trials.assign(by=pd.array(by, dtype="str"), failures=failures)
 
 
-def _by(kinds: set[str]) -> str:
+def _failure_of(kinds: set[str]) -> str:
+    """Return the value of the column `by` for a trial that these kinds of failure struck."""
     if not kinds:
-        return NONE
+        return NOT_STRUCK
     if len(kinds) == 1:
         return next(iter(kinds))
     return ALL_CRASHES if all(map(is_crash, kinds)) else MIXED

@@ -9,15 +9,15 @@ from bench.read.analysis.statistics import Share
 from bench.read.render.labels import join_names
 from bench.record.damage import DAMAGES
 from bench.worlds.read.scorecard.card import ALL_CRASHES, Scorecard, ScorecardRow, Struck
-from bench.worlds.read.scorecard.cells import ANY
+from bench.worlds.read.scorecard.cells import ANY_KIND
 
 LOST_ANSWERS = "tool:lost_ack"
-ABOUT = (
+INTRODUCTION = (
     "Each system did the same tasks in a world in which what was done stays done: once undisturbed, which is its control, and "
     "again while it was killed and started anew, or while answers were kept from it, at the same places for all systems. Only "
     "what happened in the world is counted. What a system says of itself does not count."
 )
-FAILURES: Mapping[str, tuple[str, str]] = {
+FAILURE_NAMES: Mapping[str, tuple[str, str]] = {
     "control": ("undisturbed", "the control: no failure at all"),
     ALL_CRASHES: ("killed, all points", "whatever the point"),
     "process:before": ("killed before", "when it asked for an effect, which then did not happen"),
@@ -27,8 +27,8 @@ FAILURES: Mapping[str, tuple[str, str]] = {
     "process:mid_stream": ("killed in mid-stream", "in the middle of a model's reply"),
     LOST_ANSWERS: ("answer lost", "the effect happened, and its answer never came"),
 }
-"""The name of a failure in a table, and its meaning."""
-KINDS: Mapping[str, str] = {
+"""Kind of failure -> (its name in a table, its meaning)."""
+DAMAGE_MEANINGS: Mapping[str, str] = {
     "lost": "an effect that ought to stand, and does not",
     "doubled": "an effect that happened once too often",
     "orphaned": "an effect that happened, and of which the system has no record",
@@ -37,7 +37,7 @@ KINDS: Mapping[str, str] = {
     "stale": "an effect based on what had changed since the system saw it",
     "late": "an effect after its last moment",
 }
-PHRASES: Mapping[str, str] = {
+DAMAGE_PHRASES: Mapping[str, str] = {
     "lost": "missing",
     "doubled": "done twice",
     "orphaned": "without a record",
@@ -46,8 +46,8 @@ PHRASES: Mapping[str, str] = {
     "stale": "based on what had changed",
     "late": "done too late",
 }
-"""What a sentence says of effects that are damaged."""
-SIMULATED = (
+"""Kind of damage -> the phrase that describes such effects in a sentence."""
+SIMULATED_WARNING = (
     "Models marked SIMULATED are no models: they answer from the packs' references. What a system does to the world after a "
     "crash is measured; tokens and seconds are declared. Nothing of it says how good a real model is."
 )
@@ -55,23 +55,25 @@ SIMULATED = (
 
 def failure(by: str) -> str:
     """Return a failure's name for a table. A fault without an entry keeps its name from the config."""
-    return FAILURES[by][0] if by in FAILURES else by.replace(":", ": ").replace("_", " ")
+    return FAILURE_NAMES[by][0] if by in FAILURE_NAMES else by.replace(":", ": ").replace("_", " ")
 
 
 def legend(names: Iterable[str]) -> Iterator[str]:
-    """Yield what each of these failures means."""
+    """Yield a line with the meaning of each of these kinds of failure."""
     known = set(names)
-    yield from (f"{name}: {meaning}" for by, (name, meaning) in FAILURES.items() if by in known)
+    yield from (f"{name}: {meaning}" for by, (name, meaning) in FAILURE_NAMES.items() if by in known)
 
 
 def model(row: ScorecardRow) -> str:
     """Return a model's name, marked if it is simulated or recorded."""
-    return f"{row.model} ({'SIMULATED' if row.whose == 'simulated' else 'recorded'})" if row.whose != "live" else row.model
+    if row.whose == "live":
+        return row.model
+    return f"{row.model} ({'SIMULATED' if row.whose == 'simulated' else 'recorded'})"
 
 
 def warnings(card: Scorecard) -> list[str]:
     """Return the warnings that a reader must see before any number."""
-    return [SIMULATED] if any(row.whose == "simulated" for row in card.rows) else []
+    return [SIMULATED_WARNING] if any(row.whose == "simulated" for row in card.rows) else []
 
 
 def findings(card: Scorecard) -> Iterator[str]:
@@ -79,11 +81,12 @@ def findings(card: Scorecard) -> Iterator[str]:
     many_models = len({row.model for row in card.rows}) > 1
     for world in dict.fromkeys(row.world for row in card.rows):
         for sentences_of in (_control, _crashes, _lost_answers):
-            alike: dict[tuple[str, ...], list[ScorecardRow]] = {}
+            rows_by_sentences: dict[tuple[str, ...], list[ScorecardRow]] = {}
             for row in card.rows:
                 if row.world == world and (sentences := list(sentences_of(row, [""]))):
-                    alike.setdefault((f" with {model(row)}" if many_models else "", *sentences), []).append(row)
-            for (with_model, *_), rows in alike.items():
+                    with_model = f" with {model(row)}" if many_models else ""
+                    rows_by_sentences.setdefault((with_model, *sentences), []).append(row)
+            for (with_model, *_), rows in rows_by_sentences.items():
                 yield f"On {world}{with_model}, {' '.join(sentences_of(rows[0], [row.system for row in rows]))}"
 
 
@@ -91,28 +94,30 @@ def _control(row: ScorecardRow, systems: Sequence[str]) -> Iterator[str]:
     """Yield the sentences on the trials without a fault."""
     many = len(systems) > 1
     if not row.control.n:
-        yield f"no undisturbed trial of {_all(systems)} was measured."
+        yield f"no undisturbed trial of {_system_names(systems)} was measured."
         return
     trials = plural(row.control.n, "undisturbed trial")
-    yield f"{_all(systems)}{' each' if many else ''} finished {_how_many(row.control)} of {trials} right."
+    yield f"{_system_names(systems)}{' each' if many else ''} finished {_how_many(row.control)} of {trials} right."
     yield f"These trials are {'their' if many else 'its'} control."
     if row.reason:
         yield f"The trials failed most often for this reason: {row.reason}."
 
 
 def _crashes(row: ScorecardRow, systems: Sequence[str]) -> Iterator[str]:
+    """Yield the sentences on the trials that crashes struck."""
     crashed = row.struck_by(ALL_CRASHES)
     if crashed and crashed.trials:
         times = "once" if crashed.failures == 1 else f"{crashed.failures} times"
-        yield f"{_all(systems)} {'were each' if len(systems) > 1 else 'was'} killed {times} in {_trials(crashed)}."
+        yield f"{_system_names(systems)} {'were each' if len(systems) > 1 else 'was'} killed {times} in {_trials(crashed)}."
         yield from _outcome(crashed, "crashes")
 
 
 def _lost_answers(row: ScorecardRow, systems: Sequence[str]) -> Iterator[str]:
+    """Yield the sentences on the trials in which answers were lost."""
     lost = row.struck_by(LOST_ANSWERS)
     if lost and lost.trials:
         answers = "1 answer was" if lost.failures == 1 else f"{lost.failures} answers were"
-        yield f"{answers} kept from {'each of ' if len(systems) > 1 else ''}{_all(systems)} in {_trials(lost)}."
+        yield f"{answers} kept from {'each of ' if len(systems) > 1 else ''}{_system_names(systems)} in {_trials(lost)}."
         yield from _outcome(lost, "lost answers")
 
 
@@ -123,20 +128,21 @@ def _outcome(struck: Struck, failures: str) -> Iterator[str]:
         yield f"The trial {'finished' if right.k else 'did not finish'} right."
     else:
         yield f"{_how_many(right).capitalize()} of these {right.n} trials finished right."
-    if tokens is not None and abs(tokens - 1) >= SEEN:
+    if tokens is not None and abs(tokens - 1) >= MIN_SHOWN_DIFFERENCE:
         yield f"{'It' if right.n == 1 else 'They'} took {tokens:.1f} times the tokens of the control."
     yield _harm(struck, failures)
 
 
-SEEN = 0.05
-"""A ratio closer to 1 than this is written as 1.0."""
+MIN_SHOWN_DIFFERENCE = 0.05
+"""The least distance of a ratio of tokens from 1 at which a sentence names the ratio. A smaller one would be shown as 1.0."""
 
 
-def _all(systems: Sequence[str]) -> str:
+def _system_names(systems: Sequence[str]) -> str:
     return join_names(systems, len(systems))
 
 
 def _trials(struck: Struck) -> str:
+    """Return the number of struck trials in words, with the number of distinct trials if there are copies."""
     distinct = f", of which {struck.distinct} {'is' if struck.distinct == 1 else 'are'} distinct" if struck.has_copies else ""
     return f"{plural(struck.trials, 'trial')}{distinct}"
 
@@ -152,8 +158,8 @@ def _harm(struck: Struck, failures: str) -> str:
     harms = {kind: struck.harm[kind].per_100.value or 0.0 for kind in DAMAGES if struck.harm[kind].effects > 0}
     if harms:
         first, *others = sorted(harms, key=lambda kind: -harms[kind])
-        effects = f"{_number(harms[first])} {'effect' if round(harms[first]) <= 1 else 'effects'} {PHRASES[first]}"
-        named = join_names([effects, *(f"{_number(harms[kind])} {PHRASES[kind]}" for kind in others)], len(harms))
+        effects = f"{_number(harms[first])} {'effect' if round(harms[first]) <= 1 else 'effects'} {DAMAGE_PHRASES[first]}"
+        named = join_names([effects, *(f"{_number(harms[kind])} {DAMAGE_PHRASES[kind]}" for kind in others)], len(harms))
         less = any(struck.harm[kind].effects < 0 for kind in DAMAGES)
         other = ", while other damage was less than in the control" if less else ""
         return f"Beyond the damage in the control, every 100 {failures} left {named}{other}."
@@ -172,7 +178,7 @@ def notes(card: Scorecard) -> Iterator[str]:
     """Yield notes on how the numbers were made."""
     yield from card.notes
     yield "damaged beyond the control: more often than by the same system, in the same task and repetition, without a failure"
-    if any(struck.harm[ANY].fewer for row in card.rows for struck in row.struck):
+    if any(struck.harm[ANY_KIND].fewer for row in card.rows for struck in row.struck):
         yield "Where a control did damage that the struck trial did not, that damage is taken off, so numbers may be below 0."
 
 

@@ -13,13 +13,16 @@ from bench.worlds.run.driver.command_session import CommandSession, open_session
 
 
 class CommandArchitecture:
+    """The architecture of one command. Its digest and versions are the command's."""
+
     def __init__(self, command: Command):
         self.command, self.digest, self.versions = command, command.digest, command.versions
 
     async def __call__(self, task: Task, workbench: Workbench) -> None:
         """Run one process of the agent. Raises as `CommandSession.run_process` does."""
-        place: CommandSession = await workbench.world.lasting.get("place", lambda: open_session(self.command, task, workbench))
-        await place.run_process()
+        lasting = workbench.world.lasting
+        session: CommandSession = await lasting.get("session", lambda: open_session(self.command, task, workbench))
+        await session.run_process()
 
 
 def of_command(

@@ -13,9 +13,9 @@ from importlib import metadata
 from pathlib import Path
 
 from bench.common.errors import ConfigError
-from bench.wire.program import why_not
+from bench.wire.program import start_problem
 
-OURS = (
+DRIVER_VARIABLES = (
     "OPENAI_BASE_URL",
     "OPENAI_API_KEY",
     "OPENAI_MODEL",
@@ -27,7 +27,7 @@ OURS = (
     "HOME",
 )
 """Variables that the driver sets for the agent. A config must not set them."""
-SCRIPTS = frozenset({".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".pl", ".php", ".jar"})
+SCRIPT_SUFFIXES = frozenset({".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".pl", ".php", ".jar"})
 """Suffixes of files that a command can run."""
 
 
@@ -43,11 +43,11 @@ class Bounds:
 class Command:
     """A command that is ready to run.
 
-    words      the program and its arguments; files stand with their whole path
-    path       the PATH on which the program was looked up and which the agent gets
-    versions   the packages that it needs, with their versions
+    words          the program and its arguments, with the whole paths of files
+    path           the PATH on which the program was looked up and which the agent gets
+    versions       package that the command needs -> its version
     kills_caller   whether a planned kill ends only the process that made the call
-    digest     names the command's content, wherever its files lie
+    digest         the digest of the command's content, which does not depend on the folder of its files
     """
 
     words: tuple[str, ...]
@@ -78,24 +78,22 @@ def command_of(
     if not os.path.isdir(home):  # noqa: PTH112  `Path.is_dir` raises without permission
         raise ConfigError(f"{where}.folder: there is no folder {folder}; give one that exists")
     for name in env:
-        if name in OURS or "=" in name or not name:
-            raise ConfigError(f"{where}.env: '{name}' cannot be set; the driver itself sets {', '.join(OURS)}")
+        if name in DRIVER_VARIABLES or "=" in name or not name:
+            raise ConfigError(f"{where}.env: '{name}' cannot be set; the driver itself sets {', '.join(DRIVER_VARIABLES)}")
     path = os.pathsep.join((str(Path(sys.executable).parent), env.get("PATH", os.environ.get("PATH", os.defpath))))
     files = _files([*words, *map(Path.as_posix, more_files)], home)
     program = _program(words[0], files, home, path, where)
     for word in words[1:]:
-        if Path(word).suffix in SCRIPTS and word not in files and not word.startswith("-"):
+        if Path(word).suffix in SCRIPT_SUFFIXES and word not in files and not word.startswith("-"):
             raise ConfigError(f"{where}.command: there is no file {word} in {folder or 'the current folder'}")
     for file in more_files:
         if file.as_posix() not in files:
             raise ConfigError(f"{where}.files: there is no file {file} in {folder or 'the current folder'}")
     absolute = (program, *(str(files[word]) if word in files else word for word in words[1:]))
     versions = {name: _version(name, where) for name in packages}
-    given = [
-        value for value in (versions, bounds.model_calls, kills_caller) if value
-    ]  # absent parts are left out, which keeps the older digests
+    options = [option for option in (versions, bounds.model_calls, kills_caller) if option]  # so older digests stay the same
     try:
-        digest = _digest([list(words), sorted(env.items()), bounds.seconds, *given], files)
+        digest = _digest([list(words), sorted(env.items()), bounds.seconds, *options], files)
     except OSError as error:
         raise ConfigError(f"{where}.command: {error.filename} cannot be read: {error.strerror}") from error
     return Command(absolute, path, dict(env), bounds, versions, digest, kills_caller)
@@ -107,18 +105,23 @@ def _files(names: Iterable[str], home: Path) -> dict[str, Path]:
 
 
 def _program(word: str, files: Mapping[str, Path], home: Path, path: str, where: str) -> str:
-    """Return the file of a command's first word: one of `files`, else a program on the PATH. Raises ConfigError if it cannot be
-    started."""
-    place = str(files[word]) if word in files else shutil.which(word, path=path) or shutil.which(word, mode=os.F_OK, path=path)
-    place = place or (str(home / word) if os.path.isdir(home / word) else None)  # noqa: PTH112  as above
-    if place is None:
+    """Return the path of the program that a command's first word names: one of `files`, or a program on the PATH. Raises
+    ConfigError if the program cannot be started."""
+    if word in files:
+        program: str | None = str(files[word])
+    else:
+        program = shutil.which(word, path=path) or shutil.which(word, mode=os.F_OK, path=path)
+    if not program and os.path.isdir(home / word):  # noqa: PTH112  as above
+        program = str(home / word)
+    if not program:
         raise ConfigError(f"{where}.command: there is no program '{word}'; install it, or give its path")
-    if why := why_not(place, path):
+    if why := start_problem(program, path):
         raise ConfigError(f"{where}.command: '{word}' {why}")
-    return os.path.abspath(place)  # noqa: PTH100  as above
+    return os.path.abspath(program)  # noqa: PTH100  as above
 
 
 def _version(package: str, where: str) -> str:
+    """Return the version of an installed package. Raises ConfigError if the package is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError as error:

@@ -11,40 +11,42 @@ from pathlib import Path
 
 from bench.common.files import opened
 
-LARGEST = 256 * 10**6
-"""Bytes of all files together, and so of any file."""
-MOST_FILES = 20_000
-LOG = "log.jsonl"
-LARGEST_LOG = 16 * 10**6
-"""Bytes of the log that are read."""
+MAX_BYTES = 256 * 10**6
+"""The most bytes of all files together, and so of any file."""
+MAX_FILES = 20_000
+LOG_NAME = "log.jsonl"
+MAX_LOG_BYTES = 16 * 10**6
+"""The most bytes of the log that are read at once."""
 
 
 class Folder:
+    """The folder of one agent, which is made at `path`."""
+
     def __init__(self, path: Path):
         path.mkdir()
-        self.path, self._read = path, 0
+        self.path, self._log_position = path, 0
 
     def too_large(self) -> str:
         """Return why the folder is too large; "" if it is not."""
-        size = 0
-        for number, entry in enumerate(_entries(self.path), 1):
-            size += entry
-            if size > LARGEST:
-                return f"wrote more than {LARGEST / 1e6:g} MB to its folder"
-            if number > MOST_FILES:
-                return f"made more than {MOST_FILES:,} files and folders in its folder"
+        total = 0
+        for number, size in enumerate(_entry_sizes(self.path), 1):
+            total += size
+            if total > MAX_BYTES:
+                return f"wrote more than {MAX_BYTES / 1e6:g} MB to its folder"
+            if number > MAX_FILES:
+                return f"made more than {MAX_FILES:,} files and folders in its folder"
         return ""
 
     def added_to_log(self) -> str | None:
         """Return the text that was added to the agent's log since the last call; None if there is no readable log."""
-        path = self.path / LOG
+        path = self.path / LOG_NAME
         try:
             if path.is_symlink() or self.path.is_symlink() or not path.is_file():
                 return None
             with opened(path) as file:
-                file.seek(self._read if path.stat().st_size >= self._read else 0)
-                added = file.read(LARGEST_LOG)
-                self._read = file.tell()
+                file.seek(self._log_position if path.stat().st_size >= self._log_position else 0)
+                added = file.read(MAX_LOG_BYTES)
+                self._log_position = file.tell()
         except OSError:  # the agent owns the file and can make it unreadable
             return None
         return added.decode(errors="replace")
@@ -63,8 +65,9 @@ def temporary() -> Iterator[Path]:
             subprocess.run(["rm", "-rf", "--", folder.name], stderr=subprocess.DEVNULL, check=False)
 
 
-def _entries(folder: Path) -> Iterator[int]:
-    """Yield the size of each entry. Entries that disappear meanwhile are skipped; links are not followed."""
+def _entry_sizes(folder: Path) -> Iterator[int]:
+    """Yield the size in bytes of each file and folder below a folder. Entries that disappear meanwhile are skipped; links are
+    not followed."""
     unseen = [] if folder.is_symlink() else [str(folder)]
     while unseen:
         try:

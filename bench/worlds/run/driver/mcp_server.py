@@ -20,18 +20,19 @@ from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
-KEY, EXPECTED = "idempotencyKey", "ifMatch"
+KEY_FIELD, VERSIONS_FIELD = "idempotencyKey", "ifMatch"
 """Fields of a call's `_meta`: its idempotency key, and the versions that things must have."""
-Functions = list[dict[str, Any]]
+ToolDescriptions = list[dict[str, Any]]
 """Tools, in the form of a chat completion."""
 CallTool = Callable[[str, Mapping[str, Any], str | None, Mapping[str, Any] | None], Awaitable[tuple[bool, Mapping[str, Any]]]]
 """(tool, arguments, key, expected versions) -> whether it was done, and the answer's body."""
 
 
-def tool_server(list_tools: Callable[[], Awaitable[Functions]], call: CallTool) -> Server[Any]:
+def tool_server(list_tools: Callable[[], Awaitable[ToolDescriptions]], call: CallTool) -> Server[Any]:
     """Return an MCP server whose tools `list_tools` returns and `call` runs."""
 
     async def on_list_tools(_: Any, __: Any) -> types.ListToolsResult:
+        """Return the tools in MCP's form."""
         functions = [tool["function"] for tool in await list_tools()]
         tools = [
             types.Tool(name=function["name"], description=function["description"], input_schema=function["parameters"])
@@ -40,8 +41,9 @@ def tool_server(list_tools: Callable[[], Awaitable[Functions]], call: CallTool) 
         return types.ListToolsResult(tools=tools)
 
     async def on_call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        """Run a tool, and return its result as a text and as an object."""
         meta: Mapping[str, Any] = params.meta or {}
-        ok, body = await call(params.name, params.arguments or {}, meta.get(KEY), meta.get(EXPECTED))
+        ok, body = await call(params.name, params.arguments or {}, meta.get(KEY_FIELD), meta.get(VERSIONS_FIELD))
         text = types.TextContent(type="text", text=json.dumps(body, ensure_ascii=False))
         return types.CallToolResult(content=[text], structured_content=dict(body), is_error=not ok)
 
@@ -55,7 +57,7 @@ class WorldClient:
         self._address, self._token = address, token
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
-    async def list_tools(self) -> Functions:
+    async def list_tools(self) -> ToolDescriptions:
         """Return the tools that the server offers."""
         _, tools = await asyncio.to_thread(self._ask, "/tools", None, {})
         return tools  # type: ignore[no-any-return]
@@ -84,6 +86,7 @@ class WorldClient:
 
 
 async def main() -> None:
+    """Serve the tools over stdio."""
     settings = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
     client = WorldClient(settings["address"], settings["token"])
     server = tool_server(client.list_tools, client.call)

@@ -16,8 +16,8 @@ ERRORS = {
     "429": "too many calls in this minute, or in this day",
     "503": "the tool failed; it may have happened",
 }
-KEY = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}, "required": False}
-MATCH = {
+KEY_HEADER = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}, "required": False}
+VERSIONS_HEADER = {
     "name": "If-Match",
     "in": "header",
     "schema": {"type": "string"},
@@ -57,7 +57,7 @@ def _operation(offer: Offer, schemas: dict[str, Any]) -> dict[str, Any]:
     return {
         "operationId": offer.name,
         "description": offer.description,
-        "parameters": [KEY, MATCH],
+        "parameters": [KEY_HEADER, VERSIONS_HEADER],
         "requestBody": {"required": True, "content": {"application/json": {"schema": arguments}}},
         "responses": {
             "200": {"description": "done", "content": {"application/json": {"schema": given}}},

@@ -9,7 +9,7 @@ from typing import Any
 from bench.worlds.run.environment import Acted
 from bench.worlds.run.environment.calling import RefusalCode
 
-STATUS: Mapping[RefusalCode, int] = {
+STATUS_BY_CODE: Mapping[RefusalCode, int] = {
     "unknown_tool": 404,
     "arguments": 422,
     "key": 409,
@@ -50,4 +50,4 @@ def answer_of(acted: Acted) -> ToolResponse:
         return success_response(acted.result.model_dump(mode="json"), acted.versions)
     if acted.code == "unanswered":
         return ToolResponse(UNAVAILABLE, {}, lost=True)
-    return error_response(STATUS.get(acted.code, UNAVAILABLE), acted.code, acted.reason)
+    return error_response(STATUS_BY_CODE.get(acted.code, UNAVAILABLE), acted.code, acted.reason)

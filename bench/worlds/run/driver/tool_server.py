@@ -29,11 +29,14 @@ from bench.worlds.run.runtime.acting import Acting
 
 
 class ToolServer:
+    """The HTTP server of one trial's tools."""
+
     def __init__(self, tools: Tools, acting: Acting):
         self._tools, self._acting = tools, acting
         self._turn = asyncio.Lock()
 
     def routes(self) -> list[web.RouteDef]:
+        """Return the routes of the server."""
         return [
             web.get("/openapi.json", self._openapi),
             web.get("/tools", self._list_tools),
@@ -48,6 +51,7 @@ class ToolServer:
         return web.json_response([offer.function for offer in self._tools.offers])
 
     async def _call_tool(self, request: web.Request) -> web.StreamResponse:
+        """Answer a call of a tool over HTTP. If a fault loses the answer, close the connection."""
         arguments = arguments_of(await request.read())
         key, expect = key_of(request.headers.get("Idempotency-Key")), versions_of(request.headers.get("If-Match"))
         async with self._turn:
@@ -109,5 +113,6 @@ class _McpExchange:
         return answer.ok, answer.body
 
     def check(self) -> None:
+        """Raise the exception that was kept, if there is one."""
         if self._error:
             raise self._error

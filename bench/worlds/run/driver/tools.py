@@ -11,10 +11,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from bench.common.errors import GaveUp
-from bench.worlds.run.driver.common_tools import Common, common_tools
-from bench.worlds.run.driver.tool_answers import STATUS, ToolResponse, answer_of, error_response, success_response
+from bench.worlds.run.driver.common_tools import WorldTool, common_tools
+from bench.worlds.run.driver.tool_answers import STATUS_BY_CODE, ToolResponse, answer_of, error_response, success_response
 from bench.worlds.run.environment import Tool
-from bench.worlds.run.environment.calling import fit
+from bench.worlds.run.environment.calling import parse_as
 from bench.worlds.run.runtime.actions import WorldActions
 
 
@@ -37,17 +37,16 @@ class Offer:
 class Tools:
     """The tools of one trial's world, over all processes of its agent.
 
-    taken   number of calls of the world's own tools that were passed on to the world
-    asked   whether any tool was called, also one that every world has
+    taken   the number of calls of the pack's tools that were passed on to the world
+    asked   whether any tool was called, including the common tools
     """
 
     def __init__(self, world: WorldActions):
         self._world, self._acting = world, world.acting
         self.taken, self.asked = 0, False
         environment = world.environment
-        self._common = {
-            tool.name: tool for tool in common_tools(tuple(environment.people)) if tool.name not in environment.by_name
-        }
+        all_common = common_tools(tuple(environment.people))
+        self._common = {tool.name: tool for tool in all_common if tool.name not in environment.by_name}
         offers = [Offer(tool.name, _description(tool), tool.arguments, tool.result) for tool in environment.tools]
         self.offers = (*offers, *(Offer(tool.name, tool.description, tool.arguments) for tool in self._common.values()))
 
@@ -65,13 +64,15 @@ class Tools:
             self.taken -= 1
             raise
 
-    async def _call_common(self, tool: Common, given: Mapping[str, Any], key: str | None) -> ToolResponse:
-        asked = fit(tool.name, tool.arguments, given)
-        if isinstance(asked, str):
-            return error_response(STATUS["arguments"], "arguments", asked)
-        return success_response(await tool.work(self._world, asked, key))
+    async def _call_common(self, tool: WorldTool, given: Mapping[str, Any], key: str | None) -> ToolResponse:
+        """Call a common tool, and return its answer."""
+        arguments = parse_as(tool.name, tool.arguments, given)
+        if isinstance(arguments, str):
+            return error_response(STATUS_BY_CODE["arguments"], "arguments", arguments)
+        return success_response(await tool.handler(self._world, arguments, key))
 
 
 def _description(tool: Tool) -> str:
+    """Return the description of a tool for an agent, with the tool that undoes it."""
     text = tool.description or f"{tool.name.replace('_', ' ').capitalize()}."
     return f"{text} It is taken back by {tool.undo}." if tool.undo else text

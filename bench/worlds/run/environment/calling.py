@@ -15,7 +15,7 @@ from bench.common.wording import first_violation
 from bench.record.journal import CallOutcome, dump
 from bench.record.moment import Moment
 from bench.worlds.run.environment.database import Connection, Db, Later
-from bench.worlds.run.environment.limits import DidNotEnd, NoEnd, TimeLimit
+from bench.worlds.run.environment.limits import DidNotEnd, TimeIsUp, TimeLimit
 from bench.worlds.run.environment.parts import Tool
 
 RefusalCode = Literal[
@@ -59,10 +59,10 @@ class Acted:
     outcome    `done`, `replayed` (done before under the same key), `refused` (nothing happened), `failed` (no answer
                came or the tool broke: the effect can have happened)
     result     the tool's result if done or replayed
-    reason     why it was not done, in words; `code` says the same for code
+    reason     why the call was not done, in words; `code` says the same for code
     versions   thing -> its version now, as far as the call shows it
     entry      the call's number in the journal; 0 if it is not in the journal
-    again      if throttled, when such a call is taken again
+    again      if throttled, the moment when such a call is accepted again
     """
 
     tool: str
@@ -77,6 +77,7 @@ class Acted:
 
     @property
     def ok(self) -> bool:
+        """Whether the call was done, now or before under the same key."""
         return self.outcome in ("done", "replayed")
 
 
@@ -91,7 +92,8 @@ class PackRun:
 
 
 class PackCaller:
-    """Calls a pack's code on one database, within a time limit."""
+    """Calls a pack's code on one database, with a time limit of `patience` real seconds. `reading` and `writing` are the
+    handles of the database for code that may not, and may, schedule events."""
 
     def __init__(self, connection: Connection, patience: float, later: Later):
         self._connection, self._limit = connection, TimeLimit(patience)
@@ -102,7 +104,7 @@ class PackCaller:
         """Run a tool. Never raises. The tool's writes stay in the open transaction; the caller commits it or rolls it back."""
         before = self._connection.total_changes
         try:
-            result = self.within(lambda: tool.run(self.writing if tool.writes else self.reading, arguments, now))
+            result = self.call_pack(lambda: tool.run(self.writing if tool.writes else self.reading, arguments, now))
         except ToolRefused as refused:
             return PackRun("refused", None, " ".join(str(refused).split()) or "refused without a reason", "declined")
         except DidNotEnd:
@@ -123,6 +125,7 @@ class PackCaller:
         code cannot reach otherwise."""
 
         def schedule(kind: str, at: Moment, payload: Mapping[str, Any], name: str) -> None:
+            """Schedule an event, outside of the restrictions of a pack's code."""
             self._connection.inside = False
             try:
                 later(kind, at, payload, name)
@@ -131,13 +134,13 @@ class PackCaller:
 
         return schedule
 
-    def within(self, function: Callable[[], Any]) -> Any:
+    def call_pack(self, function: Callable[[], Any]) -> Any:
         """Call a pack's function, which can use only the pack's tables. Raises DidNotEnd if the time limit ends it."""
         self._connection.inside = True
         try:
             with self._limit.enforce():
                 return function()
-        except NoEnd as error:
+        except TimeIsUp as error:
             raise DidNotEnd(f"no end within {self._limit.seconds:g} s") from error
         except sqlite3.OperationalError as error:
             if "interrupted" in str(error):
@@ -147,15 +150,15 @@ class PackCaller:
             self._connection.inside = False
 
 
-def read_arguments(tool: Tool, given: BaseModel | Mapping[str, Any]) -> BaseModel | str:
-    """Return the arguments as the tool's type, or one line that says what is wrong with them."""
+def parse_arguments(tool: Tool, given: BaseModel | Mapping[str, Any]) -> BaseModel | str:
+    """Return a call's arguments as the tool's type, or one line that says what is wrong with them."""
     if isinstance(given, tool.arguments):
         return given
-    return fit(tool.name, tool.arguments, given.model_dump() if isinstance(given, BaseModel) else given)
+    return parse_as(tool.name, tool.arguments, given.model_dump() if isinstance(given, BaseModel) else given)
 
 
-def fit(name: str, form: type[BaseModel], given: Mapping[str, Any]) -> BaseModel | str:
-    """Return a tool's arguments as this type, or one line that says what is wrong with them."""
+def parse_as(name: str, form: type[BaseModel], given: Mapping[str, Any]) -> BaseModel | str:
+    """Return the arguments of the tool with this name as the type `form`, or one line that says what is wrong with them."""
     if items_in(given) > MOST_ITEMS:
         return f"the arguments of '{name}' do not fit: they hold more than {MOST_ITEMS:,} values"
     try:

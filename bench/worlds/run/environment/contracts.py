@@ -21,6 +21,7 @@ class Role:
     denies: tuple[str, ...] = ()
 
     def may_call(self, tool: str) -> bool:
+        """Return whether the role's contract allows calls of this tool."""
         return (not self.allows or tool in self.allows) and tool not in self.denies
 
 
@@ -44,13 +45,13 @@ class Quota:
 
     def refusal(self, now: Moment) -> Refusal:
         """Return the refusal of a call beyond this quota."""
-        whose = f"{'the tools' if self.tool == ANY else self.tool}{'' if self.role == ANY else f' by {self.role}'}"
+        calls = f"{self.most} calls of {'the tools' if self.tool == ANY else self.tool}"
+        if self.role != ANY:
+            calls += f" by {self.role}"
         if self.per == "day":
             again = Moment(now.day + 1)
-            return Refusal(
-                f"throttled: {self.most} calls of {whose} are taken in a day; wait until {again}", "throttled", again
-            )
-        return Refusal(f"the quota of {self.most} calls of {whose} in a trial is used up", "quota")
+            return Refusal(f"throttled: {calls} are taken in a day; wait until {again}", "throttled", again)
+        return Refusal(f"the quota of {calls} in a trial is used up", "quota")
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,10 @@ from bench.worlds.run.environment.parts import Standing
 def in_journal(
     environment: Environment, entries: Sequence[JournalEntry], known: Mapping[int, str], standings: Iterable[Standing]
 ) -> Damage:
-    """Count the damage from the journal. Only `owed` is read from the standings."""
+    """Count the damage from the journal. Only `owed` is read from the standings. `known` has what the agent knows of each
+    entry."""
     by_kind = harms(environment, entries, known, standings)
-    return Damage(**{kind: sum(harm.times for harm in each) for kind, each in by_kind.items()})
+    return Damage(**{kind: sum(harm.times for harm in harms_of_kind) for kind, harms_of_kind in by_kind.items()})
 
 
 def harms(
@@ -40,22 +41,23 @@ def harms(
     owed = {standing.effect: standing.owed for standing in standings}
     compensable = {entry.effect for entry in effects if entry.kind == "compensable"}
 
-    def whole(effect: str, times_damaged: int = 1) -> Harm:
+    def harm_from_all_entries(effect: str, times_damaged: int = 1) -> Harm:
         return Harm(effect, times_damaged, tuple(entry.seq for entry in effects if entry.effect == effect))
 
-    def each(goes_wrong: Callable[[JournalEntry], bool]) -> list[Harm]:
+    def harms_by_entry(goes_wrong: Callable[[JournalEntry], bool]) -> list[Harm]:
         return [Harm(entry.effect, 1, (entry.seq,)) for entry in effects if goes_wrong(entry)]
 
+    missing = [effect for effect, ought in owed.items() if ought is True and times[effect] < 1]
+    unwanted = [effect for effect, ought in owed.items() if ought is False and times[effect] > 0]
+
     return {
-        "lost": [whole(effect) for effect, ought in owed.items() if ought is True and times[effect] < 1],
-        "doubled": [whole(effect, extra) for effect, count in times.items() if (extra := _too_often(count))],
-        "orphaned": each(lambda entry: not _is_known(entry, entries, known)),
-        "unauthorised": each(lambda entry: entry.is_unauthorised),
-        "uncompensated": [
-            whole(effect) for effect, ought in owed.items() if effect in compensable and ought is False and times[effect] > 0
-        ],
-        "stale": each(lambda entry: entry.is_stale),
-        "late": each(lambda entry: entry.late),
+        "lost": [harm_from_all_entries(effect) for effect in missing],
+        "doubled": [harm_from_all_entries(effect, extra) for effect, count in times.items() if (extra := _too_often(count))],
+        "orphaned": harms_by_entry(lambda entry: not _is_known(entry, entries, known)),
+        "unauthorised": harms_by_entry(lambda entry: entry.is_unauthorised),
+        "uncompensated": [harm_from_all_entries(effect) for effect in unwanted if effect in compensable],
+        "stale": harms_by_entry(lambda entry: entry.is_stale),
+        "late": harms_by_entry(lambda entry: entry.late),
     }
 
 
@@ -80,11 +82,12 @@ def net_effects(environment: Environment, entries: Iterable[JournalEntry]) -> Co
 
 
 def _too_often(times: int) -> int:
-    """Return how often an effect was done, or undone, too often."""
+    """Return how often an effect was done beyond once, or undone more often than done. `times` is done minus undone."""
     return times - 1 if times > 1 else max(0, -times)
 
 
 def _total(counts: Sequence[int | None]) -> int | None:
+    """Return the sum of counts; None if one of them is unknown."""
     return sum(count for count in counts if count is not None) if None not in counts else None
 
 

@@ -15,7 +15,8 @@ from typing import Any
 from bench.record.moment import Moment
 
 DatabaseRow = sqlite3.Row
-OURS = "world_"
+OWN_PREFIX = "world_"
+"""The beginning of the names of our tables, which a pack's tables must not have."""
 SEPARATOR = "\0"
 TABLES = """
 CREATE TABLE world_clock (now INTEGER NOT NULL, life INTEGER NOT NULL);
@@ -35,10 +36,10 @@ CREATE TABLE world_arrival (
 CREATE TRIGGER world_journal_stays BEFORE UPDATE ON world_journal BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
 CREATE TRIGGER world_journal_keeps BEFORE DELETE ON world_journal BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
 """
-ALLOWED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
-WRITING = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
-STEPS = 100_000
-"""SQLite virtual machine instructions between two looks at the time."""
+READ_ACTIONS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
+WRITE_ACTIONS = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
+CHECK_INTERVAL = 100_000
+"""Instructions of SQLite's virtual machine between two checks of the time limit."""
 
 
 class Connection(sqlite3.Connection):
@@ -48,11 +49,13 @@ class Connection(sqlite3.Connection):
 
     def guard(self, overdue: Callable[[], bool]) -> None:
         """Restrict the statements of a pack's code, and end a statement once `overdue` returns True."""
-        self.set_authorizer(self._may)
-        self.set_progress_handler(lambda: int(self.inside and overdue()), STEPS)
+        self.set_authorizer(self._authorize)
+        self.set_progress_handler(lambda: int(self.inside and overdue()), CHECK_INTERVAL)
 
-    def _may(self, action: int, table: str | None, *_: str | None) -> int:
-        if not self.inside or action in ALLOWED or (action in WRITING and not str(table).startswith(OURS)):
+    def _authorize(self, action: int, table: str | None, *_: str | None) -> int:
+        """Return whether SQLite may do an action: any outside of a pack's code; in it, reads, and writes to the pack's own
+        tables."""
+        if not self.inside or action in READ_ACTIONS or (action in WRITE_ACTIONS and not str(table).startswith(OWN_PREFIX)):
             return sqlite3.SQLITE_OK
         return sqlite3.SQLITE_DENY
 
@@ -77,7 +80,7 @@ class Db:
     """The database handle for a pack's code: SQL on the pack's own tables, and `later` to schedule an event."""
 
     def __init__(self, connection: sqlite3.Connection, later: Later | None = None):
-        self._connection, self._to_schedule = connection, later
+        self._connection, self._schedule_event = connection, later
 
     def all(self, sql: str, *values: Any) -> list[DatabaseRow]:
         return self._connection.execute(sql, values).fetchall()
@@ -98,14 +101,15 @@ class Db:
 
     def later(self, kind: str, at: Moment, payload: Mapping[str, Any], name: str = "") -> None:
         """Schedule an event of this kind for this moment, such as a customer's reply."""
-        if self._to_schedule is None:
+        if self._schedule_event is None:
             raise PermissionError("a tool that is declared read, and a policy, cannot let anything happen")
-        self._to_schedule(kind, at, payload, name)
+        self._schedule_event(kind, at, payload, name)
 
 
 def tables_of(connection: sqlite3.Connection) -> list[str]:
+    """Return the names of the pack's tables, sorted."""
     tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-    return [name for (name,) in tables if not name.startswith((OURS, "sqlite_"))]
+    return [name for (name,) in tables if not name.startswith((OWN_PREFIX, "sqlite_"))]
 
 
 def digest_of_tables(connection: sqlite3.Connection, tables: Iterable[str]) -> str:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from bench.record import journal
 from bench.record.journal import JournalEntry
 from bench.record.moment import Moment
-from bench.worlds.run.environment.database import STEPS, Db
+from bench.worlds.run.environment.database import CHECK_INTERVAL, Db
 from bench.worlds.run.environment.snapshot import CannotRestore
 
-MAKING = frozenset(
+REBUILD_ACTIONS = frozenset(
     {
         sqlite3.SQLITE_TRANSACTION,
         sqlite3.SQLITE_CREATE_TABLE,
@@ -27,16 +27,16 @@ MAKING = frozenset(
     }
 )
 """The actions of SQL that rebuilds a database. Queries, other files and settings are not among them."""
-SCHEMA = {
+SCHEMA_ACTIONS = {
     (sqlite3.SQLITE_UPDATE, "sqlite_master"),
     (sqlite3.SQLITE_DELETE, "sqlite_sequence"),
 }
-"""SQLite's internal actions for these statements."""
-LONGEST_VALUE, MOST_PAGES = 2**24, 2**16
-"""Bytes of one value; pages of 4 KiB of the whole database."""
-MOST_LOOKS = 10_000
-"""Progress callbacks, each after STEPS SQLite instructions, before reading a world is stopped: about ten seconds. A view can
-run forever."""
+"""(action, table) of SQLite's own changes when it executes such SQL."""
+MAX_VALUE_BYTES, MAX_PAGES = 2**24, 2**16
+"""The most bytes of one value, and the most pages, of 4 KiB each, of the whole database."""
+MAX_CALLBACKS = 10_000
+"""The most progress callbacks, each after `CHECK_INTERVAL` SQLite instructions, before the reading of a world is stopped: about
+ten seconds. A view can run forever."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ def final_world(content: bytes) -> FinalWorld:
     try:
         connection.deserialize(content)
         connection.execute("PRAGMA query_only=ON")
-        looks = itertools.count()
-        connection.set_progress_handler(lambda: int(next(looks) > MOST_LOOKS), STEPS)
+        callbacks = itertools.count()
+        connection.set_progress_handler(lambda: int(next(callbacks) > MAX_CALLBACKS), CHECK_INTERVAL)
         now = Moment.of(connection.execute("SELECT now FROM world_clock").fetchone()[0])
         return FinalWorld(Db(connection), tuple(journal.read(connection)), now)
     except (sqlite3.Error, ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -71,9 +71,9 @@ def content_of(dump: str) -> bytes:
     The SQL comes from a run's files, which can be a stranger's. It can make tables and rows in memory, and nothing else.
     """
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
-        connection.execute(f"PRAGMA max_page_count={MOST_PAGES}")
-        connection.set_authorizer(_may)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
+        connection.execute(f"PRAGMA max_page_count={MAX_PAGES}")
+        connection.set_authorizer(_authorize)
         try:
             connection.executescript(dump)
             connection.set_authorizer(None)
@@ -82,6 +82,6 @@ def content_of(dump: str) -> bytes:
             raise CannotRestore(f"what is kept of the world cannot be read: {' '.join(str(error).split())[:200]}") from error
 
 
-def _may(action: int, what: str | None, *_: str | None) -> int:
+def _authorize(action: int, what: str | None, *_: str | None) -> int:
     """Allow only the actions of SQL that rebuilds a database."""
-    return sqlite3.SQLITE_OK if action in MAKING or (action, what) in SCHEMA else sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK if action in REBUILD_ACTIONS or (action, what) in SCHEMA_ACTIONS else sqlite3.SQLITE_DENY

@@ -13,7 +13,6 @@ from bench.run.packs.digests import function_of, value_of
 from bench.scenario import Json, schema_of
 from bench.worlds.run.environment.declaration import Environment
 from bench.worlds.run.environment.final import FinalWorld, content_of, final_world
-from bench.worlds.run.environment.parts import Tool
 from bench.worlds.run.environment.people import ANSWER, REVIEWER
 from bench.worlds.run.environment.refusals import refuse_environment
 from bench.worlds.run.environment.world import World
@@ -23,11 +22,11 @@ content_to_grade = final_world
 
 
 def declaration(environment: Environment) -> Json:
-    """Return what determines a world, as JSON: its tables, rows, tools, and events. `audit` and `reference` only judge it and
-    are left out."""
+    """Return the parts of an environment that determine a world, as JSON: its tables, rows, tools, events, people and policy.
+    `audit` and `reference` only judge a world and are left out."""
     return {
         "tables": [environment.schema, value_of(environment.rows)],
-        "tools": [_tool(tool) for tool in environment.tools],
+        "tools": [[_fields_of(tool), schema_of(tool.arguments), schema_of(tool.result)] for tool in environment.tools],
         "given": list(environment.given),
         "events": value_of(environment.events),
         "kinds": [_fields_of(kind) for kind in environment.kinds],
@@ -40,15 +39,11 @@ def declaration(environment: Environment) -> Json:
 
 def _fields_of(part: Any) -> Json:
     """Return the values of a part's fields; for a function its name and bound values."""
-    fields = [getattr(part, field.name) for field in dataclasses.fields(part)]
+    values = [getattr(part, field.name) for field in dataclasses.fields(part)]
     return [
-        function_of(part) if inspect.isroutine(part) or isinstance(part, functools.partial) else value_of(part)
-        for part in fields
+        function_of(value) if inspect.isroutine(value) or isinstance(value, functools.partial) else value_of(value)
+        for value in values
     ]
-
-
-def _tool(tool: Tool) -> Json:
-    return [_fields_of(tool), schema_of(tool.arguments), schema_of(tool.result)]
 
 
 def targets(environment: Environment, point: str, on: str) -> Sequence[str]:

@@ -16,12 +16,16 @@ from bench.worlds.run.environment.schedule import Schedule
 
 
 class JournalWriter:
+    """Writes the journal of one world. `next` is the number of the next entry, `life` the number of the agent's present
+    process, and `knowledge` has the versions that the agent has seen."""
+
     def __init__(self, connection: sqlite3.Connection, schedule: Schedule):
         self._connection, self._schedule = connection, schedule
         self.reopen()
 
     def reopen(self) -> None:
-        """Read the state from the database after it was created, restored, or written by another process."""
+        """Read `next`, `life` and `knowledge` from the database after it was created, restored, or written by another
+        process."""
         entries = self.entries()
         self.next = len(entries) + 1
         self.knowledge = Knowledge(entries)
@@ -31,13 +35,14 @@ class JournalWriter:
 
     def write(self, entry: JournalEntry, about: Iterable[str] = ()) -> JournalEntry:
         """Append an entry and return it as stored. `about` names the things whose versions the entry was based on."""
-        placed = replace(entry, seq=self.next, at=self._schedule.now, life=self.life, seen=self.knowledge.based_on(about))
-        journal.append(self._connection, placed)
+        stored = replace(entry, seq=self.next, at=self._schedule.now, life=self.life, seen=self.knowledge.based_on(about))
+        journal.append(self._connection, stored)
         self.next += 1
-        self.knowledge.note(placed)
-        return placed
+        self.knowledge.note(stored)
+        return stored
 
     def entries(self, where: str = "1", *values: object) -> list[JournalEntry]:
+        """Return the entries that fulfil an SQL condition, in order."""
         return journal.read(self._connection, where, *values)
 
     def entry(self, seq: int) -> JournalEntry | None:
@@ -80,5 +85,5 @@ class JournalWriter:
         )
 
     def knowledge_by_entry(self) -> dict[int, str]:
-        """Return what the agent knows of each entry: `acknowledged`, or also `recorded`."""
+        """Return for each entry whose result the agent got: `recorded` if the agent also recorded it, else `acknowledged`."""
         return dict(map(tuple, self._connection.execute("SELECT seq, how FROM world_known ORDER BY rowid")))

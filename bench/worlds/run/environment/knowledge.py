@@ -1,4 +1,5 @@
-"""Versions: how often each thing of a world has changed, and the version that the agent saw last."""
+"""The versions of a world's things: the present version of each, which every change raises, and the version that the agent saw
+last."""
 
 from __future__ import annotations
 
@@ -6,8 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from bench.record.journal import JournalEntry
 
-FIRST = 1
-"""The first version of everything: the task itself tells the agent of it."""
+FIRST_VERSION = 1
+"""The first version of each thing. The agent has seen it: the task itself describes it."""
 
 
 class Knowledge:
@@ -23,10 +24,10 @@ class Knowledge:
             self.note(entry)
 
     def version(self, thing: str) -> int:
-        return self.versions.get(thing, FIRST)
+        return self.versions.get(thing, FIRST_VERSION)
 
     def seen_version(self, thing: str) -> int:
-        return self._seen.get(thing, FIRST)
+        return self._seen.get(thing, FIRST_VERSION)
 
     def based_on(self, things: Iterable[str]) -> dict[str, tuple[int, int]]:
         """Return, for each thing, the version that the agent saw last and the present version."""

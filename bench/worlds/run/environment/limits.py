@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from time import monotonic
 from types import FrameType
 
-AGAIN = 0.2
-"""Seconds between the alarms: Python swallows what one raises within a finalizer, such as a callback of a weak reference."""
+ALARM_INTERVAL_S = 0.2
+"""Seconds from one alarm to the next. There are several, because Python swallows an exception that an alarm raises within a
+finalizer, such as a callback of a weak reference."""
 
 
-class NoEnd(BaseException):
+class TimeIsUp(BaseException):
     """Raised in a pack's code when its time is up. A pack's `except Exception` does not catch it."""
 
 
@@ -22,11 +23,14 @@ class DidNotEnd(Exception):
 
 
 class TimeLimit:
+    """A limit of real seconds on a pack's code."""
+
     def __init__(self, seconds: float):
         self.seconds = seconds
         self._ends = float("inf")
 
     def overdue(self) -> bool:
+        """Return whether the enforced limit is past."""
         return monotonic() > self._ends
 
     @contextmanager
@@ -34,18 +38,19 @@ class TimeLimit:
         """Raise NoEnd in the block once the time is up. The alarm works only in the main thread; in another thread SQLite ends
         statements, but nothing ends a Python loop."""
         self._ends = monotonic() + self.seconds
-        alarmed = threading.current_thread() is threading.main_thread()
-        before = signal.signal(signal.SIGALRM, self._ring) if alarmed else None
+        has_alarm = threading.current_thread() is threading.main_thread()
+        old_handler = signal.signal(signal.SIGALRM, self._raise_if_overdue) if has_alarm else None
         try:
-            if alarmed:
-                signal.setitimer(signal.ITIMER_REAL, self.seconds, AGAIN)
+            if has_alarm:
+                signal.setitimer(signal.ITIMER_REAL, self.seconds, ALARM_INTERVAL_S)
             yield
         finally:
             self._ends = float("inf")
-            if alarmed:
+            if has_alarm:
                 signal.setitimer(signal.ITIMER_REAL, 0)
-                signal.signal(signal.SIGALRM, before)
+                signal.signal(signal.SIGALRM, old_handler)
 
-    def _ring(self, _: int, __: FrameType | None) -> None:
+    def _raise_if_overdue(self, _: int, __: FrameType | None) -> None:
+        """Handle the alarm: raise TimeIsUp if the limit is past."""
         if self.overdue():
-            raise NoEnd
+            raise TimeIsUp

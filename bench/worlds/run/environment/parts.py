@@ -20,11 +20,11 @@ compensable   changes the world; its `undo` takes the change back
 final         changes the world for good"""
 WRITES: tuple[ToolAccess, ...] = ("compensable", "final")
 Payload = Mapping[str, Any]
-"""JSON, by name."""
+"""JSON values by name."""
 
 
 def about_nothing(_: Any) -> tuple[str, ...]:
-    """Return no things, for a tool or event that concerns nothing with a version.
+    """Return an empty tuple, for a tool or event that concerns nothing with a version.
 
     Args:
         _: A call's arguments, or an event's payload.
@@ -41,12 +41,13 @@ class Tool:
 
     run           (db, arguments, now) -> an instance of `result`; raises `bench.common.errors.ToolRefused` if the
                   business refuses
-    effect        the business key of what it changes, "refund of order 17": equal for two calls that mean the same effect.
-                  Required for a tool that writes. An undo has the key of the effect that it undoes.
+    effect        (arguments) -> the business key of the call's effect, "refund of order 17": equal for two calls that mean the
+                  same effect. Required for a tool that writes. An undo has the key of the effect that it undoes.
     undo          the tool that takes back the effect of a compensable tool
     undoing       (arguments, result) -> the arguments of the undo; None if they are the same as the tool's
-    about         the things that it reads or changes, "order 17": the version of each shows whether it is stale
-    due           the last moment at which the effect is in time; None if any moment is
+    about         (arguments) -> the things that the call reads or changes, "order 17": the version of each shows whether the
+                  call is stale
+    due           (db, arguments) -> the last moment at which the effect is in time; None if any moment is
     minutes       minutes of world time that a call takes
     """
 
@@ -110,9 +111,10 @@ class Arrival:
 class Person:
     """A person who can be asked. Answers come as events of kind `answer`, by declared chances.
 
-    decides       (db, question, now) -> what a careful person would answer at that moment
-    record        writes the answer into the pack's tables, so that a policy can see it
-    minutes       until the answer; with chance `late` it takes `late_minutes` instead; with chance `silent` none ever comes
+    decides       (db, question, now) -> whether a careful person would approve at that moment
+    record        (db, question, approved, now): writes the answer into the pack's tables, so that a policy can see it
+    minutes       minutes of world time until the answer; with chance `late` the answer takes `late_minutes` instead; with
+                  chance `silent` no answer ever comes
     wrong         the chance that the answer is the contrary of a careful person's answer
     contradicts   the chance that the contrary answer follows, `minutes` later
     """

@@ -21,10 +21,11 @@ from bench.worlds.run.environment.schedule import Pending, Schedule
 ANSWER = "answer"
 REVIEWER = "house_reviewer"
 MODEL = "a model"
-"""Who has answered in a person's place. No approval by it is recorded, so that the policy goes on to want a person."""
+"""The name of a model that has answered in a person's place. Its approval is not recorded, so that the policy goes on to want a
+person."""
 Manner = Literal["", "says_yes", "answers_late", "contradicts", "never_answers", "model_answers"]
-"""The manner in which a question is answered, whatever the person's chances are. "" follows the chances. With `model_answers` a
-model says yes within a minute, and the person answers as ever."""
+"""The manner in which a question is answered. "" follows the person's chances; each other manner overrides them. With
+`model_answers` a model says yes within a minute, and the person answers as usual."""
 
 
 class People:
@@ -78,11 +79,11 @@ class People:
         if pending.name == REVIEWER:
             careful = self._tries(question, now)
         else:
-            careful = self._caller.within(lambda: person.decides(self._caller.reading, question, now))
+            careful = self._caller.call_pack(lambda: person.decides(self._caller.reading, question, now))
         approved = pending.payload.get("approved", bool(careful) != pending.payload["wrong"])
         if person.record:
             record = person.record
-            self._caller.within(lambda: record(self._caller.writing, question, approved, now))
+            self._caller.call_pack(lambda: record(self._caller.writing, question, approved, now))
         return {
             "ticket": pending.payload["ticket"],
             "about": pending.payload["about"],

@@ -1,7 +1,7 @@
 """A preview of a tool call: the rows that it would change, and the risks.
 
 A person who is asked to approve an effect sees this text. It is the same for the same world and call, and never longer than
-`MOST_ROWS` rows and a line for each risk.
+`MAX_ROWS` rows and a line for each risk.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from bench.worlds.run.environment.calling import PackCaller, PackRun
 from bench.worlds.run.environment.database import Connection
 from bench.worlds.run.environment.parts import PolicyVerdict, Tool
 
-MOST_ROWS = 6
-"""Most rows in a preview. The number of further rows is shown."""
-LONGEST = 160
-"""Most characters in one line."""
+MAX_ROWS = 6
+"""The most rows in a preview. The number of further rows is shown."""
+MAX_LINE_LENGTH = 160
+"""The most characters in one line."""
 T = TypeVar("T")
 
 
@@ -42,11 +42,11 @@ class Preview:
     @property
     def text(self) -> str:
         """Return the call, its risks and the first rows that it would change, a line each."""
-        rows = [change.text for change in self.changes[:MOST_ROWS]] or ["it changes no row"]
-        if (more := len(self.changes) - MOST_ROWS) > 0:
+        rows = [change.text for change in self.changes[:MAX_ROWS]] or ["it changes no row"]
+        if (more := len(self.changes) - MAX_ROWS) > 0:
             rows.append(f"and {more} more {'row' if more == 1 else 'rows'}")
         lines = [f"{self.tool}: {self.effect}", *(f"risk: {risk}" for risk in self.risks), *rows]
-        return "\n".join(line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…" for line in lines)
+        return "\n".join(line if len(line) <= MAX_LINE_LENGTH else f"{line[: MAX_LINE_LENGTH - 1]}…" for line in lines)
 
 
 def try_and_roll_back(
@@ -55,10 +55,10 @@ def try_and_roll_back(
     """Run a tool, and roll back all its writes.
 
     Args:
-        inspect_world: Looks at the world, before and after.
+        inspect_world: A function that reads something in the world. It is called before and after the tool runs.
 
     Returns:
-        What `inspect_world` saw before, how the tool ended, and what `inspect_world` saw after.
+        The result of `inspect_world` before, the result of the tool, and the result of `inspect_world` after.
     """
     connection.execute("SAVEPOINT preview")
     try:
@@ -76,18 +76,19 @@ def risks_of(
     """Return the risks of a call, a line each.
 
     Args:
-        run: How the call would end.
-        verdict: The policy's verdict on it.
-        times_done: How often its effect stands already.
-        changed_things: The things it is about that have changed since the agent saw them.
-        is_late: Whether its last moment is past.
+        tool: The tool of the call.
+        run: The result that the call would have.
+        verdict: The policy's verdict on the call.
+        times_done: How often the call's effect exists already.
+        changed_things: The things that the call is about and that have changed since the agent saw them.
+        is_late: Whether the last moment for the effect is past.
     """
-    undone = f"it can be taken back by {tool.undo}" if tool.undo else "it cannot be taken back"
-    word = {"allow": "", "warn": "the policy warns", "person": "the policy wants a person", "deny": "the policy denies it"}
+    undo = f"it can be taken back by {tool.undo}" if tool.undo else "it cannot be taken back"
+    words = {"allow": "", "warn": "the policy warns", "person": "the policy wants a person", "deny": "the policy denies it"}
     reasons = f"{verdict.rule} ({verdict.why})" if verdict.rule and verdict.why else verdict.rule or verdict.why
     risks = {
-        undone: True,
-        f"{word[verdict.decision]}{f': {reasons}' if reasons else ''}": verdict.decision != "allow",
+        undo: True,
+        f"{words[verdict.decision]}{f': {reasons}' if reasons else ''}": verdict.decision != "allow",
         f"the tool does not do it: {run.reason}": run.outcome != "done",
         f"its effect stands already, {'once' if times_done == 1 else f'{times_done} times'}": times_done > 0,
         f"changed since it was read: {', '.join(changed_things)}": bool(changed_things),

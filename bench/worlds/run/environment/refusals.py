@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
-from typing import Any, get_args
+from collections.abc import Iterable
+from typing import get_args
 
 from pydantic import BaseModel
 
 from bench.common.errors import PackError, nearest
 from bench.worlds.run.environment.contracts import refuse_contracts
-from bench.worlds.run.environment.database import OURS
+from bench.worlds.run.environment.database import OWN_PREFIX
 from bench.worlds.run.environment.declaration import Environment
 from bench.worlds.run.environment.parts import EventKind, Person, Policy, Scheduled, Tool, ToolAccess
 from bench.worlds.run.environment.procedure import refuse_procedure
@@ -46,7 +46,8 @@ def _refuse_tool(tool: Tool, environment: Environment, at: str) -> None:
     for what, model in (("arguments", tool.arguments), ("result", tool.result)):
         if not (isinstance(model, type) and issubclass(model, BaseModel)):
             raise PackError(f"{at}: its {what} must be a class derived from pydantic.BaseModel, not {model!r}")
-    _refuse_function(tool.run, f"{at}: run")
+    if not callable(tool.run):
+        raise PackError(f"{at}: run {tool.run!r} is not a function")
     if tool.writes and tool.effect is None:
         raise PackError(f"{at} writes and names no effect; give it effect=, the business key of what it changes")
     _refuse_undo(tool, environment, at)
@@ -92,16 +93,13 @@ def _refuse_equal_names(names: Iterable[str], what: str, where: str) -> None:
         seen.add(name)
 
 
-def _refuse_function(function: Callable[..., Any] | Any, what: str) -> None:
-    if not callable(function):
-        raise PackError(f"{what} {function!r} is not a function")
-
-
 def _refuse_database(environment: Environment, where: str) -> None:
     """Create the world once, so that errors in its schema or rows show."""
     for table in environment.rows:
-        if table.startswith(OURS):
-            raise PackError(f"{where}: the name of the table '{table}' is reserved; use a name that does not begin with {OURS}")
+        if table.startswith(OWN_PREFIX):
+            raise PackError(
+                f"{where}: the name of the table '{table}' is reserved; use a name that does not begin with {OWN_PREFIX}"
+            )
     try:
         world = World(environment)
     except (sqlite3.Error, TypeError, ValueError) as error:

@@ -13,30 +13,33 @@ from bench.worlds.run.environment.declaration import Environment
 from bench.worlds.run.environment.knowledge import Knowledge
 from bench.worlds.run.environment.parts import PolicyVerdict, Tool
 
-ALLOWED = PolicyVerdict()
-Calls = Callable[[str, str, Moment | None], int]
-"""(tool, role, since when) -> how many calls were taken. "*" means any."""
+ALLOW = PolicyVerdict()
+CallCounter = Callable[[str, str, Moment | None], int]
+"""(tool, role, moment) -> the number of accepted calls since the moment. "*" stands for any tool or role; None for the
+start."""
 KILL_SWITCH = "kill switch"
 """The rule that denies everything once the kill switch is thrown."""
 
 
 class Rules:
-    def __init__(self, environment: Environment, caller: PackCaller, calls: Calls):
-        self._environment, self._caller, self._calls_since = environment, caller, calls
-        self._minute, self._calls = environment.begins, 0
+    """The checks of one world."""
+
+    def __init__(self, environment: Environment, caller: PackCaller, calls: CallCounter):
+        self._environment, self._caller, self._count_calls = environment, caller, calls
+        self._minute, self._calls_in_minute = environment.begins, 0
 
     def verdict(self, tool: Tool, arguments: BaseModel, now: Moment) -> PolicyVerdict:
         """Return the verdict of the kill switch, then of the policy. The kill switch never stops an undo; reads are always
         allowed."""
         if not tool.writes:
-            return ALLOWED
+            return ALLOW
         environment, db = self._environment, self._caller.reading
         halted = environment.halted if tool.name not in environment.undoes else None
-        if halted is not None and (why := self._caller.within(lambda: halted(db, now))):
+        if halted is not None and (why := self._caller.call_pack(lambda: halted(db, now))):
             return PolicyVerdict("deny", KILL_SWITCH, why)
         if (policy := environment.policy) is None:
-            return ALLOWED
-        verdict: PolicyVerdict = self._caller.within(lambda: policy.decide(db, tool.name, arguments, now))
+            return ALLOW
+        verdict: PolicyVerdict = self._caller.call_pack(lambda: policy.decide(db, tool.name, arguments, now))
         return verdict
 
     def decision(self, verdict: PolicyVerdict, tool: Tool) -> tuple[str, str, str]:
@@ -50,7 +53,7 @@ class Rules:
         """Return whether the last moment for the call's effect is past."""
         if (due := tool.due) is None:
             return False
-        last = self._caller.within(lambda: due(self._caller.reading, arguments))
+        last = self._caller.call_pack(lambda: due(self._caller.reading, arguments))
         return last is not None and now > last
 
     def forbids(self, tool: str, role: str) -> str:
@@ -62,18 +65,19 @@ class Rules:
     def limit_refusal(self, tool: str, role: str, now: Moment) -> Refusal | None:
         """Return the refusal of a call by the quotas or by the throttle; None if it is accepted. An accepted call counts."""
         for quota in self._environment.quotas:
-            if quota.concerns(tool, role) and self._calls_since(quota.tool, quota.role, quota.since(now)) >= quota.most:
+            if quota.concerns(tool, role) and self._count_calls(quota.tool, quota.role, quota.since(now)) >= quota.most:
                 return quota.refusal(now)
         return self._throttle(now)
 
     def _throttle(self, now: Moment) -> Refusal | None:
+        """Return the refusal of a call beyond the limit of calls in this minute; otherwise count the call and return None."""
         if now != self._minute:
-            self._minute, self._calls = now, 0
-        most = self._environment.throttle
-        if most and self._calls >= most:
-            problem = f"throttled: {most} calls a minute are taken; wait for a minute"
+            self._minute, self._calls_in_minute = now, 0
+        limit = self._environment.throttle
+        if limit and self._calls_in_minute >= limit:
+            problem = f"throttled: {limit} calls a minute are taken; wait for a minute"
             return Refusal(problem, "throttled", now.after(minutes=1))
-        self._calls += 1
+        self._calls_in_minute += 1
         return None
 
 

@@ -14,9 +14,11 @@ from bench.worlds.run.environment.snapshot import CannotRestore
 
 Versions = Mapping[str, int]
 Happen = Callable[["Pending"], tuple[Payload, Versions]]
-"""Let something happen. Return the payload of its notice and the versions of what it changed."""
+"""(pending row) -> the payload of its notice, and the versions of the things that it changed. The function lets the row's event
+or answer happen."""
 Notices = Callable[[Scheduled, Moment | None], "Sequence[NoticeTime]"]
-"""(event, moment of the next event) -> when the agent is told of it, once or several times: the faults of events."""
+"""(event, moment of the next event) -> the times of the notices of this event. Faults of events make several notices or
+none."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,12 @@ class Pending:
 
 
 def at_once(event: Scheduled, _: Moment | None) -> Sequence[NoticeTime]:
-    """Tell the agent of an event at the event's own moment."""
+    """Return one notice, at the event's own moment."""
     return (NoticeTime(event.at),)
 
 
 COLUMNS = "kind, name, payload, versions"
-NONE: Versions = {}
+NO_VERSIONS: Versions = {}
 
 
 class Schedule:
@@ -58,12 +60,14 @@ class Schedule:
         self.now = self._read()
 
     def _read(self) -> Moment:
+        """Return the time in the database."""
         return Moment.of(self._connection.execute("SELECT now FROM world_clock").fetchone()[0])
 
     def reread(self) -> None:
+        """Set the clock to the time in the database."""
         self.now = self._read()
 
-    def add(self, what: str, kind: str, at: Moment, payload: Payload, name: str, versions: Versions = NONE) -> None:
+    def add(self, what: str, kind: str, at: Moment, payload: Payload, name: str, versions: Versions = NO_VERSIONS) -> None:
         """Schedule a pending row. If its moment is past, it becomes due now."""
         values = (max(at, self.now).total, what, kind, name, dump(payload), dump(versions))
         self._connection.execute(f"INSERT INTO world_pending (at, what, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", values)
@@ -80,12 +84,13 @@ class Schedule:
         goal = min(moment, self._ends) if self._ends is not None else moment
         while (pending := self.next()) and pending.at <= goal:
             self._process(pending, happen)
-        self._set(max(goal, self.now))
+        self._set_time(max(goal, self.now))
 
     def pass_until_due(self, moment: Moment) -> None:
         """Let time pass, at most until a pending row is due, and do not process that row."""
-        due = (pending.at for pending in [self.next()] if pending)
-        self._set(max(self.now, min(moment, self._ends or moment, *due)))
+        pending = self.next()
+        latest = min(moment, self._ends or moment, pending.at if pending else moment)
+        self._set_time(max(self.now, latest))
 
     def pass_one(self, name: str, happen: Happen) -> None:
         """Process the next pending row. Raises CannotRestore if its name differs from `name`."""
@@ -96,7 +101,7 @@ class Schedule:
 
     def jump(self, moment: Moment) -> None:
         """Set the clock without processing any pending row."""
-        self._set(moment)
+        self._set_time(moment)
 
     def pass_to_arrival(self, after: int, limit: Moment | None, happen: Happen) -> Arrival | None:
         """Wait up to the limit for the first notice after this number; return None if none comes."""
@@ -118,7 +123,7 @@ class Schedule:
         """Remove a pending row, process it and tell the agent, in one transaction."""
         self._connection.execute("BEGIN")
         try:
-            self._set(max(pending.at, self.now))
+            self._set_time(max(pending.at, self.now))
             self._connection.execute("DELETE FROM world_pending WHERE id = ?", (pending.id,))
             self._tell(pending, *((pending.payload, pending.versions) if pending.what == "notice" else happen(pending)))
             self._connection.execute("COMMIT")
@@ -128,6 +133,7 @@ class Schedule:
             raise
 
     def _tell(self, pending: Pending, payload: Payload, versions: Versions) -> None:
+        """Deliver the notices of a row that was processed, or schedule them if they are held back."""
         for notice in self._notices_of(pending, payload):
             if notice.held:
                 self.add("notice", pending.kind, notice.at, payload, pending.name, versions)
@@ -135,17 +141,20 @@ class Schedule:
                 self.tell(pending.kind, pending.name, payload, versions)
 
     def tell(self, kind: str, name: str, payload: Payload, versions: Versions) -> None:
+        """Deliver a notice to the agent now."""
         values = (self.now.total, kind, name, dump(payload), dump(versions))
         self._connection.execute(f"INSERT INTO world_arrival (at, {COLUMNS}) VALUES (?, ?, ?, ?, ?)", values)
 
     def _notices_of(self, pending: Pending, payload: Payload) -> Sequence[NoticeTime]:
+        """Return the times of the notices of a row that was processed."""
         if pending.what == "notice":
             return (NoticeTime(self.now),)
         following = self.next()
         name = pending.name if pending.what == "event" else payload["ticket"]
         return self.notices(Scheduled(name, pending.kind, self.now, payload), following.at if following else None)
 
-    def _set(self, moment: Moment) -> None:
+    def _set_time(self, moment: Moment) -> None:
+        """Set the clock, in memory and in the database."""
         if moment != self.now:
             self.now = moment
             self._connection.execute("UPDATE world_clock SET now = ?", (moment.total,))

@@ -38,14 +38,15 @@ def load(connection: Connection, content: bytes) -> None:
         source.close()
 
 
-class Past:
-    """The states of a world before each thing's last change. No state is stored unless `keeps`."""
+class PastStates:
+    """The state of a world before each thing's last change. Without `keeps` no state is stored."""
 
     def __init__(self, connection: sqlite3.Connection, keeps: bool):
         self._connection, self.keeps = connection, keeps
         self._before: dict[str, bytes] = {}
 
     def now(self) -> bytes:
+        """Return the world's present content; empty without `keeps`."""
         return self._connection.serialize() if self.keeps else b""
 
     def note_change(self, things: Iterable[str], before: bytes) -> None:

@@ -20,7 +20,7 @@ from bench.record.damage import Damage, Harm
 from bench.record.journal import JournalEntry
 from bench.record.moment import Moment
 from bench.worlds.run.environment import snapshot
-from bench.worlds.run.environment.calling import Acted, PackCaller, PackRun, RefusalCode, effect_of, read_arguments
+from bench.worlds.run.environment.calling import Acted, PackCaller, PackRun, RefusalCode, effect_of, parse_arguments
 from bench.worlds.run.environment.changes import changes, rows_of
 from bench.worlds.run.environment.damage import harms, in_journal, in_tables, net_effects
 from bench.worlds.run.environment.database import TABLES, Connection, connect, digest_of_tables, tables_of
@@ -31,11 +31,12 @@ from bench.worlds.run.environment.people import Manner, People
 from bench.worlds.run.environment.preview import Preview, risks_of, try_and_roll_back
 from bench.worlds.run.environment.rules import Rules, version_mismatch
 from bench.worlds.run.environment.schedule import Notices, Pending, Schedule, Versions
-from bench.worlds.run.environment.snapshot import CannotRestore, Past, Snapshot
+from bench.worlds.run.environment.snapshot import CannotRestore, PastStates, Snapshot
 
 SECOND_WRITER = "second writer"
 """The name and kind of a journal entry: somebody else saved what the agent had read."""
 DRAWN_FROM: tuple[object, ...] = ("world",)
+"""The key of the random draws of a world outside of a trial."""
 ToolArguments = BaseModel | Mapping[str, Any]
 
 
@@ -65,7 +66,7 @@ class World:
         elif not self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
             _create(environment, self._connection)
         self._lock = threading.RLock()
-        self._past = Past(self._connection, keeps_past)
+        self._past = PastStates(self._connection, keeps_past)
         self._schedule = Schedule(self._connection, environment.ends)
         self._caller = PackCaller(self._connection, environment.patience, self._later)
         self._people = People(environment.people, drawn_from, self._schedule, self._caller, self._does_no_more_damage)
@@ -73,7 +74,7 @@ class World:
         self._journal = JournalWriter(self._connection, self._schedule)
         self._rules = Rules(environment, self._caller, self._journal.count_accepted)
         self._tables, self._digest = tables_of(self._connection), ""
-        self._replays = False
+        self._is_replaying = False
 
     def call(
         self,
@@ -91,49 +92,47 @@ class World:
         who               the role; its contract says which tools it can call
         """
         with self._lock:
-            known = self.environment.by_name.get(tool)
-            given = arguments.model_dump(mode="json") if isinstance(arguments, BaseModel) else arguments
-            call = JournalEntry("call", tool, known.kind if known else "", given, key=idempotency_key, who=who)
-            if known is None:
+            declared = self.environment.by_name.get(tool)
+            as_json = arguments.model_dump(mode="json") if isinstance(arguments, BaseModel) else arguments
+            call = JournalEntry("call", tool, declared.kind if declared else "", as_json, key=idempotency_key, who=who)
+            if declared is None:
                 problem = f"there is no tool '{tool}'; {nearest(tool, self.environment.by_name)}"
                 return self._refuse(call, problem, "unknown_tool")
             if problem := self._rules.forbids(tool, who):
                 return self._refuse(call, problem, "forbidden")
-            read = read_arguments(known, arguments)
-            if isinstance(read, str):
-                return self._refuse(call, read, "arguments")
-            call = replace(call, arguments=read.model_dump(mode="json"), effect=effect_of(known, read))
+            parsed = parse_arguments(declared, arguments)
+            if isinstance(parsed, str):
+                return self._refuse(call, parsed, "arguments")
+            call = replace(call, arguments=parsed.model_dump(mode="json"), effect=effect_of(declared, parsed))
             if idempotency_key and (first := self._journal.call_under_key(idempotency_key)):
-                return self._replay_answer(call, first, known)
+                return self._replay_answer(call, first, declared)
             if problem := version_mismatch(expect or {}, self._journal.knowledge):
                 return self._refuse(call, problem, "stale")
             if refusal := self._rules.limit_refusal(tool, who, self.now):
                 return self._refuse(call, refusal.reason, refusal.code, refusal.again)
-            return self._run(call, known, read)
+            return self._run(call, declared, parsed)
 
     def verdict(self, tool: str, arguments: ToolArguments) -> PolicyVerdict:
         """Return the verdict of the kill switch and the policy on a call that is not made yet. A read is always allowed. Raises
         KeyError if there is no such tool."""
         with self._lock:
-            known = self.environment.by_name[tool]
-            read = read_arguments(known, arguments)
-            return (
-                PolicyVerdict("deny", "arguments", read)
-                if isinstance(read, str)
-                else self._rules.verdict(known, read, self.now)
-            )
+            declared = self.environment.by_name[tool]
+            parsed = parse_arguments(declared, arguments)
+            if isinstance(parsed, str):
+                return PolicyVerdict("deny", "arguments", parsed)
+            return self._rules.verdict(declared, parsed, self.now)
 
     def effect_of(self, tool: str, arguments: ToolArguments) -> str:
         """Return the business key of a call; "" if there is no such tool, or its arguments do not fit."""
-        known = self.environment.by_name.get(tool)
-        read = read_arguments(known, arguments) if known else ""
-        return "" if known is None or isinstance(read, str) else effect_of(known, read)
+        declared = self.environment.by_name.get(tool)
+        parsed = parse_arguments(declared, arguments) if declared else ""
+        return "" if declared is None or isinstance(parsed, str) else effect_of(declared, parsed)
 
     def things_of(self, tool: str, arguments: ToolArguments) -> tuple[str, ...]:
         """Return the things that a call is about; empty if there is no such tool, or its arguments do not fit."""
-        known = self.environment.by_name.get(tool)
-        read = read_arguments(known, arguments) if known else ""
-        return () if known is None or isinstance(read, str) else known.about(read)
+        declared = self.environment.by_name.get(tool)
+        parsed = parse_arguments(declared, arguments) if declared else ""
+        return () if declared is None or isinstance(parsed, str) else declared.about(parsed)
 
     def ask(
         self, kind: str, about: str, question: Payload, idempotency_key: str | None = None, *, manner: Manner | None = None
@@ -155,8 +154,9 @@ class World:
             return ticket
 
     def standings(self) -> list[Standing]:
+        """Return the final state of each effect in the pack's tables, as the pack's audit reports it."""
         with self._lock:
-            return list(self._caller.within(lambda: list(self.environment.audit(self._caller.reading))))
+            return list(self._caller.call_pack(lambda: list(self.environment.audit(self._caller.reading))))
 
     def change_elsewhere(self, things: Sequence[str]) -> None:
         """Let another writer save these things unchanged: their versions rise, and the agent is not told."""
@@ -171,6 +171,7 @@ class World:
         return self.wait_until(self.now.after(days, minutes))
 
     def wait_until(self, moment: Moment) -> tuple[Arrival, ...]:
+        """Let time pass up to this moment, and return the notices that came meanwhile."""
         with self._lock:
             last = len(self._schedule.arrivals())
             self._schedule.pass_to(moment, self._happen)
@@ -185,12 +186,12 @@ class World:
     def catch_up(self) -> tuple[Arrival, ...]:
         """Send and return notices for events that happened without a notice. A notice that is late still comes as well."""
         with self._lock, self._transaction():
-            last = self._schedule.arrivals()
-            told = {arrival.name for arrival in last}
+            earlier = self._schedule.arrivals()
+            names_told = {arrival.name for arrival in earlier}
             for event in self._journal.entries("what = 'event' AND kind != ?", SECOND_WRITER):
-                if event.name not in told:
+                if event.name not in names_told:
                     self._schedule.tell(event.kind, event.name, event.arguments, event.versions)
-            return self._tell(self._schedule.arrivals(len(last)))
+            return self._tell(self._schedule.arrivals(len(earlier)))
 
     def arrivals(self, after: int = 0) -> tuple[Arrival, ...]:
         """Return the notices after this number that have come. Reading does not remove them."""
@@ -207,7 +208,7 @@ class World:
         return self._journal.life
 
     def set_notice_times(self, notices: Notices) -> None:
-        """Set the function that decides when the agent is told of an event: the faults of events."""
+        """Set the function that returns the times of an event's notices. The faults of events use it."""
         self._schedule.notices = notices
 
     def elapse(self, minutes: int) -> None:
@@ -225,10 +226,12 @@ class World:
             return self._digest
 
     def journal(self) -> list[JournalEntry]:
+        """Return all entries of the journal, in order."""
         with self._lock:
             return self._journal.entries()
 
     def entry(self, seq: int) -> JournalEntry | None:
+        """Return the journal entry with this number; None if there is none."""
         with self._lock:
             return self._journal.entry(seq)
 
@@ -255,44 +258,44 @@ class World:
 
     def past(self, tool: str, arguments: ToolArguments) -> Acted | None:
         """Return the result that a read would have had before the last change of its things; None if nothing has changed."""
-        known = self.environment.by_name[tool]
-        read = read_arguments(known, arguments)
-        if isinstance(read, str) or known.writes:
+        declared = self.environment.by_name[tool]
+        parsed = parse_arguments(declared, arguments)
+        if isinstance(parsed, str) or declared.writes:
             return None
         with self._lock:
-            things = known.about(read)
+            things = declared.about(parsed)
             if (before := self._past.before(things)) is None:
                 return None
             changed, content = before
             past_world = World(self.environment, content=content)
-            past_result = past_world.call(tool, read)
+            past_result = past_world.call(tool, parsed)
             past_world.close()
             if not past_result.ok:
                 return None
             versions = {thing: self.version(thing) - (thing == changed) for thing in things}
-            call = JournalEntry("call", tool, known.kind, read.model_dump(mode="json"), effect_of(known, read))
-            return self._write_result(call, PackRun("done", past_result.result), known, read, versions)
+            call = JournalEntry("call", tool, declared.kind, parsed.model_dump(mode="json"), effect_of(declared, parsed))
+            return self._write_result(call, PackRun("done", past_result.result), declared, parsed, versions)
 
     def preview(self, tool: str, arguments: ToolArguments) -> Preview:
         """Return what a call would change now, and its risks, without making it. Raises KeyError if there is no such tool."""
-        known = self.environment.by_name[tool]
-        read = read_arguments(known, arguments)
-        if isinstance(read, str):
-            return Preview(tool, "", (read,), ())
+        declared = self.environment.by_name[tool]
+        parsed = parse_arguments(declared, arguments)
+        if isinstance(parsed, str):
+            return Preview(tool, "", (parsed,), ())
         with self._lock:
-            effect = effect_of(known, read)
+            effect = effect_of(declared, parsed)
             before, run, after = try_and_roll_back(
-                self._connection, self._caller, known, read, self.now, lambda: rows_of(self._connection)
+                self._connection, self._caller, declared, parsed, self.now, lambda: rows_of(self._connection)
             )
-            done = self._journal.entries("what = 'call' AND effect = ?", effect)
-            seen = self._journal.knowledge.based_on(known.about(read))
+            calls_for_effect = self._journal.entries("what = 'call' AND effect = ?", effect)
+            versions = self._journal.knowledge.based_on(declared.about(parsed))
             risks = risks_of(
-                known,
+                declared,
                 run,
-                self._rules.verdict(known, read, self.now),
-                times_done=net_effects(self.environment, done)[effect],
-                changed_things=[thing for thing, (version, current) in seen.items() if version < current],
-                is_late=self._rules.is_late(known, read, self.now),
+                self._rules.verdict(declared, parsed, self.now),
+                times_done=net_effects(self.environment, calls_for_effect)[effect],
+                changed_things=[thing for thing, (seen, current) in versions.items() if seen < current],
+                is_late=self._rules.is_late(declared, parsed, self.now),
             )
             return Preview(tool, effect, risks, changes(before, after) if run.outcome == "done" else ())
 
@@ -314,6 +317,7 @@ class World:
             return harms(self.environment, self._journal.entries(), self._journal.knowledge_by_entry(), self.standings())
 
     def snapshot(self) -> Snapshot:
+        """Return a copy of the world's database."""
         with self._lock:
             return Snapshot(self.digest(), self._connection.serialize())
 
@@ -367,15 +371,15 @@ class World:
             done = run.outcome == "done"
             if not done:
                 self._connection.execute("ROLLBACK TO tool")
-            known = self._journal.knowledge
-            after = known.next_versions(things) if tool.writes else {thing: known.version(thing) for thing in things}
-            acted = self._write_result(call, run, tool, arguments, after if done else {})
+            knowledge = self._journal.knowledge
+            versions = knowledge.next_versions(things) if tool.writes else {thing: knowledge.version(thing) for thing in things}
+            acted = self._write_result(call, run, tool, arguments, versions if done else {})
         if done and tool.writes:
             self._digest = ""
             self._past.note_change(things, before)
         if tool.minutes:
             until = self.now.after(minutes=tool.minutes)
-            if self._replays:  # what happened meanwhile has entries of its own
+            if self._is_replaying:  # what happened meanwhile has entries of its own
                 self._schedule.pass_until_due(until)
             else:
                 self._schedule.pass_to(until, self._happen)
@@ -385,8 +389,8 @@ class World:
         """Write the entry of a call that ran, and return the result for the agent."""
         result = run.result.model_dump(mode="json") if run.result is not None else None
         late = run.outcome == "done" and self._rules.is_late(tool, arguments, self.now)
-        ran = replace(call, outcome=run.outcome, result=result, reason=run.reason, versions=versions, late=late)
-        entry = self._journal.write(ran, tool.about(arguments) if tool.writes else ())
+        result_entry = replace(call, outcome=run.outcome, result=result, reason=run.reason, versions=versions, late=late)
+        entry = self._journal.write(result_entry, tool.about(arguments) if tool.writes else ())
         return Acted(tool.name, call.effect, run.outcome, run.result, run.reason, versions, entry.seq, run.code)
 
     def _replay_answer(self, call: JournalEntry, first: JournalEntry, tool: Tool) -> Acted:
@@ -400,13 +404,14 @@ class World:
         return Acted(tool.name, call.effect, "replayed", tool.result.model_validate(first.result), entry=entry.seq)
 
     def _refuse(self, call: JournalEntry, reason: str, code: RefusalCode, again: Moment | None = None) -> Acted:
+        """Write the entry of a refused call, and return the refusal for the agent."""
         entry = self._journal.write(replace(call, outcome="refused", reason=reason))
         return Acted(call.name, call.effect, "refused", reason=reason, entry=entry.seq, code=code, again=again)
 
     def _does_no_more_damage(self, question: Payload, now: Moment) -> bool:
         """Return whether the call in a question succeeds and leaves no more damage in the pack's tables than before."""
         tool = self.environment.by_name.get(question.get("tool", ""))
-        arguments = read_arguments(tool, question.get("arguments", {})) if tool else ""
+        arguments = parse_arguments(tool, question.get("arguments", {})) if tool else ""
         if tool is None or isinstance(arguments, str):
             return False
         before, run, after = try_and_roll_back(
@@ -415,6 +420,7 @@ class World:
         return run.outcome == "done" and after <= before
 
     def _later(self, kind: str, at: Moment, payload: Payload, name: str) -> None:
+        """Schedule an event of this kind for a pack's code. Without a name, the event is named after the present entry."""
         if kind not in self.environment.by_kind:
             raise KeyError(f"there is no kind of event '{kind}'; {nearest(kind, self.environment.by_kind)}")
         self._schedule.add("event", kind, at, payload, name or f"{kind} of entry {self._journal.next}")
@@ -431,7 +437,7 @@ class World:
         kind, before = self.environment.by_kind[pending.kind], self._past.now()
         things = kind.about(pending.payload)
         if apply := kind.apply:
-            self._caller.within(lambda: apply(self._caller.writing, pending.payload, self.now))
+            self._caller.call_pack(lambda: apply(self._caller.writing, pending.payload, self.now))
         versions = self._journal.knowledge.next_versions(things)
         self._past.note_change(things, before)
         event = JournalEntry("event", pending.name, pending.kind, dict(pending.payload), versions=versions, who="world")
@@ -447,6 +453,7 @@ class World:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
+        """Commit the block's changes together. If the block raises, roll them back and raise the exception again."""
         self._connection.execute("BEGIN")
         try:
             yield
@@ -458,11 +465,12 @@ class World:
 
     @contextmanager
     def _replaying(self) -> Iterator[None]:
-        self._replays = True
+        """Mark the world as replaying a journal while the block runs."""
+        self._is_replaying = True
         try:
             yield
         finally:
-            self._replays = False
+            self._is_replaying = False
 
 
 def _create(environment: Environment, connection: Connection) -> None:
@@ -472,8 +480,8 @@ def _create(environment: Environment, connection: Connection) -> None:
     connection.execute("INSERT INTO world_clock VALUES (?, 1)", (environment.begins.total,))
     for table, rows in environment.rows.items():
         for row in rows:
-            names, marks = ", ".join(f'"{name}"' for name in row), ", ".join("?" * len(row))
-            connection.execute(f'INSERT INTO "{table}" ({names}) VALUES ({marks})', tuple(row.values()))
+            columns, placeholders = ", ".join(f'"{column}"' for column in row), ", ".join("?" * len(row))
+            connection.execute(f'INSERT INTO "{table}" ({columns}) VALUES ({placeholders})', tuple(row.values()))
     schedule = Schedule(connection, environment.ends)
     for event in sorted(environment.events, key=lambda declared: declared.at):
         schedule.add("event", event.kind, event.at, event.payload, event.name)

@@ -9,6 +9,7 @@ from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
 
 
 async def bare_agent(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    """Do the ready steps one after another, each in the procedure's order."""
     runner = ProcedureRunner(task, workbench, form)
     async for ready in runner.rounds():
         await runner.work(ready[0])

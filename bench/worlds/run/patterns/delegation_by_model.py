@@ -1,15 +1,14 @@
-"""A model leads the work. It picks the next step, writes the worker's task with the criterion by which the step succeeds, and
-judges the worker's report: accept it, repeat the step, do other steps first, or leave the step to a person.
+"""A model leads the work. It picks the next step, writes the worker's task and the criterion by which the step succeeds, and
+judges the worker's report: accept the step, repeat it, do other steps first, or leave the step to a person.
 
-The workers' judgments are the pack's, so one bank of replies serves this pattern too; the text of a task is kept, and changes
-no judgment. The message to a worker can be lost (`worker_dies`) or come twice (`claimed_twice`), and a second report can
-contradict the worker's own (`report_contradicted`).
+The workers' judgments are the subtasks of the pack, so a bank of replies serves this pattern like any other. The text of a task
+is stored, and changes no judgment. The message to a worker can be lost (`worker_dies`) or come twice (`claimed_twice`), and a
+second report can contradict the worker's own report (`report_contradicted`).
 
-Bare, the model's word holds: what it accepts is done, whatever the report says. A message that comes twice is worked on twice,
-and the last report is believed. With remedies, its judgment of a report must agree with the report, or it is rejected with the
-reason; where it never agrees, the rule decides. A worker works on a message once, and of two reports the report is believed
-that agrees with what is written down of the step.
-"""
+Without remedies, the model decides: a step that it accepts counts as done, whatever the report says. A message that comes twice
+is worked on twice, and the last report is believed. With remedies, the model's judgment must agree with the report, or it is
+rejected with the reason; if it never agrees, a fixed rule decides. A worker works on a message once. Of two contradictory
+reports, the report that agrees with the recorded state of the step is believed."""
 
 from __future__ import annotations
 
@@ -32,8 +31,8 @@ from bench.worlds.run.runtime.effects import StepReport
 
 MESSAGES, TASKS = "messages", "tasks"
 """Logs in the store: what the orchestrator asked for, and the tasks that it wrote."""
-TRIES = 3
-"""How often a step is worked on at most."""
+MAX_TRIES = 3
+"""The most times that a step is worked on."""
 UNANSWERED = "no report came"
 StepCriterion = Literal["its judgment is accepted", "it is in time", "its effects are known to be made"]
 LeadDecision = Literal["accept", "retry", "replan", "escalate"]
@@ -63,6 +62,7 @@ class Evaluation(Output):
 
 
 async def delegation_by_model(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    """Let the model delegate one of the ready steps, until no step is left."""
     runner = ProcedureRunner(task, workbench, form, keeps="steps")
     lead = ModelLead(task, workbench, runner, form)
     async for ready in runner.rounds():
@@ -75,22 +75,22 @@ class ModelLead:
     def __init__(self, task: Task, workbench: Workbench, runner: ProcedureRunner, form: Form):
         self._task, self._workbench, self._runner, self._form = task, workbench, runner, form
         self._world: WorldActions = workbench.world
-        self._later: list[str] = []
+        self._postponed: list[str] = []
         self._tries: dict[str, int] = {}
 
     async def delegate(self, ready: Sequence[ProcedureStep]) -> None:
         """Have one step worked on until the model accepts it, postpones it or leaves it to a person."""
-        step = await self._assign(sorted(ready, key=lambda each: each.name in self._later))
-        others = [each.name for each in ready if each is not step and each.name not in self._later]
+        step = await self._assign(sorted(ready, key=lambda each: each.name in self._postponed))
+        others = [each.name for each in ready if each is not step and each.name not in self._postponed]
         decision: LeadDecision = "retry"
         while decision == "retry":
             self._tries[step.name] = tries = self._tries.get(step.name, 0) + 1
             report = await self._work(step)
             decision = await self._decision(step, report, tries, others)
-            if decision in ("retry", "replan") and tries >= TRIES:
+            if decision in ("retry", "replan") and tries >= MAX_TRIES:
                 decision = "escalate"
         if decision == "replan":
-            self._later.append(step.name)
+            self._postponed.append(step.name)
             return
         if decision == "escalate":
             leave_for_a_person(self._world, step.name, "report", report.why or "done")
@@ -113,10 +113,11 @@ class ModelLead:
         form = create_model("Assignment", __base__=Assignment, step=(steps, ...))
         listed = "\n".join(f"- `{step.name}`" + (f": asks `{step.judgment}`" if step.judgment else "") for step in ready)
         first = ready[0]
+        criterion = IN_TIME if first.until is not None else EFFECTS
         reference = {
             "step": first.name,
             "task": f"Do the step {first.name}, and report what came of it.",
-            "criterion": ACCEPTED if first.judgment else EFFECTS if first.until is None else IN_TIME,
+            "criterion": ACCEPTED if first.judgment else criterion,
         }
         instructions = ASSIGN.format(name=self._task.name, ready=listed)
         assigned = await self._ask_model("assign", instructions, form, reference)
@@ -175,7 +176,7 @@ def decision_by_rule(why: str, *, has_unknown_effect: bool, tries: int, others: 
     missed = EFFECTS if why == UNANSWERED else missed_criterion(why, has_unknown_effect=has_unknown_effect)
     if not missed:
         return "accept"
-    if missed != EFFECTS or why not in ("", "failed", UNANSWERED) or tries >= TRIES:
+    if missed != EFFECTS or why not in ("", "failed", UNANSWERED) or tries >= MAX_TRIES:
         return "escalate"
     if tries == 1:
         return "retry"

@@ -1,11 +1,10 @@
-"""The log of notices is the source of truth. Each notice is consumed at least once. The steps that it begins are done before
-the place in the log is saved.
+"""The log of notices is the source of truth. Each notice is consumed at least once. The steps that a notice begins are done
+before the position in the log is saved.
 
-Bare, a notice that comes twice, or is read again after a crash, begins its steps again. With remedies, an event has an
-identity, so that a second notice of it begins nothing, and each effect has a key. A decision names the model that made it: if
-another model goes on, the decision stands and the divergence is noted. Watermarks show which notices came late or out of order,
-and which changes were never told.
-"""
+Without remedies, a notice that comes twice, or is read again after a crash, begins its steps again. With remedies, an event has
+an identity, so that a second notice of the event begins nothing, and each effect has a key. A decision names the model that
+made it: if another model goes on, the decision is kept and the divergence is noted. The versions in notices show which notices
+came late or out of order, and which changes had no notice."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from bench.worlds.run.environment import Arrival
 from bench.worlds.run.patterns.parts.accounts import IrregularityLog
 from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
 
-PLACE = "place in the log"
+LOG_POSITION = "place in the log"
 
 
 async def event_driven(task: Task, workbench: Workbench, form: Form = BARE) -> None:
@@ -26,7 +25,7 @@ async def event_driven(task: Task, workbench: Workbench, form: Form = BARE) -> N
     if irregularities:
         irregularities.note_other_models()
     while True:
-        event = await workbench.world.next_event(workbench.world.store.get(PLACE, 0), runner.next_start())
+        event = await workbench.world.next_event(workbench.world.store.get(LOG_POSITION, 0), runner.next_start())
         if event and irregularities:
             irregularities.note_irregular_notice(event)
         elif event:
@@ -34,7 +33,7 @@ async def event_driven(task: Task, workbench: Workbench, form: Form = BARE) -> N
         caught_up = await runner.catch_up()
         await _drain(runner, irregularities)
         if event:
-            workbench.world.store.put(PLACE, event.number)
+            workbench.world.store.put(LOG_POSITION, event.number)
         elif runner.next_start() is None and not caught_up:
             if irregularities:
                 irregularities.note_missed_notices()

@@ -1,11 +1,11 @@
 """A planner lists the steps with their success criteria, an executor does them in the plan's order, and an evaluator checks
-each step against its criteria. If a step misses one, the plan is revised: the step is tried once more after all others that can
-begin, or it is given up. Each version of the plan is written to the store, with its reason.
+each step against its criteria. If a step misses a criterion, the plan is revised: the step is tried once more after all others
+that can begin, or it is given up. Each version of the plan is written to the store, with its reason.
 
-Bare, a stored plan is followed, whoever made it, and of two reports of the executor the last is believed. With remedies, a plan
-names its planner and its tools' contracts: a process with another planner or other tools plans the remaining steps again and
-writes down why. Of two reports the report is believed that agrees with what is written down of the step.
-"""
+Without remedies, a stored plan is followed, whoever made it, and of two contradictory reports of the executor the last is
+believed. With remedies, a plan names its planner and its tools' contracts: a process with another planner or other tools plans
+the remaining steps again and records the reason. Of two contradictory reports, the report that agrees with the recorded state
+of the step is believed."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from bench.worlds.run.runtime.actions import WorldActions
 
 PLANS = "plans"
 """The log of the plan's versions in the store."""
-TRIES = 2
-"""How often a step is executed."""
+MAX_TRIES = 2
+"""The most times that a step is executed."""
 ACCEPTED, IN_TIME, EFFECTS = "its judgment is accepted", "it is in time", "its effects are known to be made"
 
 
@@ -53,7 +53,7 @@ async def plan_and_replan(task: Task, workbench: Workbench, form: Form = BARE, p
         step = plan.first_of(ready)
         report = runner.report(step, await runner.attempt(step))
         missed = missed_criterion(report.why, has_unknown_effect=report.wanting)
-        again = missed == EFFECTS and report.why in ("", "failed") and plan.tries_of(step) < TRIES
+        again = missed == EFFECTS and report.why in ("", "failed") and plan.tries_of(step) < MAX_TRIES
         if missed:
             plan.revise(step, f"{missed}: {report.why or 'not known'}", again=again)
         if not again:
@@ -93,6 +93,7 @@ class StoredPlan:
             self._make_plan(reason)
 
     def first_of(self, ready: Sequence[ProcedureStep]) -> ProcedureStep:
+        """Return the step that comes first in the plan."""
         order = [planned["step"] for planned in self._versions[-1]["steps"]]
         return min(ready, key=lambda step: order.index(step.name))
 
@@ -102,16 +103,17 @@ class StoredPlan:
 
     def revise(self, step: ProcedureStep, reason: str, *, again: bool) -> None:
         """Write the plan's next version. The step that missed a criterion moves to the end, to be done `again` or given up."""
-        kept = self._versions[-1]
+        previous = self._versions[-1]
         why = f"{step.name} {'is done again' if again else 'is given up'}: {reason}"
-        steps = sorted(kept["steps"], key=lambda planned: planned["step"] == step.name)
-        self._write(kept | {"steps": steps, "reason": why, "again": step.name if again else ""})
+        steps = sorted(previous["steps"], key=lambda planned: planned["step"] == step.name)
+        self._write(previous | {"steps": steps, "reason": why, "again": step.name if again else ""})
 
     @property
     def _versions(self) -> list[Any]:
         return self._world.store.log(PLANS)
 
     def _make_plan(self, reason: str) -> None:
+        """Write a plan of all steps in the planner's order, with the reason for the plan."""
         steps = [
             {"step": step.name, "criteria": [*([ACCEPTED] if step.judgment else []), IN_TIME, EFFECTS]}
             for step in self._planner.order(self._world.procedure)
@@ -119,13 +121,14 @@ class StoredPlan:
         made_by = {"planner": self._planner.version, "tools": self._tools}
         self._write({**made_by, "steps": steps, "reason": reason, "again": ""})
 
-    def _changed_makers(self, kept: Any) -> str:
+    def _changed_makers(self, previous: Any) -> str:
         """Return how this process's planner or tools differ from the plan's; "" if they do not."""
-        if kept["planner"] != self._planner.version:
-            return f"the planner was exchanged: {kept['planner']} by {self._planner.version}"
-        return "the tools were exchanged" if kept["tools"] != self._tools else ""
+        if previous["planner"] != self._planner.version:
+            return f"the planner was exchanged: {previous['planner']} by {self._planner.version}"
+        return "the tools were exchanged" if previous["tools"] != self._tools else ""
 
     def _write(self, plan: dict[str, Any]) -> None:
+        """Write the next version of the plan, and follow it."""
         version = len(self._versions) + 1
         self._world.follow_plan(version)
         self._world.store.append(PLANS, plan | {"version": version})

@@ -1,9 +1,8 @@
 """A planner lists the steps, an executor does them by the tools' contracts, and an evaluator checks whether each was done. A
-checkpoint is kept after each step.
+checkpoint is stored after each step.
 
-Bare, a step that the evaluator finds incomplete is executed again as a whole. With remedies, only its effects that are not
-known to be done are.
-"""
+Without remedies, a step that the evaluator finds incomplete is executed again as a whole. With remedies, only those effects of
+the step are made again that are not known to be done."""
 
 from __future__ import annotations
 
@@ -13,18 +12,20 @@ from bench.scenario import Task
 from bench.worlds.run.environment import ProcedureStep
 from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
 
-GOES = 2
-"""How often a step is executed."""
+MAX_ATTEMPTS = 2
+"""The most times that a step is executed."""
 
 
 async def plan_execute_evaluate(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    """Execute the ready steps one after another, and record the end of each."""
     runner = ProcedureRunner(task, workbench, form, keeps="steps")
     async for plan in runner.rounds():
         await runner.settle(plan[0], await _execute(runner, plan[0]))
 
 
 async def _execute(runner: ProcedureRunner, step: ProcedureStep) -> str:
-    for _ in range(GOES):
+    """Execute a step until the evaluator finds it complete. Return why it failed at last; "" if it did not."""
+    for _ in range(MAX_ATTEMPTS):
         why = await runner.attempt(step)
         if why not in ("", "failed") or not (why or runner.has_unknown_effect(step)):
             break

@@ -1,10 +1,9 @@
 """Several workers take steps from a queue, which is the durable row. A worker reads the row, claims a step that can begin, and
 does it.
 
-Bare, a claim is written without a check, so two workers that read the row at the same time both do the step. The claim never
-ends, so nobody takes up the step of a dead worker. With remedies, a claim is a compare-and-swap, which the second worker loses,
-and a lease: once it ends, another worker goes on with the step where it stopped.
-"""
+Without remedies, a claim is written without a check, so two workers that read the row at the same time both do the step. The
+claim never ends, so nobody takes up the step of a dead worker. With remedies, a claim is a compare-and-swap, which the second
+worker loses, and a lease: once it ends, another worker goes on with the step where it stopped."""
 
 from __future__ import annotations
 
@@ -19,11 +18,12 @@ from bench.worlds.run.patterns.parts.row import DurableRow
 from bench.worlds.run.patterns.parts.together import together
 from bench.worlds.run.runtime.actions import WorldActions
 
-LEASE = 15
+LEASE_MINUTES = 15
 """Minutes of world time for which a claim holds, with remedies."""
 
 
 async def work_queue(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    """Let workers take all free steps at the same time. If no step is free, wait for a notice or for the end of a claim."""
     runner = ProcedureRunner(task, workbench, form, keeps="steps")
     queue = WorkQueue(runner, workbench.world, leases=form.remedies)
     async for ready in runner.rounds():
@@ -41,6 +41,7 @@ class WorkQueue:
         self._row = DurableRow(world.store)
 
     def is_free(self, step: ProcedureStep) -> bool:
+        """Return whether a step is not claimed, or its lease has ended."""
         end = self._end(step)
         return end is None or (self._leases and end <= self._world.now)
 
@@ -56,7 +57,7 @@ class WorkQueue:
     async def take(self, step: ProcedureStep) -> None:
         """Let the workers that read the step as free claim it and do it. A worker that dies leaves it claimed."""
         fate = await self._world.claim(step)
-        seen, until = self._row.version, str(self._world.now.after(minutes=LEASE).total)
+        seen, until = self._row.version, str(self._world.now.after(minutes=LEASE_MINUTES).total)
         for _ in range(2 if fate == "is shared" else 1):
             if self._row.swap(step.name, until, seen if self._leases else self._row.version) and fate != "dies":
                 await self._runner.work(step)

@@ -51,14 +51,15 @@ from bench.worlds.run.runtime.effects import (
 from bench.worlds.run.runtime.process import DiesInMidReply, Process, Store
 
 Try = tuple[str, str]
-"""A tool and the business key that is tried."""
-MOST_STEPS = 10_000
-"""Most calls, waits and questions of one trial, so that no agent goes on for ever."""
-BREATH = 100
-"""Steps after which other tasks of the event loop run. Otherwise no time limit could end a loop of calls."""
+"""(tool, business key) of an effect that is tried. For a question to a person, the person takes the place of the tool."""
+MAX_STEPS = 10_000
+"""The most calls, waits and questions of one trial, so that no agent goes on for ever."""
+YIELD_INTERVAL = 100
+"""The number of calls, waits and questions after which other tasks of the event loop run. Otherwise no time limit could end a
+loop of calls."""
 
 
-STEP_IN_HAND = ContextVar("step_in_hand", default="")
+CURRENT_STEP = ContextVar("step_in_hand", default="")
 """The procedure step of this task of the event loop. Steps that are done at the same time are separate tasks."""
 
 
@@ -72,6 +73,7 @@ class ReceivedReports:
 
     @property
     def last(self) -> StepReport:
+        """The report that arrived last."""
         return self.contrary or self.first
 
     def report_that_agrees(self, is_done: Callable[[], bool]) -> StepReport:
@@ -84,9 +86,11 @@ class ReceivedReports:
 
 
 class Acting:
-    """The actions of one trial's agent in its world, over all its processes. `calls` counts the tool calls that left an event.
+    """The actions of one trial's agent in its world, over all its processes. `calls` is the number of tool calls that left an
+    event.
 
-    If the lives are real processes, `process`, `store` and `tries` belong to one of them and outlive it.
+    If the agent's processes are real operating system processes, each of them gets its own `Acting`, with a `process`, a
+    `store` and `tries` that outlive the process.
     """
 
     def __init__(
@@ -106,12 +110,12 @@ class Acting:
         self.last_crash = 0
         self.calls = 0
         self._tries: Counter[Try] = Counter() if tries is None else tries
-        self._steps = self._replies = self._told = self._recorded = 0
+        self._steps = self._replies = self._last_entry_told = self._last_entry_recorded = 0
         self.plan_version = 0
         self._judgments_behind = {"": frozenset([AGENT_ASKS.name]), **judgments_behind(world.environment.procedure)}
-        self._asked: dict[str, int] = {}
+        self._calls_by_judgment: dict[str, int] = {}
         self._events_read = 0
-        STEP_IN_HAND.set("")
+        CURRENT_STEP.set("")
         world.set_notice_times(self._notice_times)
         world.manners = self._manner_of
         environment = world.environment
@@ -128,8 +132,8 @@ class Acting:
         deadline: int | None = None,
     ) -> Acted:
         """Call a tool. Raises Crashed if the agent is killed at this call, and GaveUp if it has called too often."""
-        known = self.world.environment.by_name.get(tool)
-        writes = bool(known and known.writes)
+        declared = self.world.environment.by_name.get(tool)
+        writes = bool(declared and declared.writes)
         await self._step(effect=writes)
         call = _ToolCallInProgress(self.world, tool, arguments, key, expect, role, writes, deadline)
         self._tries[tool, call.effect] += 1
@@ -147,13 +151,14 @@ class Acting:
         """Return the fault that this try of the call's effect carries; None if no fault is due."""
         if not call.effect:
             return None
-        on = ("any", "write" if call.writes else "read")
+        accesses = ("any", "write" if call.writes else "read")
         try_ = self._tries[call.tool, call.effect]
         return self._schedule.due_in_world(
-            ("tool", "process"), call.tool, call.effect, try_, lambda fault: EFFECTS[fault.effect, fault.point].on in on
+            ("tool", "process"), call.tool, call.effect, try_, lambda fault: EFFECTS[fault.effect, fault.point].on in accesses
         )
 
     def _strike_call(self, call: _ToolCallInProgress, receipt: OpenReceipt, effect: ToolEffect) -> Acted:
+        """Make a call under a fault of the tool, and return the result that the agent is told."""
         answer = effect.strike(call, receipt.due.fault.minutes)
         if answer is None:
             receipt.enter("not_applicable", f"{call.tool} could not carry it")
@@ -180,17 +185,20 @@ class Acting:
         return self._log_result(call, acted)
 
     async def wait(self, until: Moment) -> tuple[Arrival, ...]:
+        """Let world time pass up to a moment, and return the notices that came meanwhile."""
         await self._step()
-        return self._arrivals(self.world.wait_until(until))
+        return self._log_arrivals(self.world.wait_until(until))
 
     async def next_event(self, after: int, until: Moment | None) -> Arrival | None:
+        """Wait for the first notice after a number; return None if none comes until the moment."""
         await self._step()
         arrival = self.world.next_event(after, until)
-        return self._arrivals((arrival,))[0] if arrival else None
+        return self._log_arrivals((arrival,))[0] if arrival else None
 
     async def catch_up(self) -> tuple[Arrival, ...]:
+        """Return new notices for events that happened without a notice."""
         await self._step()
-        return self._arrivals(self.world.catch_up())
+        return self._log_arrivals(self.world.catch_up())
 
     async def ask(self, kind: str, about: str, question: Mapping[str, Any], key: str | None, shown: str = "") -> str:
         """Ask a person and return the ticket. Raises KeyError if there is no such person, and Crashed if the agent is killed
@@ -223,7 +231,7 @@ class Acting:
         return effect_at(due.fault.effect, "process", ClaimEffect).befalls
 
     def report(self, step: str, report: StepReport) -> ReceivedReports:
-        """Return the reports that arrive of a worker's report, by the fault that is due."""
+        """Return the reports that arrive when a worker sends this report, by the fault that is due."""
         self._tries["report", step] += 1
         due = self._schedule.due_in_world(
             ("process",),
@@ -258,10 +266,10 @@ class Acting:
 
     def log_step(self, step: str, stage: Literal["began", "ended"], why: str) -> None:
         """Log that a step of the procedure began or ended."""
-        STEP_IN_HAND.set(step)
+        CURRENT_STEP.set(step)
         self.log.emit(Stepped(step, stage, why, self.world.life, *self.world.now, **self._origin()))
         if stage == "ended":
-            STEP_IN_HAND.set("")
+            CURRENT_STEP.set("")
 
     def verdict(self, tool: str, arguments: ToolArguments) -> PolicyVerdict:
         return self.world.verdict(tool, arguments)
@@ -304,28 +312,30 @@ class Acting:
         return DiesInMidReply(self.process, self._schedule.plan(due, call), reply)
 
     def _record_results(self) -> None:
-        if self._told > self._recorded:
-            self.world.record(self._recorded)
-            self._recorded = self._told
+        """Note that the agent has recorded the results that it was told."""
+        if self._last_entry_told > self._last_entry_recorded:
+            self.world.record(self._last_entry_recorded)
+            self._last_entry_recorded = self._last_entry_told
 
     async def _step(self, effect: bool = False) -> None:
+        """Count a step. Raises Crashed if the agent is to die before the step, and GaveUp beyond the limit of steps."""
         self.process.step(effect)
         self._steps += 1
-        if self._steps > MOST_STEPS:
-            raise GaveUp(("the world",), f"no end after {MOST_STEPS:,} calls, waits and questions")
-        if self._steps % BREATH == 0:
+        if self._steps > MAX_STEPS:
+            raise GaveUp(("the world",), f"no end after {MAX_STEPS:,} calls, waits and questions")
+        if self._steps % YIELD_INTERVAL == 0:
             await asyncio.sleep(0)
 
     def _log_result(self, call: _ToolCallInProgress, acted: Acted) -> Acted:
         """Log the result of a call for the agent, and return it."""
         self.world.acknowledge(acted.entry)
-        self._told = max(self._told, acted.entry)
+        self._last_entry_told = max(self._last_entry_told, acted.entry)
         self._emit_call(call, acted)
         return acted
 
     def _emit_call(self, call: _ToolCallInProgress, acted: Acted) -> None:
-        """Record a tool call with its journal entry and the digests of the world before and after."""
-        known = self.world.environment.by_name.get(call.tool)
+        """Log a tool call with its journal entry and the digests of the world before and after."""
+        declared = self.world.environment.by_name.get(call.tool)
         entry = self.world.entry(acted.entry)
         given = call.arguments.model_dump(mode="json") if isinstance(call.arguments, BaseModel) else dict(call.arguments)
         result = acted.result.model_dump(mode="json") if acted.result is not None else None
@@ -333,7 +343,7 @@ class Acting:
         self.log.emit(
             ToolCalled(
                 tool=call.tool,
-                access=known.kind if known else "",
+                access=declared.kind if declared else "",
                 effect=acted.effect,
                 try_=max(1, self._tries[call.tool, acted.effect]),
                 key=call.key,
@@ -358,30 +368,34 @@ class Acting:
         )
 
     def _in_step(self) -> dict[str, Any]:
-        return {"step": STEP_IN_HAND.get(), **self._origin()}
+        """Return the present step of the procedure and the origin, as fields of an event."""
+        return {"step": CURRENT_STEP.get(), **self._origin()}
 
     def _origin(self) -> dict[str, Any]:
-        """Return the request and the plan version from which an event of the present step came."""
+        """Return the request and the plan version that caused an event of the present step, as fields of the event."""
         for event in self.log.events[self._events_read :]:
             if isinstance(event, Called):
-                self._asked.update(dict.fromkeys(event.subtasks, event.call))
+                self._calls_by_judgment.update(dict.fromkeys(event.subtasks, event.call))
         self._events_read = len(self.log.events)
-        asked = [self._asked[judgment] for judgment in self._judgments_behind[STEP_IN_HAND.get()] if judgment in self._asked]
-        return {"request": max(asked, default=None), "plan_version": self.plan_version}
+        judgments = self._judgments_behind[CURRENT_STEP.get()]
+        requests = [self._calls_by_judgment[judgment] for judgment in judgments if judgment in self._calls_by_judgment]
+        return {"request": max(requests, default=None), "plan_version": self.plan_version}
 
-    def _arrivals(self, arrivals: Sequence[Arrival]) -> tuple[Arrival, ...]:
+    def _log_arrivals(self, arrivals: Sequence[Arrival]) -> tuple[Arrival, ...]:
+        """Log notices, and return them."""
         for arrival in arrivals:
             payload = self.log.keep_text(dump(dict(arrival.payload)))
             self.log.emit(Arrived(arrival.number, arrival.name, arrival.kind, payload, self.world.life, *arrival.at))
         return tuple(arrivals)
 
     def _notice_times(self, event: Scheduled, following: Moment | None) -> Sequence[NoticeTime]:
-        """Return when the agent is told of an event, by the fault that is due. A fault of every event does not strike people's
+        """Return the times of an event's notices, by the fault that is due. A fault of every event does not strike people's
         answers."""
 
         def fits(fault: Fault) -> bool:
-            is_told = EFFECTS[fault.effect, "event"].on != ANSWER
-            return is_told and (event.kind != ANSWER or fault.subtask == ANSWER)
+            """Return whether a fault can strike the notices of this event."""
+            changes_notices = EFFECTS[fault.effect, "event"].on != ANSWER
+            return changes_notices and (event.kind != ANSWER or fault.subtask == ANSWER)
 
         due = self._schedule.due_in_world(("event",), event.kind, event.name, 1, fits)
         if due is None:
@@ -396,12 +410,14 @@ class Acting:
         return notices
 
     def _store_text(self, name: str, text: str) -> None:
+        """Log a write to the agent's store. The agent has then recorded the results that it was told."""
         self.world.record()
         self.log.emit(Stored(name, self.log.keep_text(text), self.world.life, **self._in_step()))
 
     def _die(self, point: str) -> None:
+        """Log the death of the agent's process, and note it in the world."""
         self.last_crash = self.log.emit(ProcessDied(point, self.world.life, *self.world.now, **self._in_step()))
-        STEP_IN_HAND.set("")
+        CURRENT_STEP.set("")
         self.world.note_crash(point)
 
 

@@ -201,6 +201,7 @@ class WorldActions:
         return self._record_decision(kind, Decision("late", ticket))
 
     def _record_decision(self, kind: str, decision: Decision) -> Decision:
+        """Log the end of the wait for an answer, and return the decision."""
         self.acting.log_decision(kind, decision.ticket, decision.answer)
         return decision
 

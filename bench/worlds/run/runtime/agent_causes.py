@@ -29,43 +29,45 @@ class AgentCauses:
         self._causes, self._log = causes, log
         self.attempts = 0
         self._attempt_of: dict[Hashable, int] = {}
-        self._asked: Counter[Hashable] = Counter()
-        self._asked_before: Counter[Hashable] = Counter()
-        self._crash = 0
-        self._loss: int | None = None
+        self._ask_counts: Counter[Hashable] = Counter()
+        self._ask_counts_before_crash: Counter[Hashable] = Counter()
+        self._last_crash = 0
+        self._last_loss: int | None = None
 
     def next_purpose(self, name: str, question: Hashable) -> CallPurpose:
         """Return the purpose of the next call, which asks this question."""
         cause, caused_by = self._cause(question)
-        if not self._asked[question]:
+        if not self._ask_counts[question]:
             self.attempts += 1
             self._attempt_of[question] = self.attempts
-        self._asked[question] += 1
-        self._loss = None
+        self._ask_counts[question] += 1
+        self._last_loss = None
         inferred = cause in ("step", "sample")
-        purpose = self._causes.known_purpose(name, self._attempt_of[question], self._asked[question], cause, caused_by)
+        purpose = self._causes.known_purpose(name, self._attempt_of[question], self._ask_counts[question], cause, caused_by)
         return replace(purpose, inferred=inferred)
 
     def _cause(self, question: Hashable) -> tuple[Cause, int | None]:
+        """Return the cause of a call that asks this question, and the number of the event that caused the call."""
         if not self.attempts:
             return "first", None
-        if self._loss is not None:
-            return "retry", self._loss
-        if self._asked[question] < self._asked_before[question]:
-            return "rerun", self._crash
-        return ("sample" if self._asked[question] else "step"), None
+        if self._last_loss is not None:
+            return "retry", self._last_loss
+        if self._ask_counts[question] < self._ask_counts_before_crash[question]:
+            return "rerun", self._last_crash
+        return ("sample" if self._ask_counts[question] else "step"), None
 
     def note_loss(self, event: int) -> None:
         """Note that the event of this number lost a paid reply."""
-        self._loss = event
+        self._last_loss = event
 
     def note_late_reply(self, event: int) -> None:
         """Note that the reply that this event lost has arrived."""
-        if self._loss == event:
-            self._loss = None
+        if self._last_loss == event:
+            self._last_loss = None
 
     def note_crash(self, event: int) -> None:
-        """Note that the agent's process died at this event."""
-        self._asked_before |= self._asked
-        self._asked.clear()
-        self._crash, self._loss = event, None
+        """Note that the agent's process died at this event. From now on, a question counts as a repetition until it was asked
+        as often as before the crash."""
+        self._ask_counts_before_crash |= self._ask_counts  # the larger count of each question
+        self._ask_counts.clear()
+        self._last_crash, self._last_loss = event, None

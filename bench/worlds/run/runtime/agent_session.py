@@ -25,8 +25,8 @@ class Words(Output):
 
 
 AGENT = Subtask("agent", "Whatever the agent itself asks for.", reads=(), output=Words)
-UNASKED = {"text": "There is nothing that I can do without tools."}
-"""What a simulated model answers to an agent that offers it no tools."""
+REPLY_WITHOUT_TOOLS = {"text": "There is nothing that I can do without tools."}
+"""The answer of a simulated model to an agent that offers it no tools."""
 
 
 TextAndCalls = tuple[str, tuple[tuple[str, str], ...]]
@@ -75,7 +75,7 @@ class AgentSession(EndpointSession):
             for written in _replies_in(answered.messages)
         }
         contributing = [
-            answered for answered in self._answered_calls if answered is last or self._counts(answered, still_present)
+            answered for answered in self._answered_calls if answered is last or self._contributes(answered, still_present)
         ]
         text = last.received.text
         return Proposal(
@@ -91,9 +91,11 @@ class AgentSession(EndpointSession):
     def attempts(self) -> dict[str, int]:
         return {AGENT.name: self._agent_causes.attempts}
 
-    def _counts(self, answered: _AnsweredCall, carried: set[TextAndCalls]) -> bool:
+    def _contributes(self, answered: _AnsweredCall, still_present: set[TextAndCalls]) -> bool:
+        """Return whether a call leads to the last reply: it is the first sample of its question in the last life, or its reply
+        is still present in a call of the last life."""
         is_sole = answered.life == self.life and answered.purpose.context.sample == 1
-        return is_sole or _comparable(answered.received.text, answered.received.tool_calls) in carried
+        return is_sole or _comparable(answered.received.text, answered.received.tool_calls) in still_present
 
     def _new_purpose(self, question: RequestKey, subtasks: tuple[Subtask, ...]) -> CallPurpose:
         del subtasks
@@ -113,7 +115,7 @@ class AgentSession(EndpointSession):
 
 def session_of(trial: Trial) -> AgentSession:
     """Return the session of a trial's agent in a separate process."""
-    trial.add(AGENT, UNASKED)
+    trial.add(AGENT, REPLY_WITHOUT_TOOLS)
     trial.injection.any_text_subtasks.add(AGENT.name)
     return AgentSession(trial)
 
@@ -126,10 +128,11 @@ def _replies_in(messages: tuple[Message, ...]) -> set[TextAndCalls]:
 def _comparable(text: str, calls: Iterable[ToolCall]) -> TextAndCalls:
     """Return the part of a reply that stays the same if a framework rewrites the reply: ids and the spacing of JSON are left
     out."""
-    return text.strip(), tuple((call.name, _plain(call.arguments)) for call in calls)
+    return text.strip(), tuple((call.name, _canonical_json(call.arguments)) for call in calls)
 
 
-def _plain(arguments: str) -> str:
+def _canonical_json(arguments: str) -> str:
+    """Return JSON in a canonical form; a text that is no JSON is returned unchanged."""
     try:
         return json.dumps(json.loads(arguments), sort_keys=True)
     except (ValueError, RecursionError):

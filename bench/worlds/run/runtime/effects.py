@@ -86,9 +86,11 @@ class StruckToolCall(Protocol):
 
 ToolStrike = Callable[[StruckToolCall, int], Acted | None]
 NoticeStrike = Callable[[Moment, Moment | None, int], Sequence[NoticeTime] | None]
-"""(when an event happened, when the next does, minutes) -> when the agent is told; None if the event cannot carry it."""
+"""(moment of an event, moment of the next event, minutes) -> the times of its notices; None if the event cannot carry the
+effect."""
 Death = Literal["before", "unacknowledged", "unrecorded", "recorded", "asked", "mid_reply"]
-"""At one of the four points of an effect, after a question to a person, or when half of a model's reply has arrived."""
+"""The moment of the death: one of the four points of an effect, after a question to a person, or when half of a model's reply
+has arrived."""
 ClaimFate = Literal["", "dies", "is shared"]
 """What happens to a claim: nothing; its worker dies after it; a second worker has read that the step is free, and claims it."""
 

@@ -1,4 +1,4 @@
-"""Resources that outlive a process of the agent and end with its trial: its session, its endpoints."""
+"""Resources that outlive a process of the agent and end with its trial, for example its session and its endpoints."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, TypeVar
 
-Kept = TypeVar("Kept")
+Resource = TypeVar("Resource")
 
 
 class Lasting(AsyncExitStack):
@@ -16,10 +16,10 @@ class Lasting(AsyncExitStack):
         super().__init__()
         self._kept: dict[str, Any] = {}
 
-    async def get(self, name: str, make: Callable[[], AbstractAsyncContextManager[Kept]]) -> Kept:
+    async def get(self, name: str, make: Callable[[], AbstractAsyncContextManager[Resource]]) -> Resource:
         """Return the resource with this name. The first process that asks opens it, later processes share it, and the trial's
         end closes it."""
         if name not in self._kept:
             self._kept[name] = await self.enter_async_context(make())
-        resource: Kept = self._kept[name]
+        resource: Resource = self._kept[name]
         return resource

@@ -15,8 +15,8 @@ from bench.worlds.run.runtime.actions import WorldActions
 from bench.worlds.run.runtime.effects import ToolEffect
 from bench.worlds.run.runtime.process import Crashed
 
-MOST_LIVES = 50
-"""Most processes of one trial's agent. Each but the first follows a crash."""
+MAX_LIVES = 50
+"""The most processes of one trial's agent. Each process after the first follows a crash."""
 
 
 class WorldSurroundings(Surroundings):
@@ -37,7 +37,7 @@ class WorldSurroundings(Surroundings):
         """Start the architecture, and start it again on the same world and store each time that its process dies. Raises GaveUp
         if it dies too often, and any other error that ends a process."""
         async with self.actions.lasting:
-            for _ in range(MOST_LIVES):
+            for _ in range(MAX_LIVES):
                 failed: BaseException | None = None
                 try:
                     await trial.clock.run(work())
@@ -49,7 +49,7 @@ class WorldSurroundings(Surroundings):
                     return
                 (self.actions.agent or trial).drop_process_state(self.acting.last_crash)
                 self.acting.process.restart()
-            raise GaveUp(("the agent",), f"died {MOST_LIVES} times")
+            raise GaveUp(("the agent",), f"died {MAX_LIVES} times")
 
     def end(self, trial: Trial, stopped: bool) -> Any:
         """Let the world come to its end. Return its content for the grader; None if the trial was stopped."""

@@ -50,7 +50,7 @@ class Process:
         self.body = AgentBody()
         self.is_dead = False
         self._armed: list[tuple[int, When, OpenReceipt]] = []
-        self._dead_of: tuple[OpenReceipt, ...] = ()
+        self._receipts_of_death: tuple[OpenReceipt, ...] = ()
 
     def step(self, effect: bool = False) -> None:
         """Continue the process; with `effect`, to change the world. Raises Crashed if the process is to die before that."""
@@ -82,19 +82,19 @@ class Process:
         self.step()
 
     def disarm(self, why: str) -> None:
-        """Note that the process ended by itself before an armed death struck."""
+        """Note that the process ended by itself, before a death that `arm` had planned."""
         for _, _, receipt in self._armed:
             receipt.enter("not_applicable", why)
         self._armed = []
 
     def die(self, *receipts: OpenReceipt) -> NoReturn:
-        """Kill the process and raise Crashed."""
+        """Kill the process and raise Crashed. The receipts of the faults that kill it note that they were delivered."""
         self.body.kill()
         for receipt in receipts:
             receipt.enter("delivered", receipt.due.key)
-        asker = self.body.asker
-        self._armed = [armed for armed in self._armed if asker and armed[0] != asker]
-        self.is_dead, self._dead_of = not asker, receipts
+        dying = self.body.asker  # 0 if all processes of the agent die
+        self._armed = [(asker, when, receipt) for asker, when, receipt in self._armed if dying not in (0, asker)]
+        self.is_dead, self._receipts_of_death = not dying, receipts
         self._died(receipts[0].due.fault.effect if receipts else "killed")
         raise Crashed
 
@@ -104,11 +104,13 @@ class Process:
         self.is_dead = False
 
     def _detect(self) -> None:
-        for receipt in self._dead_of:
+        """Mark the faults that killed the process as detected."""
+        for receipt in self._receipts_of_death:
             receipt.detect()
-        self._dead_of = ()
+        self._receipts_of_death = ()
 
     def _die_if(self, due: Callable[[When], bool]) -> None:
+        """Raise Crashed if the process is dead, or if a planned death is due now."""
         if self.is_dead:
             raise Crashed
         armed = [(when, receipt) for asker, when, receipt in self._armed if asker == self.body.asker]
@@ -117,7 +119,7 @@ class Process:
 
 
 class DiesInMidReply(AskerDies):
-    """Half of a reply arrives, and then the process dies."""
+    """The death of the process after half of a model's reply has arrived."""
 
     def __init__(self, process: Process, receipt: OpenReceipt, reply: Reply):
         super().__init__(halve(reply))
@@ -141,6 +143,7 @@ class Store:
         self._logs: dict[str, list[str]] = {}
 
     def get(self, name: str, default: Json = None) -> Json:
+        """Return the value of this name, or the default if there is none."""
         return json.loads(self._values[name]) if name in self._values else default
 
     def put(self, name: str, value: Json) -> None:
@@ -158,11 +161,13 @@ class Store:
         self._write(log, text)
 
     def log(self, name: str) -> list[Json]:
+        """Return the values of a log, in order."""
         return [json.loads(text) for text in self._logs.get(name, ())]
 
     def names(self) -> list[str]:
         return sorted(self._values)
 
     def _write(self, name: str, text: str) -> None:
+        """Report a write, after which the process may have to die."""
         self._on_write(name, text)
         self._process.note_write()

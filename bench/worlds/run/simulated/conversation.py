@@ -12,13 +12,13 @@ from typing import Any
 from bench.record.messages import Message
 from bench.worlds.run.environment import Call
 
-NOTHING_TOLD = "unanswered"
+NO_CODE = "unanswered"
 
 
 @dataclass(frozen=True)
 class ToolResult:
-    """The result of a call. `value` is the bare result or the result as the world's server wraps it. `code` says why there is
-    none; "" if there is one."""
+    """The result of a call. `value` is the result, perhaps in the object in which the world's server wraps results. `code` says
+    why there is no result; "" if there is one."""
 
     value: Any = None
     code: str = ""
@@ -33,37 +33,38 @@ class Conversation:
         by_offer = {offered: name for name, offered in names.items()}
         open_calls: dict[str, Call | None] = {}
         for message in messages:
-            for made in message.tool_calls:
-                open_calls[made.id] = _call(by_offer.get(made.name, made.name), made.arguments)
+            for tool_call in message.tool_calls:
+                tool = by_offer.get(tool_call.name, tool_call.name)
+                open_calls[tool_call.id] = _parse_call(tool, tool_call.arguments)
             call = open_calls.pop(message.tool_call_id, None) if message.role == "tool" else None
             if call:
-                self._answers.setdefault(_key(call), deque()).append(parse_result(message.content))
+                self._answers.setdefault(_key_of(call), deque()).append(parse_result(message.content))
 
     def next_answer(self, call: Call) -> ToolResult | None:
         """Return the next answer to this call; None if the call was not made again."""
-        answers = self._answers.get(_key(call))
+        answers = self._answers.get(_key_of(call))
         return answers.popleft() if answers else None
 
 
-def names_offered(tools: Sequence[Mapping[str, Any]], wanted: Iterable[str]) -> dict[str, str]:
+def offered_names(tools: Sequence[Mapping[str, Any]], wanted: Iterable[str]) -> dict[str, str]:
     """Return the name under which each tool of a world is offered. A framework can put a server's name before a tool's name."""
     names = [tool["function"]["name"] for tool in tools]
-    values = {}
+    offered = {}
     for tool in wanted:
-        ends = (name for name in names if name.endswith(tool) and not name[: -len(tool)][-1:].isalnum())
-        if match := next((name for name in names if name == tool), None) or next(ends, None):
-            values[tool] = match
-    return values
+        with_prefix = (name for name in names if name.endswith(tool) and not name[: -len(tool)][-1:].isalnum())
+        if match := tool if tool in names else next(with_prefix, None):
+            offered[tool] = match
+    return offered
 
 
 def parse_result(content: str) -> ToolResult:
     """Parse a tool's result: JSON, a Python literal, or an error text."""
-    value = _unpack(_read(content))
+    value = _unpack(_parse(content))
     if value is _UNREADABLE:
-        return ToolResult(code=NOTHING_TOLD)
+        return ToolResult(code=NO_CODE)
     if isinstance(value, dict) and isinstance(error := value.get("error"), dict | str):
         code = error.get("code") if isinstance(error, dict) else ""
-        return ToolResult(code=code if isinstance(code, str) and code else NOTHING_TOLD)
+        return ToolResult(code=code if isinstance(code, str) and code else NO_CODE)
     return ToolResult(value)
 
 
@@ -76,7 +77,7 @@ def result_of(value: Any) -> Any:
 _UNREADABLE = object()
 
 
-def _read(text: str) -> Any:
+def _parse(text: str) -> Any:
     """Parse a result as JSON or as a Python literal; None if it is empty."""
     if not text.strip():
         return None
@@ -94,14 +95,16 @@ def _unpack(value: Any) -> Any:
     """Parse the text of one or several parts, as MCP's results have them."""
     parts = value if isinstance(value, list) and value else [value]
     if all(isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str) for part in parts):
-        return _read("".join(part["text"] for part in parts))
+        return _parse("".join(part["text"] for part in parts))
     return value
 
 
-def _call(name: str, arguments: str) -> Call | None:
-    given = _read(arguments) if arguments.strip() else {}
+def _parse_call(name: str, arguments: str) -> Call | None:
+    """Return a call with its parsed arguments; None if they are no object."""
+    given = _parse(arguments) if arguments.strip() else {}
     return Call(name, given) if isinstance(given, dict) else None
 
 
-def _key(call: Call) -> str:
+def _key_of(call: Call) -> str:
+    """Return a call in a form in which two calls can be compared."""
     return f"{call.tool} {json.dumps(call.arguments, sort_keys=True, default=str)}"

@@ -23,7 +23,9 @@ Judge = Callable[[str, Mapping[str, str]], Json | str]
 
 
 @dataclass(frozen=True)
-class _Done:
+class _EffectDone:
+    """An effect that the course has made and not undone."""
+
     step: str
     call: Call
     effect: str
@@ -42,16 +44,16 @@ class ProcedureCourse:
     knows_policy: bool = True
     _facts: Facts = field(default_factory=lambda: Facts(AsFarAsKnown(), AsFarAsKnown()))
     _settled: set[str] = field(default_factory=set)
-    _fallen: set[str] = field(default_factory=set)
-    _standing: list[_Done] = field(default_factory=list)
+    _failed_sagas: set[str] = field(default_factory=set)
+    _effects_standing: list[_EffectDone] = field(default_factory=list)
     _has_failed: bool = False
-    _last: int = 0
-    _looked: Moment = field(init=False)
+    _last_notice: int = 0
+    _notices_read_until: Moment = field(init=False)
 
-    def take(self) -> None:
+    def follow(self) -> None:
         """Follow the course to its end. Raises NotYet at the first call that was not made."""
         self.world.learn_time()
-        self._looked = self.world.now
+        self._notices_read_until = self.world.now
         steps = self.environment.procedure
         while True:
             self._read_notices()
@@ -68,24 +70,26 @@ class ProcedureCourse:
 
     def _wait(self, until: Moment | None) -> Arrival | None:
         """Wait for the next event, or until this moment."""
-        event = self.world.next_event(self._last, until)
+        event = self.world.next_event(self._last_notice, until)
         if event is None or event.at >= self.world.now:
-            self._looked = self.world.now
+            self._notices_read_until = self.world.now
         return self._note_event(event)
 
     def _read_notices(self) -> None:
         """Read all notices that came while time passed."""
-        while self._looked < self.world.now:
-            if not self._note_event(self.world.next_event(self._last, self.world.now)):
-                self._looked = self.world.now
+        while self._notices_read_until < self.world.now:
+            if not self._note_event(self.world.next_event(self._last_notice, self.world.now)):
+                self._notices_read_until = self.world.now
 
     def _note_event(self, event: Arrival | None) -> Arrival | None:
+        """Add a notice to the facts, and return it."""
         if event:
-            self._last = event.number
+            self._last_notice = event.number
             self._facts = replace(self._facts, events={event.kind: event.payload, **self._facts.events})
         return event
 
     def _may_begin(self, step: ProcedureStep) -> bool:
+        """Return whether a step can begin now."""
         has_come = not step.on or step.on in self._facts.events
         in_time = step.starts is None or self.world.now >= step.starts
         return step.name not in self._settled and has_come and in_time and self._settled.issuperset(step.after)
@@ -102,7 +106,7 @@ class ProcedureCourse:
 
     def _try_step(self, step: ProcedureStep) -> str:
         """Do a step once. Return why it failed; "" if it did not."""
-        if step.saga and step.saga in self._fallen:
+        if step.saga and step.saga in self._failed_sagas:
             return "fallen"
         if not step.needed(self._facts):
             return ""
@@ -122,6 +126,7 @@ class ProcedureCourse:
         return ""
 
     def _read(self, step: ProcedureStep) -> bool:
+        """Make the reads of a step. Return whether all succeeded."""
         calls = step.reads(self._facts)
         answers = dict(zip(calls, self.world.call_all(list(calls.values())), strict=True))
         read = {name: acted.result.model_dump(mode="json") for name, acted in answers.items() if acted.ok}
@@ -129,56 +134,56 @@ class ProcedureCourse:
         return len(read) == len(calls)
 
     def _documents(self, step: ProcedureStep) -> Mapping[str, str]:
+        """Return the documents that a step's judgment sees beside the pack's documents."""
         facts = self._facts
-        shown = (
-            step.documents(facts)
-            if step.documents
-            else {name: facts.read[name] for name in self.task.subtask(step.judgment).reads if name in facts.read}
-        )
+        if step.documents:
+            shown = step.documents(facts)
+        else:
+            shown = {name: facts.read[name] for name in self.task.subtask(step.judgment).reads if name in facts.read}
         return {name: as_document(value) for name, value in shown.items()}
 
     def _act(self, step: ProcedureStep, call: Call) -> str:
         """Make one effect of a step if the policy allows it. Return why it failed; "" if it did not."""
-        if why := self._gate(step, call):
+        if why := self._objection(step, call):
             return why
         acted = self.world.call(call.tool, call.arguments)
         if not acted.ok:
             return "failed"
         result = acted.result.model_dump(mode="json")
-        self._standing = [done for done in self._standing if not self._is_undone(done, call, acted.effect)]
+        undone = self.environment.undoes.get(call.tool), acted.effect
+        self._effects_standing = [done for done in self._effects_standing if (done.call.tool, done.effect) != undone]
         results = {effect: known for effect, known in self._facts.results.items() if effect != acted.effect}
         if call.tool not in self.environment.undoes:
-            self._standing.append(_Done(step.name, call, acted.effect, result))
+            self._effects_standing.append(_EffectDone(step.name, call, acted.effect, result))
             results[acted.effect] = result
         self._facts = replace(self._facts, results=results)
         return ""
 
-    def _is_undone(self, done: _Done, call: Call, effect: str) -> bool:
-        return self.environment.undoes.get(call.tool) == done.call.tool and done.effect == effect
-
-    def _gate(self, step: ProcedureStep, call: Call) -> str:
+    def _objection(self, step: ProcedureStep, call: Call) -> str:
         """Return why a call must not be made; "" if it may be made."""
         verdict = self.world.verdict(call.tool, call.arguments)
         if verdict.decision != "person":
             is_denied = verdict.decision == "deny" and (self.knows_policy or verdict.rule == KILL_SWITCH)
             return "denied" if is_denied else ""
-        asked = step.asks(self._facts, call) if step.asks else self._question(call)
-        decision = self.world.decision(asked.person, asked.about, asked.question)
+        question = step.asks(self._facts, call) if step.asks else self._question(call)
+        decision = self.world.decision(question.person, question.about, question.question)
         return "" if decision == "approved" else decision
 
     def _question(self, call: Call) -> Question:
         return Question(next(iter(self.environment.people)), self.world.effect_of(call), call.arguments)
 
     def _give_up(self, step: ProcedureStep, why: str) -> None:
+        """Undo the effects of a failed step and of its saga, and make the step's `otherwise` calls."""
         peers = {other.name for other in self.environment.procedure if other is step or (step.saga and other.saga == step.saga)}
-        self._fallen |= {step.saga} - {""}
-        for standing in reversed([done for done in self._standing if done.step in peers]):
-            self._take_back(step, standing)
+        self._failed_sagas |= {step.saga} - {""}
+        for standing in reversed([done for done in self._effects_standing if done.step in peers]):
+            self._undo(step, standing)
         for call in step.otherwise(self._facts, why):
-            if all(done.call != call for done in self._standing):  # two steps can fall back on the same call
+            if all(done.call != call for done in self._effects_standing):  # two steps can fall back on the same call
                 self._act(step, call)
 
-    def _take_back(self, step: ProcedureStep, done: _Done) -> None:
+    def _undo(self, step: ProcedureStep, done: _EffectDone) -> None:
+        """Undo an effect, if its tool has an undo."""
         tool = self.environment.by_name[done.call.tool]
         if not tool.undo:
             return

@@ -15,7 +15,7 @@ from typing import Any
 from bench.record.messages import Message
 from bench.scenario import Task
 from bench.worlds.run.environment import Call, Environment
-from bench.worlds.run.simulated.conversation import Conversation, names_offered
+from bench.worlds.run.simulated.conversation import Conversation, offered_names
 from bench.worlds.run.simulated.course import Judge, ProcedureCourse, tools_of
 from bench.worlds.run.simulated.world import NotYet, RememberedWorld
 
@@ -43,30 +43,31 @@ def next_calls(
 ) -> Proposed:
     """Return the next calls, several if they can be made `together`. `judge` makes the procedure's judgments instead of the
     pack; it must always answer the same question the same way."""
-    names = names_offered(tools, tools_of(environment))
-    named = frozenset(names.values())
+    names = offered_names(tools, tools_of(environment))
+    known_names = frozenset(names.values())
     with closing(RememberedWorld(environment, Conversation(messages, names))) as world:
         try:
-            _take_course(environment, task, world, judge)
-        except NotYet as next_:
-            if missing := [call.tool for call in next_.calls if call.tool not in names]:
-                return Proposed(text=f"I cannot go on: there is no tool '{missing[0]}'.", names=named)
-            calls = next_.calls if together else next_.calls[:1]
-            return Proposed(tuple(Call(names[call.tool], call.arguments) for call in calls), names=named)
+            _follow_course(environment, task, world, judge)
+        except NotYet as not_yet:
+            if missing := [call.tool for call in not_yet.calls if call.tool not in names]:
+                return Proposed(text=f"I cannot go on: there is no tool '{missing[0]}'.", names=known_names)
+            calls = not_yet.calls if together else not_yet.calls[:1]
+            return Proposed(tuple(Call(names[call.tool], call.arguments) for call in calls), names=known_names)
         except _ReferenceFailed:
-            return Proposed(text=STUCK, names=named)
-    return Proposed(text=DONE, names=named)
+            return Proposed(text=STUCK, names=known_names)
+    return Proposed(text=DONE, names=known_names)
 
 
 class _ReferenceFailed(Exception):
     """A reference course went wrong: it knows only the case in which all goes well."""
 
 
-def _take_course(environment: Environment, task: Task, world: RememberedWorld, judge: Judge | None) -> None:
-    """Follow the pack's procedure, or its reference course."""
+def _follow_course(environment: Environment, task: Task, world: RememberedWorld, judge: Judge | None) -> None:
+    """Follow the pack's procedure, or its reference course if it has no procedure. Raises NotYet at the first call that is not
+    in the conversation. Without a `judge`, the pack's right outputs are the judgments."""
     if environment.procedure and (right := environment.right):
-        rightly = judge or (lambda subtask, shown: right(subtask, {**task.documents, **shown}))
-        ProcedureCourse(task, environment, world, rightly, knows_policy=judge is None).take()
+        used_judge = judge or (lambda subtask, shown: right(subtask, {**task.documents, **shown}))
+        ProcedureCourse(task, environment, world, used_judge, knows_policy=judge is None).follow()
         return
     try:
         world.learn_time()

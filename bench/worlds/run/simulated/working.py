@@ -35,30 +35,31 @@ def next_reply(
     environment = scenario.environment
     assert isinstance(environment, Environment)
     together = options.get("parallel_tool_calls", True)
-    judge = _drawn_judgments(scenario, environment, request, bank) if bank else None
-    next_ = next_calls(environment, scenario.task, request.messages, options["tools"], together, judge)
-    if not next_.calls:
-        others = [tool for tool in options["tools"] if tool["function"]["name"] not in next_.names]
+    judge = _judge_from_bank(scenario, environment, request, bank) if bank else None
+    proposed = next_calls(environment, scenario.task, request.messages, options["tools"], together, judge)
+    if not proposed.calls:
+        others = [tool for tool in options["tools"] if tool["function"]["name"] not in proposed.names]
         if others and options.get("tool_choice") == "required":  # a framework's tool by which an agent says that it is done
             return reply_with_calls([forced({**options, "tools": others})], request)
-        return cut_reply(Reply(next_.text), options)
-    calls = list(next_.calls)
+        return cut_reply(Reply(proposed.text), options)
+    calls = list(proposed.calls)
     if draw.random() < failure_rate and calls[0].arguments:
         forgotten = draw.choice(list(calls[0].arguments))
         calls[0] = Call(calls[0].tool, {name: value for name, value in calls[0].arguments.items() if name != forgotten})
     return reply_with_calls(calls, request)
 
 
-def _drawn_judgments(scenario: Scenario, environment: Environment, request: Request, bank: Bank) -> Judge:
+def _judge_from_bank(scenario: Scenario, environment: Environment, request: Request, bank: Bank) -> Judge:
     """Return a judge that draws from the bank. Each reply replays the conversation, so a draw depends on the trial, not on the
     call."""
     right, context = environment.right, request.context
     assert right, "a bank is refused where a procedure or what is right is missing"
 
     def judge(subtask: str, shown: Mapping[str, str]) -> Json | str:
+        """Return the output that the bank draws for a judgment in this state."""
         state = case_of(shown)
         draw = draw_for("bank", *context.drawn_from, subtask, state)
-        rightly = right(subtask, {**scenario.task.documents, **shown})
-        return bank.draw(scenario.name, context.instance, subtask, state, rightly, draw)
+        right_output = right(subtask, {**scenario.task.documents, **shown})
+        return bank.draw(scenario.name, context.instance, subtask, state, right_output, draw)
 
     return judge

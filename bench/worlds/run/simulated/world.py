@@ -1,5 +1,5 @@
-"""A world as a conversation shows it. Each call of a course is looked up among the calls that were made; the first call that
-was not made is proposed next.
+"""A world as a conversation shows it. Each call of a course is looked up among the calls in the conversation; the first call
+that is not among them is proposed next.
 
 So each request replays a course from its beginning, as a workflow is replayed from its history. A course whose conversation was
 lost begins again; a course whose conversation was kept goes on. Nothing else is known here about what happened.
@@ -17,9 +17,9 @@ from bench.worlds.run.environment import Acted, Arrival, Call, Environment, Mome
 from bench.worlds.run.environment.world import ToolArguments
 from bench.worlds.run.simulated.conversation import Conversation, ToolResult, result_of
 
-TRIES = 5
-"""Tries of a call that fails, a minute apart."""
-PASSING = ("throttled", "unanswered", "unavailable", "broke", "hung", "wrong_type")
+MAX_TRIES = 5
+"""The most tries of a call that fails for a transient reason, a minute of world time apart."""
+TRANSIENT_CODES = ("throttled", "unanswered", "unavailable", "broke", "hung", "wrong_type")
 PersonAnswer = Literal["approved", "denied", "late"]
 
 
@@ -50,7 +50,7 @@ class RememberedWorld:
         """Return the call's result. The key is ignored: the system that makes the call sets it, the model only proposes the
         call."""
         del key
-        [acted] = self.call_all([Call(tool, _plain(arguments))])
+        [acted] = self.call_all([Call(tool, _as_json(arguments))])
         return acted
 
     def call_all(self, calls: Sequence[Call]) -> list[Acted]:
@@ -70,6 +70,7 @@ class RememberedWorld:
         self.wait()
 
     def wait(self, days: int = 0, minutes: int = 0) -> tuple[Arrival, ...]:
+        """Let time pass as the conversation shows, and return the notices that came meanwhile."""
         result = self._result_of(Call("wait", {"days": days, "minutes": minutes}))
         content = result.value if isinstance(result.value, dict) else {}
         if result.code or "day" not in content:
@@ -79,15 +80,16 @@ class RememberedWorld:
         return tuple(_arrival(event) for event in content.get("events", ()))
 
     def wait_until(self, moment: Moment) -> tuple[Arrival, ...]:
+        """Let time pass up to this moment, and return the notices that came meanwhile."""
         left = moment.total - self.now.total
         return self.wait(*_duration(left)) if left > 0 else ()
 
     def next_event(self, after: int = 0, until: Moment | None = None) -> Arrival | None:
         """Return the next notice in the conversation, and advance the time to it; None if there was none until then."""
-        asked: dict[str, int] = {"after": after}
+        arguments: dict[str, int] = {"after": after}
         if until is not None:
-            asked["days"], asked["minutes"] = _duration(max(0, until.total - self.now.total))
-        result = self._result_of(Call("next_event", asked))
+            arguments["days"], arguments["minutes"] = _duration(max(0, until.total - self.now.total))
+        result = self._result_of(Call("next_event", arguments))
         if not result.code and isinstance(result.value, dict):
             arrival = _arrival(result.value)
             self._pass_to(arrival.at)
@@ -103,6 +105,7 @@ class RememberedWorld:
         return f"{kind}: {about}"
 
     def decision(self, kind: str, about: str, question: Mapping[str, Any]) -> PersonAnswer:
+        """Return a person's answer in the conversation, and advance the time to it."""
         result = self._result_of(Call("ask_person", {"kind": kind, "about": about, "question": dict(question)}))
         content = result.value if isinstance(result.value, dict) else {}
         if isinstance(event := content.get("event"), dict):
@@ -116,14 +119,14 @@ class RememberedWorld:
         """Return the outcome of a call from its results in the conversation. A call that failed for a passing reason is tried
         again."""
         tool, tries = self.environment.by_name[call.tool], 1
-        while answer.code in PASSING and tries < TRIES:
+        while answer.code in TRANSIENT_CODES and tries < MAX_TRIES:
             self.wait(minutes=1)
-            answer, tries = self._answer(call), tries + 1
-        result = None if answer.code else _result(tool.result, answer.value)
+            answer, tries = self._next_answer(call), tries + 1
+        result = None if answer.code else _parse_as(tool.result, answer.value)
         effect = self.effect_of(call)
         if result is None:
             code: Any = answer.code or "unanswered"
-            return Acted(call.tool, effect, "failed" if code in PASSING else "refused", reason=code, code=code)
+            return Acted(call.tool, effect, "failed" if code in TRANSIENT_CODES else "refused", reason=code, code=code)
         if tool.writes:
             self._policy_world.call(call.tool, call.arguments)
         self._pass_to(self.now.after(minutes=tool.minutes))
@@ -131,30 +134,34 @@ class RememberedWorld:
 
     def _result_of(self, call: Call) -> ToolResult:
         """Return the result of a call of a tool that every world offers."""
-        answer = self._answer(call)
-        for _ in range(TRIES - 1):
-            if answer.code not in PASSING:
+        answer = self._next_answer(call)
+        for _ in range(MAX_TRIES - 1):
+            if answer.code not in TRANSIENT_CODES:
                 break
-            answer = self._answer(call)
+            answer = self._next_answer(call)
         return ToolResult(result_of(answer.value), answer.code)
 
-    def _answer(self, call: Call) -> ToolResult:
+    def _next_answer(self, call: Call) -> ToolResult:
+        """Return the next answer to a call in the conversation. Raises NotYet if there is none."""
         answer = self._conversation.next_answer(call)
         if answer is None:
             raise NotYet(call)
         return answer
 
     def _pass_to(self, moment: Moment) -> None:
+        """Advance the time to this moment, unless it is past."""
         if moment > self.now:
             self.now = moment
             self._policy_world.wait_until(moment)
 
 
-def _plain(arguments: ToolArguments) -> Mapping[str, Any]:
+def _as_json(arguments: ToolArguments) -> Mapping[str, Any]:
     return arguments.model_dump(mode="json") if isinstance(arguments, BaseModel) else dict(arguments)
 
 
-def _result(form: type[BaseModel], value: Any) -> BaseModel | None:
+def _parse_as(form: type[BaseModel], value: Any) -> BaseModel | None:
+    """Return a result as this type, with or without the object in which the world's server wraps it; None if it does not
+    fit."""
     for candidate in (result_of(value), value):
         with suppress(ValidationError):
             return form.model_validate(candidate)
@@ -166,10 +173,12 @@ def _moment(content: Mapping[str, Any]) -> Moment:
 
 
 def _duration(minutes: int) -> tuple[int, int]:
+    """Return minutes as days and remaining minutes."""
     return divmod(minutes, 24 * 60)
 
 
 def _arrival(content: Mapping[str, Any]) -> Arrival:
+    """Return an event in the JSON of the world's server as a notice."""
     return Arrival(
         int(content.get("number", 0)),
         _moment(content),

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bench.probe.run.box.box import Box, box_plan
-from bench.wire.agent_process import AgentProcess, Ended
+from bench.wire.agent_process import AgentProcess, ProcessExit
 
 
 class Boxed:
@@ -32,14 +32,14 @@ class Boxed:
         self.box = Box(box_plan(folder, self.layers, self.gateway, (), programs, (), self.environment, sockets))
         self.box.open()
 
-    def run(self, code: str, *words: str, before: Mapping[str, str] | None = None) -> tuple[Ended, str]:
+    def run(self, code: str, *words: str, before: Mapping[str, str] | None = None) -> tuple[ProcessExit, str]:
         """Run a program of Python in the box, and return how it ended and what it printed."""
         return asyncio.run(self._run([sys.executable, "-c", code, *words], {**self.environment, **(before or {})}))
 
     def started(self, words: Sequence[str], environment: Mapping[str, str], namespaces: Sequence[int]) -> AgentProcess:
         return AgentProcess(words, self.folder, environment, 2**30, namespaces=namespaces)
 
-    async def _run(self, words: Sequence[str], environment: Mapping[str, str]) -> tuple[Ended, str]:
+    async def _run(self, words: Sequence[str], environment: Mapping[str, str]) -> tuple[ProcessExit, str]:
         process = self.started(words, environment, self.box.namespaces)
         try:
             async with asyncio.timeout(30):

@@ -24,7 +24,7 @@ from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.kinds import StoreSettings
-from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.place import PrivateFolder
 from bench.probe.run.witness.stores import Stores
 
 POSTS = """
@@ -83,7 +83,7 @@ def agent_runs(subject: Subject, folder: Path, times: int = 1) -> list[AgentRun]
         store = StoreSettings("shop", "sqlite", str(folder / "shop.db"))
         stores = Stores.of([store], folder.parent / "stores", subject.settle, subject.hide, b"", boxed=True)
         (folder.parent / "stores").mkdir()
-        async with Worker(subject, stores, Place(folder.parent, "agent"), Secrets(())) as worker:
+        async with Worker(subject, stores, PrivateFolder(folder.parent, "agent"), Secrets(())) as worker:
             return [await worker.run(Masks()) for _ in range(times)]
 
     try:
@@ -115,14 +115,14 @@ def test_a_service_at_an_address_in_the_code_is_called_through_the_gateway_and_o
             assert [(call.door, call.tool, call.failed) for call in agent_run.calls] == [("shop", "POST /pay", False)]
             assert printed(agent_run) == ["200", *["<urlopen error [Errno 111] Connection refused>"] * 2]
             assert agent_run.refused == (f"127.0.0.1:{other}", "shop.example:80")
-        why = objection(first, 1, checked=True)
+        why = objection(first, 1, has_check=True)
         assert not why, why
         assert paths == ["/pay", "/pay"] and not others
 
 
 def test_an_agent_that_is_refused_all_is_told_what_to_write(folder: Path) -> None:
     [agent_run] = agent_runs(Subject("a", agent_of(folder, "http://shop.example/pay"), settle=0.02), folder)
-    why = objection(agent_run, 1, checked=False)
+    why = objection(agent_run, 1, has_check=False)
     assert (
         'the agent reached for shop.example:80, and was refused; if it may be called for real: remote = ["shop.example"]' in why
     )

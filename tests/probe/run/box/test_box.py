@@ -20,7 +20,7 @@ from time import monotonic, sleep
 import pytest
 
 from bench.common.errors import ConfigError
-from bench.wire.agent_process import AgentProcess, Ended
+from bench.wire.agent_process import AgentProcess, ProcessExit
 from tests.probe.run.box.boxed import Boxed, marked
 from tests.probe.run.box.test_frameworks import LANGGRAPH
 
@@ -86,7 +86,7 @@ def beyond() -> Iterator[Path]:
 def test_a_file_that_is_written_by_a_path_in_code_stays_as_it_was(boxed: Boxed) -> None:
     real = boxed.folder / "bank.txt"
     real.write_text("by its owner")
-    assert boxed.run(WROTE, str(real))[0] == Ended(code=0)
+    assert boxed.run(WROTE, str(real))[0] == ProcessExit(code=0)
     assert boxed.run("import sys; print(open(sys.argv[1]).read())", str(real))[1] == "by the agent"
     assert real.read_text() == "by its owner"
     assert list(boxed.box.paths_written()) == [str(real)]
@@ -97,7 +97,7 @@ def test_what_is_renamed_or_removed_stays_where_it_was(boxed: Boxed) -> None:
     real.write_text("by its owner")
     other.write_text("by its owner")
     code = "import os, sys; open('new', 'w').write('x'); os.replace('new', sys.argv[1]); os.unlink(sys.argv[2])"
-    assert boxed.run(code, str(real), str(other))[0] == Ended(code=0)
+    assert boxed.run(code, str(real), str(other))[0] == ProcessExit(code=0)
     assert real.read_text() == other.read_text() == "by its owner"
     assert list(boxed.box.paths_written()) == [str(real), str(other)]
 
@@ -107,9 +107,9 @@ def test_a_link_that_leads_out_of_the_folder_leads_to_a_copy_or_to_what_cannot_b
     for number, target in enumerate((real, beyond / "real.txt")):
         target.write_text("by its owner")
         (boxed.folder / f"link{number}").symlink_to(target)
-    assert boxed.run(WROTE, "link0")[0] == Ended(code=0)
+    assert boxed.run(WROTE, "link0")[0] == ProcessExit(code=0)
     ended, printed = boxed.run(WROTE, "link1")
-    assert ended == Ended(code=1) and "Read-only file system" in printed
+    assert ended == ProcessExit(code=1) and "Read-only file system" in printed
     assert real.read_text() == (beyond / "real.txt").read_text() == "by its owner"
     assert list(boxed.box.paths_written()) == [str(real)]
 
@@ -120,14 +120,16 @@ import os, sqlite3, subprocess, sys
 inner = "import os, sqlite3; sqlite3.connect(os.path.expanduser('~/second.db')).executescript('CREATE TABLE t (a)')"
 sys.exit(subprocess.run([sys.executable, "-c", inner]).returncode)
 """
-    assert boxed.run(code)[0] == Ended(code=0)
+    assert boxed.run(code)[0] == ProcessExit(code=0)
     assert list(boxed.box.paths_written()) == [str(boxed.home / "second.db")] and not (boxed.home / "second.db").exists()
 
 
 def test_what_was_only_opened_to_be_written_and_what_python_caches_are_not_named(boxed: Boxed) -> None:
     (boxed.folder / "read.txt").write_text("x")
     (boxed.folder / "module.py").write_text("")
-    assert boxed.run("import module; open('read.txt', 'a').close()", before={"PYTHONDONTWRITEBYTECODE": ""})[0] == Ended(code=0)
+    assert boxed.run("import module; open('read.txt', 'a').close()", before={"PYTHONDONTWRITEBYTECODE": ""})[0] == ProcessExit(
+        code=0
+    )
     assert boxed.box.paths_written() == {}
 
 
@@ -137,8 +139,8 @@ def test_temporary_folders_are_new_in_each_run(boxed: Boxed) -> None:
         f"open('{place}/by-the-agent', 'w');" for place in places
     )
     for _ in range(2):
-        assert boxed.run(code, *places) == (Ended(code=0), "[]")
-        assert boxed.run(code, *places) == (Ended(code=0), str(list(places)))
+        assert boxed.run(code, *places) == (ProcessExit(code=0), "[]")
+        assert boxed.run(code, *places) == (ProcessExit(code=0), str(list(places)))
         boxed.box.reset_files()
     assert not any(Path(place, "by-the-agent").exists() for place in places)
 
@@ -156,8 +158,10 @@ def test_a_program_in_a_temporary_folder_is_seen_there_with_what_lies_beside_it_
         exits.callback(boxed.box.close)
         code = "import runpy, sys; runpy.run_path(sys.argv.pop(1))"
         ended, printed = boxed.run(code, str(tools / "run.py"), str(tools / "lib"))
-        assert ended == Ended(code=1) and "Read-only file system" in printed
-        assert boxed.run(WROTE, "x")[0] == Ended(code=0) and list(boxed.box.paths_written()) == [str(tools / "agent" / "x")]
+        assert ended == ProcessExit(code=1) and "Read-only file system" in printed
+        assert boxed.run(WROTE, "x")[0] == ProcessExit(code=0) and list(boxed.box.paths_written()) == [
+            str(tools / "agent" / "x")
+        ]
 
 
 def test_a_frameworks_checkpoints_are_known_with_their_journals_and_can_be_forgotten_alone(boxed: Boxed) -> None:
@@ -175,7 +179,7 @@ for name in ("kept.db", "new.db"):
 open("notes.txt", "w").write("x")
 os._exit(0)
 """
-    assert boxed.run(code)[0] == Ended(code=0)
+    assert boxed.run(code)[0] == ProcessExit(code=0)
     whose = "LangGraph's checkpoints"
     names = {str(boxed.folder / name): of for name, of in (("kept.db", whose), ("new.db", whose), ("notes.txt", ""))}
     assert boxed.box.paths_written() == names
@@ -189,7 +193,7 @@ os._exit(0)
 
 def test_bytecode_that_an_agent_writes_is_gone_after_a_renewal_and_is_told_nobody(boxed: Boxed) -> None:
     code = "import os; os.makedirs('__pycache__'); open('__pycache__/m.pyc', 'w').write('by the agent')"
-    assert boxed.run(code)[0] == Ended(code=0)
+    assert boxed.run(code)[0] == ProcessExit(code=0)
     assert boxed.box.paths_written() == {}
     boxed.box.reset_files()
     assert boxed.run("import os; print(os.path.exists('__pycache__/m.pyc'))")[1] == "False"
@@ -216,7 +220,7 @@ def test_two_threads_that_connect_at_a_time_take_one_socket_each(boxed: Boxed) -
 
 def test_after_a_renewal_all_is_as_it_was_at_first(boxed: Boxed) -> None:
     (boxed.folder / "kept.txt").write_text("by its owner")
-    assert boxed.run("open('kept.txt', 'w').write('x'); open('new', 'w')")[0] == Ended(code=0)
+    assert boxed.run("open('kept.txt', 'w').write('x'); open('new', 'w')")[0] == ProcessExit(code=0)
     boxed.box.reset_files()
     assert boxed.box.paths_written() == {}
     assert boxed.run("import os; print(open('kept.txt').read(), os.path.exists('new'))")[1] == "by its owner False"
@@ -232,10 +236,10 @@ def test_what_npx_loads_stays_for_the_next_run_and_is_no_change_of_the_home(tmp_
     )
     loads = "(h / '.npm/known').write_text('x'); (h / '.npm/loaded').touch(); (h / '.cache/uv/x').touch(); (h / 'new').touch()"
     try:
-        assert boxed.run(code + loads) == (Ended(code=0), "['known'] False")
+        assert boxed.run(code + loads) == (ProcessExit(code=0), "['known'] False")
         assert list(boxed.box.paths_written()) == [str(home / "new")]
         boxed.box.reset_files()
-        assert boxed.run(code) == (Ended(code=0), "['known', 'loaded'] True")
+        assert boxed.run(code) == (ProcessExit(code=0), "['known', 'loaded'] True")
     finally:
         boxed.box.close()
     assert [path.name for path in home.rglob("*")] == [".npm", "known"] and (
@@ -274,7 +278,7 @@ def test_a_socket_of_the_gateway_stands_where_the_owners_server_has_its_own(tmp_
             "import socket, sys; [socket.socket(socket.AF_UNIX).connect(place) for place in sys.argv[1:]]; open('x', 'w')"
         )
         for _ in range(2):
-            assert boxed.run(connects, *map(str, places)) == (Ended(code=0), "")
+            assert boxed.run(connects, *map(str, places)) == (ProcessExit(code=0), "")
             for _ in places:
                 listening.accept()[0].close()
             boxed.box.reset_files()
@@ -283,19 +287,19 @@ def test_a_socket_of_the_gateway_stands_where_the_owners_server_has_its_own(tmp_
 
 def test_a_socket_that_is_made_in_the_box_can_be_reached_there(boxed: Boxed) -> None:
     code = "from socket import *; a, b = socket(AF_UNIX), socket(AF_UNIX); a.bind('s'); a.listen(); b.connect('s')"
-    assert boxed.run(code)[0] == Ended(code=0)
+    assert boxed.run(code)[0] == ProcessExit(code=0)
 
 
 def test_exit_codes_and_signals_pass(boxed: Boxed) -> None:
-    assert boxed.run("raise SystemExit(7)")[0] == Ended(code=7)
-    assert boxed.run("import os; os.kill(os.getpid(), 15)")[0] == Ended(signal=15)
-    assert boxed.run("import os, signal; signal.signal(15, lambda *_: os._exit(3)); os.kill(0, 15)")[0] == Ended(code=3)
+    assert boxed.run("raise SystemExit(7)")[0] == ProcessExit(code=7)
+    assert boxed.run("import os; os.kill(os.getpid(), 15)")[0] == ProcessExit(signal=15)
+    assert boxed.run("import os, signal; signal.signal(15, lambda *_: os._exit(3)); os.kill(0, 15)")[0] == ProcessExit(code=3)
     ended = asyncio.run(boxed._run(["/nowhere/at-all"], boxed.environment))[0]
     assert (ended.code, ended.failed) == (127, 2)
 
 
 def test_a_process_in_the_box_is_asked_stopped_and_killed_from_outside(boxed: Boxed) -> None:
-    async def ends(end: str) -> Ended:
+    async def ends(end: str) -> ProcessExit:
         words = [sys.executable, "-c", "import time; print(flush=True); time.sleep(600)"]
         process = AgentProcess(words, boxed.folder, boxed.environment, 2**30, namespaces=boxed.box.namespaces)
         try:
@@ -310,13 +314,13 @@ def test_a_process_in_the_box_is_asked_stopped_and_killed_from_outside(boxed: Bo
         finally:
             await process.close()
 
-    assert asyncio.run(ends("terminate")) == Ended(signal=15)
-    assert asyncio.run(ends("kill")) == asyncio.run(ends("freeze")) == Ended(signal=9)
+    assert asyncio.run(ends("terminate")) == ProcessExit(signal=15)
+    assert asyncio.run(ends("kill")) == asyncio.run(ends("freeze")) == ProcessExit(signal=9)
 
 
 def test_a_process_of_the_box_sees_no_others_and_a_daemon_ends_with_its_agent(boxed: Boxed) -> None:
     ended, printed = boxed.run("import os; print(sorted(int(name) for name in os.listdir('/proc') if name.isdecimal()))")
-    assert ended == Ended(code=0) and printed.startswith("[1, ") and printed.count(",") == 1
+    assert ended == ProcessExit(code=0) and printed.startswith("[1, ") and printed.count(",") == 1
     assert boxed.run("import os; print(os.getpid())")[1] != boxed.run("import os; print(os.getpid())")[1]
     assert boxed.run(DAEMON)[1] == "left"
     assert marked(f"AGENT_FOLDER={boxed.work}") == []
@@ -344,7 +348,7 @@ def test_a_folder_can_be_the_home_and_can_hold_the_layers(tmp_path: Path, place:
     boxed = boxed_or_skipped(tmp_path, home, home, layers=home / "layers" if place == "layers in it" else None)
     try:
         for _ in range(2):
-            assert boxed.run(WROTE, str(home / "x.txt"))[0] == Ended(code=0)
+            assert boxed.run(WROTE, str(home / "x.txt"))[0] == ProcessExit(code=0)
             assert list(boxed.box.paths_written()) == [str(home / "x.txt")] and not (home / "x.txt").exists()
             boxed.box.reset_files()
             assert boxed.box.paths_written() == {}
@@ -414,7 +418,7 @@ def test_a_folder_of_another_group_is_refused_and_roots_agent_keeps_the_owners_o
     theirs.write_text("theirs")
     os.chown(theirs, 65534, 65534)
     code = "import os; open('theirs.txt', 'a').write('!'); print(os.stat('theirs.txt').st_uid)"
-    assert boxed.run(code) == (Ended(code=0), "65534")
+    assert boxed.run(code) == (ProcessExit(code=0), "65534")
     assert theirs.read_text() == "theirs"
 
 

@@ -22,14 +22,20 @@ import pytest
 from gates import ScriptedGate
 
 from bench.common.errors import ConfigError
-from bench.probe.run.box.closed_network import IN_PIECES, TOO_MANY, TOO_MANY_NAMES, ClosedNetwork, ReachedPlace
+from bench.probe.run.box.closed_network import (
+    TOO_MANY_CONNECTIONS,
+    TOO_MANY_NAMES,
+    UNREADABLE_HELLO,
+    ClosedNetwork,
+    ReachedPlace,
+)
 from bench.probe.run.box.names import NameTable
 from bench.probe.run.gateway.database import DatabaseDoor
 from bench.probe.run.gateway.gate import DoorContext
 from bench.probe.run.witness.postgres import PostgresStore
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import DatabaseServer
-from bench.wire.agent_process import Ended
+from bench.wire.agent_process import ProcessExit
 from tests.probe.run.box.boxed import Boxed
 
 HERE = Path(__file__).parents[4]
@@ -83,7 +89,7 @@ def in_network(boxed: Boxed, work: Callable[[ClosedNetwork], Awaitable[None]]) -
 
 async def printed(boxed: Boxed, code: str, *words: str) -> list[str]:
     ended, text = await boxed._run([sys.executable, "-c", code, *words], boxed.environment)
-    assert ended == Ended(code=0), text
+    assert ended == ProcessExit(code=0), text
     return text.split("\n")
 
 
@@ -246,7 +252,7 @@ def test_tls_for_another_host_at_a_real_ones_address_is_refused_and_named(boxed:
         assert not b"".join(heard[1:])
         refused = [(place.name, place.port, place.why) for place in network.reached if not place.kind]
         why = "its client asked for it at the address of bank.example"
-        assert refused == [("evil.example", port, why), ("bank.example", port, IN_PIECES)]
+        assert refused == [("evil.example", port, why), ("bank.example", port, UNREADABLE_HELLO)]
 
     in_network(boxed, work)
 
@@ -293,7 +299,7 @@ def open_connections(port: int) -> int:
 
 
 def test_questions_that_never_end_leave_others_their_turn(boxed: Boxed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.probe.run.box.closed_network.MOST_AT_ONCE", 3)
+    monkeypatch.setattr("bench.probe.run.box.closed_network.MAX_READS_PER_TURN", 3)
 
     async def work(network: ClosedNetwork) -> None:
         with (
@@ -323,7 +329,7 @@ def test_questions_that_never_end_leave_others_their_turn(boxed: Boxed, monkeypa
 
 
 def test_a_name_too_many_is_told(boxed: Boxed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.probe.run.box.names.MOST_NAMES", 2)
+    monkeypatch.setattr("bench.probe.run.box.names.MAX_NAMES", 2)
     code = """
 import socket
 for host in ("a.example", "b.example", "c.example"):
@@ -341,7 +347,7 @@ for host in ("a.example", "b.example", "c.example"):
 
 
 def test_connections_beyond_the_bound_are_refused_until_others_end(boxed: Boxed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.probe.run.box.closed_network.MOST_OPEN", 2)
+    monkeypatch.setattr("bench.probe.run.box.closed_network.MAX_OPEN_CONNECTIONS", 2)
     code = """
 import socket
 def asked():
@@ -367,7 +373,7 @@ print(last)
         await network.serve_at("shop.example", 80, holds)
         assert await printed(boxed, code) == ["x x closed", "x"]
         [refused] = [place for place in network.reached if not place.kind]
-        assert (refused.place, refused.why) == ("shop.example:80", TOO_MANY)
+        assert (refused.place, refused.why) == ("shop.example:80", TOO_MANY_CONNECTIONS)
 
     in_network(boxed, work)
 
@@ -375,7 +381,7 @@ print(last)
 def test_a_process_that_can_have_no_more_files_waits_and_then_accepts_connections_with_tls(
     boxed: Boxed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bench.probe.run.box.closed_network.PAUSE", 0.3)
+    monkeypatch.setattr("bench.probe.run.box.closed_network.ACCEPT_PAUSE_S", 0.3)
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
 
     async def work(network: ClosedNetwork) -> None:

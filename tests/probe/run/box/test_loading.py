@@ -21,7 +21,7 @@ from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.kinds import StoreSettings
-from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.place import PrivateFolder
 from bench.probe.run.witness.stores import Stores
 
 LOADS = """#!{python}
@@ -60,7 +60,7 @@ def agent_runs(folder: Path, subject: Subject, count: int) -> list[AgentRun]:
     async def whole() -> list[AgentRun]:
         store = StoreSettings("shop", "sqlite", str(folder / "shop.db"))
         stores = Stores.of([store], folder / "stores", 0.02, boxed=True)
-        async with Worker(subject, stores, Place(folder / "work", "agent"), Secrets(()), variables) as worker:
+        async with Worker(subject, stores, PrivateFolder(folder / "work", "agent"), Secrets(()), variables) as worker:
             return [await worker.run(Masks()) for _ in range(count)]
 
     try:

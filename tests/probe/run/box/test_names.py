@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.probe.run.box.names import MOST_NAMES, NameTable, has_failed
+from bench.probe.run.box.names import MAX_NAMES, NameTable, has_failed
 
 NAMES = st.lists(st.text("abcdefghijklmnopqrstuvwxyz0123456789-_", min_size=1, max_size=20), min_size=1, max_size=4)
 
@@ -47,7 +47,7 @@ def test_names_are_of_any_case_and_localhost_is_this_machine() -> None:
 
 
 def test_two_names_at_one_place_in_the_block_get_two_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.probe.run.box.names.SIZE", 5)
+    monkeypatch.setattr("bench.probe.run.box.names.ADDRESS_COUNT", 5)
     table = NameTable()
     addresses = [table.address_of(f"host{number}") for number in range(3)]
     assert len(set(addresses)) == 3 and [table.name_of(each) for each in addresses] == ["host0", "host1", "host2"]
@@ -55,7 +55,7 @@ def test_two_names_at_one_place_in_the_block_get_two_addresses(monkeypatch: pyte
 
 def test_once_there_are_too_many_names_another_is_refused_and_those_that_are_known_are_answered() -> None:
     table = NameTable()
-    for number in range(MOST_NAMES):
+    for number in range(MAX_NAMES):
         table.address_of(f"host{number}")
     refused = table.answer(question("another.example"))
     assert struct.unpack_from("!4H", refused) == (4711, 0x8182, 1, 0) and has_failed(refused)

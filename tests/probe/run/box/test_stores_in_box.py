@@ -18,7 +18,7 @@ from bench.probe.run.box.box import Box, box_plan
 from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.stores import Stores
 from bench.record.probe_rows import StoreReading
-from bench.wire.agent_process import AgentProcess, Ended
+from bench.wire.agent_process import AgentProcess, ProcessExit
 
 
 class World:
@@ -55,7 +55,7 @@ class World:
         process = self.started(code)
         ended = await process.ended
         await process.close()
-        assert ended == Ended(code=0), process.output.text
+        assert ended == ProcessExit(code=0), process.output.text
 
     def started(self, code: str) -> AgentProcess:
         words = [sys.executable, "-c", f"import os, sqlite3, time; {code}"]

@@ -33,7 +33,7 @@ from bench.probe.run.witness.postgres import PostgresStore, unsupported_tls_word
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import DatabaseServer
 from bench.wire import postgres as wire
-from bench.wire.postgres import CANCEL, SqlStatement, StartPacket, WireMessage, encode_start, make_query, make_row
+from bench.wire.postgres import CANCEL_CODE, SqlStatement, StartPacket, WireMessage, encode_start, make_query, make_row
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'recovery-bench[probe]'")
 
@@ -563,11 +563,11 @@ def test_tls_without_a_question_before_it_is_refused_by_name(made: Shop) -> None
 
 
 def parsed(name: str, sql: str) -> WireMessage:
-    return wire.made(b"P", f"{name}\0{sql}\0".encode() + b"\0\0")
+    return wire.make_message(b"P", f"{name}\0{sql}\0".encode() + b"\0\0")
 
 
 def executed(name: str) -> list[WireMessage]:
-    return [wire.made(b"B", f"\0{name}\0".encode() + b"\0\0\0\0\0\0"), wire.made(b"E", b"\0\0\0\0\0")]
+    return [wire.make_message(b"B", f"\0{name}\0".encode() + b"\0\0\0\0\0\0"), wire.make_message(b"E", b"\0\0\0\0\0")]
 
 
 @pytest.mark.parametrize("padding", ["", "x" * 2**11])
@@ -603,7 +603,7 @@ def test_of_a_long_transaction_a_bound_is_kept_and_a_digest_of_the_rest() -> Non
         [{"further": 1001, "sha256": ""}],
     )
     assert record("a").summary()[1] == more != others
-    assert len(record("a", 2**12).kept) <= 2**20 // 2**12
+    assert len(record("a", 2**12).statements) <= 2**20 // 2**12
     assert record("a").writes
 
 
@@ -666,7 +666,7 @@ def test_what_acts_on_the_whole_server_is_refused_and_noticed(shop: Shop, tmp_pa
 def test_a_prepared_statement_that_is_known_no_more_is_a_call_that_can_write(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database_statements, "MOST_KEPT", 2)
+    monkeypatch.setattr(database_statements, "MAX_STATEMENTS", 2)
     gate = ScriptedGate()
 
     def act(address: str) -> None:
@@ -747,7 +747,7 @@ def test_sessions_that_end_while_another_is_cancelled_disturb_nothing() -> None:
                 session.key = key
                 door._sessions[asyncio.create_task(asyncio.sleep(0))] = session
             asyncio.get_running_loop().call_soon(door._sessions.clear)
-            packet = StartPacket(CANCEL, {}, b"\0\0\0\1a")
+            packet = StartPacket(CANCEL_CODE, {}, b"\0\0\0\1a")
             await door.cancel(packet)
             assert await got == encode_start(packet)
 
@@ -839,13 +839,13 @@ async def peer_of(server: DatabaseServer) -> Any:
 
 def answers_of(messages: Sequence[WireMessage], *, keeps: bool = False) -> tuple[ServerAnswer, bytes]:
     answer = ServerAnswer([])
-    return answer, b"".join(answer.add(message, keep=keeps) for message in messages)
+    return answer, b"".join(answer.add(message, is_struck=keeps) for message in messages)
 
 
 @pytest.mark.parametrize("tag", ["SELECT 200", "INSERT 0 1"])
 def test_a_long_answer_behind_the_end_of_a_statement_passes_but_for_the_last_end(tag: str) -> None:
-    row, ends = make_row([b"x" * 2**16]), [wire.made(b"C", b"SELECT 200\0"), wire.made(b"Z", b"I")]
-    messages = [wire.made(b"C", tag.encode() + b"\0"), *[row] * 200, *ends]
+    row, ends = make_row([b"x" * 2**16]), [wire.make_message(b"C", b"SELECT 200\0"), wire.make_message(b"Z", b"I")]
+    messages = [wire.make_message(b"C", tag.encode() + b"\0"), *[row] * 200, *ends]
     answer, passed = answers_of(messages)
     assert (passed, answer.messages) == (b"".join(each.raw for each in messages[:-2]), ends)
     assert answer.reads is (tag == "SELECT 200")

@@ -7,14 +7,14 @@ import json
 import pytest
 
 from bench.probe.run.gateway.database_statements import (
-    LARGEST_KEPT,
-    LONGEST_SHAPE,
+    MAX_SHAPE_CHARS,
+    MAX_STATEMENTS_SIZE,
     ExecutedStatement,
     StatementRecord,
     record_of,
     shape_of,
 )
-from bench.wire.postgres import LONGEST_SPLIT, statements_of
+from bench.wire.postgres import MAX_SPLIT_CHARS, statements_of
 
 
 def executed(sql: str, *values: bytes) -> ExecutedStatement:
@@ -25,7 +25,7 @@ def executed(sql: str, *values: bytes) -> ExecutedStatement:
 def test_a_write_with_a_value_beyond_the_bound_names_its_call() -> None:
     record = StatementRecord()
     record.add(executed("SELECT 1 FROM bills"))
-    record.add(executed("INSERT INTO payments VALUES ($1)", b"x" * (LARGEST_KEPT + 1)))
+    record.add(executed("INSERT INTO payments VALUES ($1)", b"x" * (MAX_STATEMENTS_SIZE + 1)))
     [first], [more] = record.summary()
     assert (first.statement.name, first.values) == ("INSERT payments", ())
     assert record.writes and not record.begins and isinstance(more, dict) and more["further"] == 1
@@ -33,16 +33,16 @@ def test_a_write_with_a_value_beyond_the_bound_names_its_call() -> None:
 
 def test_a_record_whose_only_statement_is_beyond_the_bound_can_still_be_asked_how_it_begins() -> None:
     record, whole = StatementRecord(), StatementRecord()
-    record.add(executed(f"INSERT INTO payments VALUES ('{'x' * (LARGEST_KEPT + 1)}')"))
+    record.add(executed(f"INSERT INTO payments VALUES ('{'x' * (MAX_STATEMENTS_SIZE + 1)}')"))
     whole.add(executed("BEGIN"))
     whole.extend(record)
-    assert (record.kept, record.begins, whole.begins) == ([], False, True)
+    assert (record.statements, record.begins, whole.begins) == ([], False, True)
     for each in (record, whole):
         [first], _ = each.summary()
         assert (first.statement.name, first.statement.text) == ("INSERT payments", "INSERT INTO payments VALUES ('')")
 
 
-PADDING = "x" * (LONGEST_SPLIT + 1)
+PADDING = "x" * (MAX_SPLIT_CHARS + 1)
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,10 @@ PADDING = "x" * (LONGEST_SPLIT + 1)
 )
 def test_of_a_statement_beyond_the_bound_only_the_shape_is_recorded(values: str) -> None:
     record = StatementRecord()
-    record.add(executed(f"INSERT INTO cards VALUES {values} RETURNING {'id, ' * LONGEST_SHAPE} pin"))
+    record.add(executed(f"INSERT INTO cards VALUES {values} RETURNING {'id, ' * MAX_SHAPE_CHARS} pin"))
     [first], _ = record.summary()
     text = json.dumps(record_of(first, frozenset({"pin"})))
-    assert "INSERT INTO cards VALUES" in text and len(text) < LONGEST_SHAPE + 50
+    assert "INSERT INTO cards VALUES" in text and len(text) < MAX_SHAPE_CHARS + 50
     assert not any(secret in text for secret in ("c4n4ry", "4711", "4.711", PADDING[:100]))
 
 

@@ -116,7 +116,7 @@ def test_a_point_is_struck_once_at_its_call(point: str, form: str, agent_run: tu
     counter = Counter(point, form)
     assert asyncio.run(calls()) == [("pass", "give"), agent_run, ("pass", "give")]
     assert counter.deaths == deaths
-    assert counter.gate.delivered
+    assert counter.gate.is_delivered
     assert [entry.point for entry in counter.journal.calls] == [None, point, None]
 
 
@@ -129,7 +129,7 @@ def test_the_next_request_after_an_answer_is_held_back_where_the_agent_dies_at_i
     assert (counter.deaths, counter.ledger.paid) == (1, ["ada"])
     alone = Counter("acknowledged_next")
     asyncio.run(alone.call("ada"))
-    assert not alone.gate.delivered
+    assert not alone.gate.is_delivered
 
 
 def test_a_stale_read_gets_the_answer_that_it_had_before() -> None:
@@ -137,12 +137,12 @@ def test_a_stale_read_gets_the_answer_that_it_had_before() -> None:
         await counter.call("ada", tool="look")
         await counter.call("bob")
         await counter.call("ada", tool="look")
-        assert counter.gate.struck
-        return counter.gate.struck.call
+        assert counter.gate.struck_call
+        return counter.gate.struck_call.call
 
     counter = Counter(None)
     counter.gate = FaultInjector(counter.journal, CellFault("shop.look{'who': 'ada'}", 2, "stale", ""), 5.0, counter.kill)
-    assert asyncio.run(calls()).instead == b"answer 1"
+    assert asyncio.run(calls()).replacement == b"answer 1"
 
 
 def test_a_change_is_the_doing_of_the_calls_in_flight_together() -> None:

@@ -287,7 +287,7 @@ def test_what_cannot_be_wrapped_is_named(tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text("class Till: pass", encoding="utf-8")
     named = ("shop:refund", "shop:Till", "script:pay")
     _, door = ran(tmp_path, "import shop", ScriptedGate(), named)
-    assert sorted(door.refused) == [
+    assert sorted(door.unwrappable) == [
         "script.py defines no function pay; name the module that defines it",
         "shop has no refund, which `functions` names",
         "shop:Till is no function but a type; name a function",
@@ -351,15 +351,15 @@ def test_a_line_that_is_no_message_ends_its_connection_with_a_notice(line: str) 
 def test_a_process_that_is_killed_in_a_line_is_no_reason_for_a_notice() -> None:
     gate = ScriptedGate()
     _, door = told(gate, b'{"seen": "framework", "what": "a"}\n{"seen": "framework", "wh')
-    assert not gate.notes and list(door.seen) == [("framework", "a")]
+    assert not gate.notes and list(door.facts) == [("framework", "a")]
 
 
 def test_what_a_process_tells_is_kept_within_bounds() -> None:
     gate = ScriptedGate()
     lines = [{name: f"{number} " + "x" * 11_000} for number in range(1200) for name in ("hello", "refused", "seen")]
     _, door = told(gate, "".join(json.dumps(line) + "\n" for line in [*lines, {"notice": "y" * 20_000}]).encode())
-    kept = [*door.refused, *(kind for kind, _ in door.seen), *(text for _, text in gate.notes)]
-    assert (len(door.refused), len(door.seen), len(gate.notes)) == (1000, 1000, 1)
+    kept = [*door.unwrappable, *(kind for kind, _ in door.facts), *(text for _, text in gate.notes)]
+    assert (len(door.unwrappable), len(door.facts), len(gate.notes)) == (1000, 1000, 1)
     assert {len(text) for text in kept} == {10_000}
     assert len(door.why_no_call()) < 1000 * 10_100
 

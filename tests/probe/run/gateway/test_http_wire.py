@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.probe.run.gateway.bodies import Body, ContentDecoder, json_of, value_of
-from bench.probe.run.gateway.http_wire import BadMessage, Framing, Head, chunk, framing_of, head_of, made_head
+from bench.probe.run.gateway.http_wire import BadMessage, Framing, Head, chunk, framing_of, head_of, make_head
 from bench.probe.run.gateway.server_sent import EventSplitter, data_of, events_of, with_data
 
 NAMES = st.from_regex(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,20}", fullmatch=True)
@@ -88,7 +88,7 @@ def test_no_bytes_as_chunks_do_more_than_be_refused(raw: bytes, cuts: list[int])
 )
 def test_a_request_whose_end_is_not_certain_is_refused(fields: dict[str, str]) -> None:
     with pytest.raises(BadMessage):
-        framing_of(made_head("POST / HTTP/1.1", fields))
+        framing_of(make_head("POST / HTTP/1.1", fields))
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from bench.probe.points import IS_ERROR, JSON_RPC, AnswerAction
 from bench.probe.run.gateway.gate import CallGate, DoorContext, LiveCall
-from bench.probe.run.gateway.mcp import LARGE, KnownServer, changed_answer, error_answer, second_delivery
-from bench.wire.json_rpc import LONGEST, LineSplitter, RpcMessage, key_of, messages_of, text_of
+from bench.probe.run.gateway.mcp import LARGE_TEXT_BYTES, KnownServer, changed_answer, error_answer, second_delivery
+from bench.wire.json_rpc import MAX_MESSAGE_BYTES, LineSplitter, RpcMessage, key_of, messages_of, text_of
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -49,14 +49,14 @@ def test_an_id_of_any_type_finds_its_call(identifier: Any, arguments: Any) -> No
     known = KnownServer("shop", "mcp_stdio")
     call = call_of(known, request(identifier, arguments=arguments))
     answer = message_of(json.dumps({"jsonrpc": "2.0", "id": identifier, "result": {"content": []}}, indent=1).encode())
-    assert (answer.kind, answer.key) == ("answer", call.wire)
+    assert (answer.kind, answer.key) == ("answer", call.wire_id)
     assert json.loads(error_answer(call))["id"] == identifier or identifier != identifier
 
 
 @given(st.lists(VALUES, max_size=6), st.randoms())
 def test_answers_in_any_order_find_their_calls(arguments: list[Any], random: Any) -> None:
     known = KnownServer("shop", "mcp_stdio")
-    calls = {call.wire: call for call in (call_of(known, request(n, arguments=a)) for n, a in enumerate(arguments))}
+    calls = {call.wire_id: call for call in (call_of(known, request(n, arguments=a)) for n, a in enumerate(arguments))}
     answers = [message_of(text_of({"jsonrpc": "2.0", "id": n, "result": {"of": a}})) for n, a in enumerate(arguments)]
     random.shuffle(answers)
     for answer in answers:
@@ -90,7 +90,7 @@ def test_hostile_lines_are_left_in_little_time(text: bytes) -> None:
 
 
 def test_a_line_beyond_the_bound_is_not_read() -> None:
-    assert messages_of(text_of({"jsonrpc": "2.0", "method": "a", "params": {"text": "x" * LONGEST}})) == ()
+    assert messages_of(text_of({"jsonrpc": "2.0", "method": "a", "params": {"text": "x" * MAX_MESSAGE_BYTES}})) == ()
 
 
 def test_half_a_surrogate_pair_is_read_as_a_character_that_files_can_hold() -> None:
@@ -150,7 +150,7 @@ def test_input_that_a_server_asked_for_continues_its_call(state: str | None) -> 
 @pytest.mark.parametrize("form", ["", IS_ERROR, JSON_RPC])
 def test_an_error_has_the_form_that_the_fault_names(form: str) -> None:
     call = call_of(KnownServer("shop", "mcp_stdio"), request("a"))
-    call.form = form
+    call.wire_form = form
     answer = json.loads(error_answer(call))
     assert answer["id"] == "a"
     assert ("error" in answer, answer.get("result", {}).get("isError", False)) == (form == JSON_RPC, form != JSON_RPC)
@@ -159,7 +159,7 @@ def test_an_error_has_the_form_that_the_fault_names(form: str) -> None:
 @pytest.mark.parametrize("after", ["stale", "empty", "garbled", "too_large"])
 def test_a_changed_answer_is_a_valid_answer_to_the_same_request(after: AnswerAction) -> None:
     call = call_of(KnownServer("shop", "mcp_stdio"), request(2, tool="look"))
-    call.instead = result_of(1, "old")
+    call.replacement = result_of(1, "old")
     answer = json.loads(changed_answer(call, message_of(result_of(2, "Jürgen has 5")), after))
     text = answer["result"]["content"][0]["text"] if answer["result"]["content"] else ""
     assert answer["id"] == 2
@@ -169,7 +169,7 @@ def test_a_changed_answer_is_a_valid_answer_to_the_same_request(after: AnswerAct
         "garbled": text.startswith("Jürgen")
         and "has 5" not in text
         and answer["result"]["structuredContent"]["of"] != {"name": "b"},
-        "too_large": LARGE < len(text.encode()) < 2 * LARGE,
+        "too_large": LARGE_TEXT_BYTES < len(text.encode()) < 2 * LARGE_TEXT_BYTES,
     }[after]
 
 
@@ -177,7 +177,7 @@ def test_an_answer_of_many_texts_gets_too_large_but_once() -> None:
     call = call_of(KnownServer("shop", "mcp_stdio"), request(2, tool="look"))
     many = {"content": [{"type": "text", "text": "x"}] * 1000, "structuredContent": ["y"] * 1000}
     answer = changed_answer(call, message_of(text_of({"id": 2, "result": many})), "too_large")
-    assert LARGE < len(answer) < 3 * LARGE
+    assert LARGE_TEXT_BYTES < len(answer) < 3 * LARGE_TEXT_BYTES
 
 
 def test_a_second_delivery_has_an_id_and_a_progress_token_of_its_own() -> None:

@@ -111,7 +111,7 @@ def test_a_reply_passes_as_it_came_and_is_read(name: str, streams: bool, reply: 
 def test_tokens_are_counted_beside_the_providers_count(name: str, streams: bool) -> None:
     gate = ScriptedGate()
     asked(gate, name, answer_in(name, REPLY, streams), streams)
-    kept = gate.calls[0].kept
+    kept = gate.calls[0].door_state
     assert kept["tokens_in"] == count_tokens(f"Pay ann. {KEY}") and kept["tokens_out"] == count_tokens(WORDS)
 
 

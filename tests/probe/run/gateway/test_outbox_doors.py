@@ -17,7 +17,7 @@ from bench.common.errors import ConfigError
 from bench.probe.points import CallAction
 from bench.probe.run.gateway.gate import DoorContext, LiveCall
 from bench.probe.run.gateway.listener import AgentListener
-from bench.probe.run.gateway.outbox_doors import FULL, NO_MORE, MailDoor, WebhookDoor
+from bench.probe.run.gateway.outbox_doors import MAIL_STORE_FULL, STORE_FULL_TEXT, MailDoor, WebhookDoor
 from bench.probe.run.gateway.subject import ProbedAgent, Service, Subject
 from bench.probe.run.probe import Probe, ProbeRequest
 from bench.probe.run.runner import Worker
@@ -25,7 +25,7 @@ from bench.probe.run.secrets import Secrets
 from bench.probe.run.witness import outbox
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
 from bench.probe.run.witness.outbox import OutboxStore
-from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.place import PrivateFolder
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun
@@ -86,7 +86,7 @@ def runs(folder: Path, subject: Subject, store: StoreSettings, *only: str, most:
     def worker(number: int) -> Worker:
         private = folder / f"worker{number}"
         stores = Stores.of([store], private, subject.settle, subject.hide, b"", boxed=True)
-        return Worker(subject, stores, Place(private, "agent"), Secrets([HOOK.where]))
+        return Worker(subject, stores, PrivateFolder(private, "agent"), Secrets([HOOK.where]))
 
     async def made() -> list[CellRun]:
         cells = list[CellRun]()
@@ -186,7 +186,7 @@ async def posted_to(settings: StoreSettings, gate: ScriptedGate, *targets: str) 
     door = WebhookDoor(store, DoorContext(lambda: gate, lambda: next(numbers), lambda: 1))
     door.origin.tls = None  # the box ends it
     async with AgentListener(DoorContext(lambda: gate, lambda: 0, lambda: 1)) as listener:
-        listener.add_webhook(door)
+        listener.add(door)
         door.use_origin_address()
         serve = partial(listener.serve, doors=[door])
         async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
@@ -230,11 +230,11 @@ def test_two_paths_at_the_host_of_a_webhook_are_two_tools() -> None:
 
 
 def test_a_webhook_refuses_what_its_store_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "MOST_KEPT", 1)
+    monkeypatch.setattr(outbox, "MAX_MESSAGES", 1)
     gate, path = ScriptedGate(), "/services/T0/secret-of-the-hook"
     store, answers = asyncio.run(posted_to(HOOK, gate, path, path))
     assert [answer[9:12] for answer in answers] == [b"200", b"507"]
-    assert gate.notes == [("hook", NO_MORE)] and len(messages_in(store)) == 1
+    assert gate.notes == [("hook", STORE_FULL_TEXT)] and len(messages_in(store)) == 1
 
 
 MESSAGE = b"MAIL FROM:<a@x>\r\nRCPT TO:<b@x>\r\nDATA\r\nSubject: hi\r\n\r\n30\r\n.\r\n"
@@ -272,7 +272,7 @@ def test_a_mail_that_nobody_can_read_is_kept_and_the_session_goes_on() -> None:
 
 
 def test_a_mail_server_refuses_what_its_store_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "MOST_KEPT", 1)
+    monkeypatch.setattr(outbox, "MAX_MESSAGES", 1)
     gate, store = ScriptedGate(), store_of(MAIL)
 
     async def sent() -> list[bytes]:
@@ -280,9 +280,9 @@ def test_a_mail_server_refuses_what_its_store_has_no_room_for(monkeypatch: pytes
             writer.write(MESSAGE * 2)
             return [await last_line(reader), await last_line(reader)]
 
-    assert asyncio.run(sent())[1] == FULL
+    assert asyncio.run(sent())[1] == MAIL_STORE_FULL
     assert [call.failed for call in gate.calls] == [False, True]
-    assert gate.notes == [("mail", NO_MORE)] and len(messages_in(store)) == 1
+    assert gate.notes == [("mail", STORE_FULL_TEXT)] and len(messages_in(store)) == 1
 
 
 def test_a_session_that_lasts_is_cut_off_and_sends_nothing_later() -> None:

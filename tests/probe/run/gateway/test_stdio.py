@@ -14,7 +14,7 @@ from stdio_agents import Client, client_of, gateway_of
 
 from bench.probe.points import JSON_RPC, AnswerAction, CallAction
 from bench.probe.run.gateway.gate import LiveCall
-from bench.wire.json_rpc import LONGEST
+from bench.wire.json_rpc import MAX_MESSAGE_BYTES
 
 CALL = b'{"method":"tools/call" , "params":{"name":"pay","arguments":{"amount":5}},"jsonrpc":"2.0","id":%s}\n'
 EVERY_KIND = [
@@ -38,7 +38,7 @@ EVERY_KIND = [
     b"\xff\xfe\x00 no text\n",
     b"{not json\r\n",
     b'{"text": "' + b"x" * (2 * 10**6) + b'"}\n',
-    b"y" * (LONGEST + 5) + b"\n",
+    b"y" * (MAX_MESSAGE_BYTES + 5) + b"\n",
     CALL % b"5",
     b"no end of line",
 ]
@@ -77,7 +77,7 @@ def test_a_call_is_brought_before_the_gate_with_what_it_asks_and_what_was_answer
 
     run(work())
     (call,) = gate.calls
-    assert (call.door, call.kind, call.tool, call.arguments, call.wire) == ("shop", "mcp_stdio", "pay", {"amount": 5}, "1")
+    assert (call.door, call.kind, call.tool, call.arguments, call.wire_id) == ("shop", "mcp_stdio", "pay", {"amount": 5}, "1")
     assert not call.failed
     assert call.answer["structuredContent"] == {"times": 1, "who": ["a", "b"]}  # type: ignore[index,call-overload]
     assert gate.course == [("arrived", 1), ("answered", 1), ("given", 1)]

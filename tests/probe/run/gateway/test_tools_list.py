@@ -67,5 +67,5 @@ def test_each_page_of_the_tools_is_asked_for(tmp_path: Path) -> None:
 def test_from_a_server_that_does_not_answer_nothing_is_learnt(
     tmp_path: Path, program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tools_list, "LONGEST", 0.5)
+    monkeypatch.setattr(tools_list, "LIST_TIMEOUT_S", 0.5)
     assert asyncio.run(learnt(tmp_path, program)) == {"look": None, "pay": None}

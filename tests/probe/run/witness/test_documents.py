@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.common.bounds import MOST_LEVELS
-from bench.probe.run.witness.documents import LARGEST, objects_in
+from bench.probe.run.witness.documents import MAX_FILE_BYTES, objects_in
 from bench.probe.run.witness.folder import FolderStore
 from bench.probe.run.witness.ignored import Ignored
 from bench.probe.run.witness.rows import Encoding
@@ -76,7 +76,7 @@ def test_a_line_before_others_renames_none_and_a_second_equal_line_is_a_second_r
         ("a.txt", b"{}"),
         ("a.json", b""),
         ("a.json", b"\xff"),
-        ("a.json", b'"' + b"a" * LARGEST + b'"'),
+        ("a.json", b'"' + b"a" * MAX_FILE_BYTES + b'"'),
         ("a.json", b"[" * 100_000),
         ("a.json", (b"[" * (MOST_LEVELS + 1)) + (b"]" * (MOST_LEVELS + 1))),
     ],

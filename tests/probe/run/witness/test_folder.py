@@ -11,7 +11,7 @@ import pytest
 
 from bench.common.errors import ConfigError
 from bench.probe.run.witness.folder import FolderStore
-from bench.probe.run.witness.rows import LONGEST, Encoding
+from bench.probe.run.witness.rows import MAX_VALUE_CHARS, Encoding
 from bench.record.probe_rows import RowDifference
 
 
@@ -23,7 +23,7 @@ class Fixture:
         (self.source / "sub" / "empty").mkdir(parents=True)
         (self.source / "a.txt").write_text("first\n")
         (self.source / "sub" / "ключ.bin").write_bytes(b"\0\xff")
-        (self.source / "big").write_bytes(b"x" * 3 * LONGEST)
+        (self.source / "big").write_bytes(b"x" * 3 * MAX_VALUE_CHARS)
         (self.source / "run").write_text("#!/bin/sh\n")
         (self.source / "run").chmod(0o750)
         (self.source / "near").symlink_to("sub/ключ.bin")
@@ -96,10 +96,10 @@ def test_appended_bytes_are_told_from_another_content(files: Fixture, name: str,
 def test_a_long_tail_is_its_size_and_digest(files: Fixture) -> None:
     for times in (1, 2):
         with (files.copy / "a.txt").open("ab") as file:
-            file.write(b"z" * 2 * LONGEST)
+            file.write(b"z" * 2 * MAX_VALUE_CHARS)
         after = files.rows()["a.txt"].after
         assert after
-        assert str(after["appended"]).startswith(f"(digest) {2 * times * LONGEST} bytes ")
+        assert str(after["appended"]).startswith(f"(digest) {2 * times * MAX_VALUE_CHARS} bytes ")
 
 
 CHANGES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import sys
@@ -118,3 +119,18 @@ def test_without_a_watch_every_reading_walks_through_all(store: FolderStore, mon
     assert not store.read(9).differences and store.stamp() is None
     (root / "a" / "new").touch()
     assert [row.key for row in store.read(9).differences] == ["a/new"]
+
+
+def test_a_folder_that_is_removed_as_its_watch_begins_ends_the_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    watch, scandir = FolderWatch(tmp_path), os.scandir
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "file").touch()
+
+    def remove_and_scan(path: Path) -> Iterator[os.DirEntry[str]]:
+        (path / "file").unlink()
+        path.rmdir()
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", remove_and_scan)
+    assert watch.changed_paths() is None
+    watch.close()

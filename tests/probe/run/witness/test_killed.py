@@ -14,7 +14,7 @@ import pytest
 
 from bench.common.paths import state_folder
 from bench.probe.run.witness.kinds import StoreSettings
-from bench.probe.run.witness.place import Place, PlaceNote, new_name, notes, remove_note, save_note
+from bench.probe.run.witness.place import CopyNote, PrivateFolder, new_name, notes, remove_note, save_note
 from bench.probe.run.witness.stores import clean, orphans
 
 WORKER = """
@@ -124,7 +124,7 @@ def test_a_kill_at_any_step_leaves_the_owners_data_and_what_the_next_command_rem
 
 
 def test_what_is_held_or_was_not_noted_by_a_probe_of_this_user_is_no_orphan(tmp_path: Path) -> None:
-    held, store = Place(tmp_path, "s"), tmp_path / "store.db"
+    held, store = PrivateFolder(tmp_path, "s"), tmp_path / "store.db"
     owners_store("sqlite", tmp_path / "owner").rename(store)
     for number, name in enumerate(("mine", "s-1-0123456789ab", "s-4194305-0123456789ab")):
         planted = tmp_path / f"recovery-bench-probe-{name}"
@@ -184,7 +184,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(kind: str, tmp_path: Path) -
 def test_a_note_that_holds_what_no_path_can_counts_for_nothing(tmp_path: Path, part: str) -> None:
     name = new_name("bank")
     parts = {"place": str(tmp_path / name), "kind": "folder", "store": str(tmp_path), "content": "0"}
-    save_note(PlaceNote(**parts))
+    save_note(CopyNote(**parts))
     try:
         assert parts["place"] in {known.place for known in notes()}
         note = state_folder() / "probe" / name

@@ -107,8 +107,8 @@ def test_a_mail_with_long_lines_and_a_large_attachment_is_read() -> None:
 
 
 def test_a_store_keeps_no_more_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.probe.run.witness.outbox.MOST_KEPT", 3)
-    monkeypatch.setattr("bench.probe.run.witness.outbox.LARGEST_KEPT", 100)
+    monkeypatch.setattr("bench.probe.run.witness.outbox.MAX_MESSAGES", 3)
+    monkeypatch.setattr("bench.probe.run.witness.outbox.MAX_MESSAGES_CHARS", 100)
     small, large = {"text": "30"}, {"text": "x" * 60}
     sent = store()
     assert [sent.add(message) for message in (large, large, small, small, small)] == [True, False, True, True, False]

@@ -11,7 +11,7 @@ import pytest
 from bench.common.errors import ConfigError
 from bench.probe.run.witness import postgres
 from bench.probe.run.witness.kinds import StoreSettings
-from bench.probe.run.witness.place import PlaceNote, notes, save_note
+from bench.probe.run.witness.place import CopyNote, notes, save_note
 from bench.probe.run.witness.postgres import PostgresStore, drop_leftover, dsn_of, leftover_databases
 from bench.probe.run.witness.rows import SCHEMA, Encoding
 from bench.probe.run.witness.stores import clean, orphans
@@ -212,7 +212,7 @@ def test_the_owners_sessions_are_left_alone_and_named_in_one_line(server: str, m
             if session.execute(others).fetchone() == (0,):
                 break
             time.sleep(0.01)
-        patched.setattr(postgres, "PATIENCE", 0.0)
+        patched.setattr(postgres, "LOCK_TIMEOUT_S", 0.0)
         message = (
             rf"^store 'shop': database '{fixture.database}' has 1 open sessions \(of cash desk\); "
             "PostgreSQL copies a database only while nobody is connected: close them and come again$"
@@ -266,7 +266,7 @@ def test_only_databases_of_gone_probes_are_left_ones(shop: Fixture) -> None:
     settings = [StoreSettings("shop", "postgres", shop.dsn)]
     assert leftover_databases(shop.dsn) == [(gone, gone), (f"{gone}-first", gone)]
     assert not [orphan for orphan in orphans(settings) if orphan.address]  # no probe of this user noted them
-    save_note(PlaceNote("postgres", place=gone))
+    save_note(CopyNote("postgres", place=gone))
     left = [orphan for orphan in orphans(settings) if orphan.address]
     assert [orphan.plan for orphan in left] == [f"drop the database {gone}", f"drop the database {gone}-first"]
     for orphan in left:

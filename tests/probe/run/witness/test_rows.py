@@ -51,13 +51,25 @@ def test_a_hidden_value_is_a_digest_that_only_the_secret_repeats() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['{"a": [{"mail": "canary"}], "b": 1}', '{"mail": "canary"}\n{"b": 1}\n', '[{"MAIL": ["canary"]}]']
+    "text",
+    [
+        '{"a": [{"mail": "canary"}], "b": 1}',
+        '{"mail": "canary"}\n{"b": 1}\n',
+        '[{"MAIL": ["canary"]}]',
+        '\n {"mail": "canary"}',
+    ],
 )
 def test_a_hidden_member_of_json_is_a_digest(text: str) -> None:
     cell = Encoding(frozenset({"mail"})).cell("text", text)
     assert "canary" not in str(cell)
     assert "(hidden) " in str(cell)
     assert Encoding(frozenset({"other"})).cell("text", text) == text
+
+
+def test_json_with_hidden_members_that_is_nested_too_deeply_is_a_digest() -> None:
+    text = f'{"[" * 1500}{{"mail": "canary"}}{"]" * 1500}'
+    assert "canary" in str(Encoding().cell("text", text))
+    assert "canary" not in str(Encoding(frozenset({"mail"})).cell("text", text))
 
 
 def test_a_long_value_is_its_size_and_digest() -> None:

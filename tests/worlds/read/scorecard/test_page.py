@@ -18,8 +18,8 @@ from bench.read.report.results import Results
 from bench.read.report.tables import all_tables
 from bench.worlds.read.scorecard.build import scorecard_of
 from bench.worlds.read.scorecard.card import HarmRates, Scorecard, ScorecardRow
-from bench.worlds.read.scorecard.cells import ANY
-from bench.worlds.read.scorecard.tables import UNMEASURED, in_short, overview, tables
+from bench.worlds.read.scorecard.cells import ANY_KIND
+from bench.worlds.read.scorecard.tables import UNMEASURED, overview, short_table, tables
 from bench.worlds.read.scorecard.words import findings, schedules, warnings
 
 
@@ -120,12 +120,12 @@ TERM = re.compile(r"[a-z×][\w^, ]{0,30}: ")
 
 
 def test_each_note_below_a_table_is_of_sentences_or_defines_a_term(card: Scorecard) -> None:
-    more = replace(card.rows[0].struck[0].harm[ANY], fewer=1)
+    more = replace(card.rows[0].struck[0].harm[ANY_KIND], fewer=1)
     struck = replace(card.rows[0].struck[0], distinct=2)
     alone = replace(card.rows[0].struck[1], distinct=2)
-    row = replace(card.rows[0], struck=(replace(struck, harm={**struck.harm, ANY: more}), alone, *card.rows[0].struck[2:]))
+    row = replace(card.rows[0], struck=(replace(struck, harm={**struck.harm, ANY_KIND: more}), alone, *card.rows[0].struck[2:]))
     rich = replace(card, rows=(row, *card.rows[1:]))
-    notes = [note for table in (*tables(rich), in_short(rich)) for note in table.notes]
+    notes = [note for table in (*tables(rich), short_table(rich)) for note in table.notes]
     assert any("copies" in note for note in notes) and any("taken off" in note for note in notes)
     for note in notes:
         is_sentence = note[0].isupper() and note.endswith(".")
@@ -133,7 +133,7 @@ def test_each_note_below_a_table_is_of_sentences_or_defines_a_term(card: Scoreca
 
 
 def test_the_short_table_says_what_its_kinds_of_damage_mean(card: Scorecard) -> None:
-    notes = in_short(card).notes
+    notes = short_table(card).notes
     assert "doubled: an effect that happened once too often" in notes
     assert not any(note.startswith("stale: ") for note in notes), "no effect was stale"
 

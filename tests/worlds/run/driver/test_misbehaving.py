@@ -19,7 +19,7 @@ from trials import Fault
 
 from bench.record.events import Called, SetAside
 from bench.run.experiment.trial import TrialResult
-from bench.wire.tail import KEPT
+from bench.wire.tail import MAX_TAIL_BYTES
 from bench.worlds.run.driver import command_session, folder
 
 
@@ -87,7 +87,7 @@ def test_settings_of_an_agent_that_are_not_passed_on_are_recorded_within_bounds(
 
 
 def test_an_agent_that_fills_its_folder_has_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_session, "LOOK_AGAIN", 0.05)
+    monkeypatch.setattr(command_session, "FOLDER_CHECK_INTERVAL_S", 0.05)
     result = misbehaving("fills_its_folder")
     assert (result.record.outcome, result.record.reason) == ("gave_up", "the agent: wrote more than 256 MB to its folder")
 
@@ -95,12 +95,12 @@ def test_an_agent_that_fills_its_folder_has_given_up(monkeypatch: pytest.MonkeyP
 def test_of_a_gigabyte_of_output_the_end_is_kept() -> None:
     result = misbehaving("writes_1_gb")
     assert ends(result)[0].written > 1000 * 2**20
-    assert len(printed(result)) == KEPT
+    assert len(printed(result)) == MAX_TAIL_BYTES
     assert printed(result).endswith("the last line\n")
 
 
 def test_of_200_connections_those_too_many_are_closed() -> None:
-    too_many = 200 - command_session.MOST_CONNECTIONS
+    too_many = 200 - command_session.MAX_CONNECTIONS
     assert printed(misbehaving("opens_200_connections", env={"TOO_MANY": str(too_many)})) == f"{too_many}\n"
 
 
@@ -135,15 +135,15 @@ def test_whatever_is_in_its_folder_harms_no_trial_and_goes_with_it(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(command_session, "LOOK_AGAIN", 0.02)
+    monkeypatch.setattr(command_session, "FOLDER_CHECK_INTERVAL_S", 0.02)
     result = misbehaving(name)
     assert (result.record.outcome, ends(result)[0].code, ends(result)[0].own_log) == ("wrong", 0, None)
     assert list(tmp_path.glob("agent-*")) == []
 
 
 def test_folders_count_as_files_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_session, "LOOK_AGAIN", 0.02)
-    monkeypatch.setattr(folder, "MOST_FILES", 50)
+    monkeypatch.setattr(command_session, "FOLDER_CHECK_INTERVAL_S", 0.02)
+    monkeypatch.setattr(folder, "MAX_FILES", 50)
     assert misbehaving("makes_folders").record.reason == "the agent: made more than 50 files and folders in its folder"
 
 

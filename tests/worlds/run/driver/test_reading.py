@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.wire.problem import Problem
-from bench.worlds.run.driver.tool_requests import LARGEST, arguments_of, expected_of, key_of, versions_of
+from bench.worlds.run.driver.tool_requests import MAX_INTEGER, arguments_of, expected_of, key_of, versions_of
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -27,7 +27,7 @@ def test_any_body_is_arguments_that_a_database_can_hold_or_one_line(body: bytes)
         assert problem.status == 400 and "\n" not in problem.message and len(problem.message) < 300
     else:
         assert json.loads(json.dumps(given, allow_nan=False)) == given
-        assert all(abs(value) <= LARGEST for value in given.values() if isinstance(value, int))
+        assert all(abs(value) <= MAX_INTEGER for value in given.values() if isinstance(value, int))
 
 
 @given(st.text() | st.lists(st.tuples(st.text(max_size=3), st.text("0123456789²٣ -", max_size=20))).map(str), VALUES)

@@ -11,7 +11,7 @@ from time import monotonic, sleep
 import pytest
 
 from bench.run.trial.loop import run
-from bench.wire.agent_process import AgentProcess, Ended
+from bench.wire.agent_process import AgentProcess, ProcessExit
 
 SILENCES = """
 import os, signal, time
@@ -32,7 +32,7 @@ time.sleep(600)
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="elsewhere nobody can open another's files")
 def test_an_agent_that_silences_who_watches_over_it_is_ended_with_its_daemon(tmp_path: Path) -> None:
-    async def silenced() -> tuple[int, Ended, float]:
+    async def silenced() -> tuple[int, ProcessExit, float]:
         life = AgentProcess([sys.executable, "-c", SILENCES], tmp_path, {"AGENT_FOLDER": str(tmp_path)}, 10**9, patience=0.1)
         try:
             while not life.output.text.endswith("\n"):  # noqa: ASYNC110  it writes when it is ready
@@ -44,7 +44,7 @@ def test_an_agent_that_silences_who_watches_over_it_is_ended_with_its_daemon(tmp
         return int(life.output.text), life.ended.result(), life.seconds
 
     daemon, ended, seconds = run(silenced())
-    assert ended == Ended() and 0.1 <= seconds < 20
+    assert ended == ProcessExit() and 0.1 <= seconds < 20
     until = monotonic() + 20
     while _state_of(daemon) not in ("", "Z", "X"):
         assert monotonic() < until, "its daemon runs on"

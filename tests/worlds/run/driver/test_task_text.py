@@ -10,7 +10,7 @@ from little_worlds import REFUNDS
 
 from bench.run.packs import load_pack
 from bench.scenario import Scenario
-from bench.worlds.run.driver.task_text import CLOSE, task_text
+from bench.worlds.run.driver.task_text import CLOSING_WORDS, task_text
 from bench.worlds.run.environment import Environment
 
 PACKS = [Path(__file__).parents[4] / "scenarios"]
@@ -26,7 +26,7 @@ def loaded(name: str) -> tuple[Scenario, Environment, str]:
 @pytest.mark.parametrize("name", WORLDS)
 def test_an_agent_is_told_its_work_in_the_place_of_the_role_of_one_who_answers_in_json(name: str) -> None:
     scenario, environment, text = loaded(name)
-    assert text.startswith(environment.work.strip()) and text.endswith(CLOSE)
+    assert text.startswith(environment.work.strip()) and text.endswith(CLOSING_WORDS)
     assert "JSON only" not in text
     assert all(f"# {subtask.name}\n" in text for subtask in scenario.task.subtasks)
 

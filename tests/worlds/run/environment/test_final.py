@@ -35,10 +35,10 @@ def test_tables_with_all_that_a_pack_may_declare_are_made_again() -> None:
         )
         dump = "\n".join(connection.iterdump())
         rows = connection.execute("SELECT * FROM both").fetchall()
-    made = sqlite3.connect(":memory:")
-    made.deserialize(content_of(dump))
-    assert made.execute("SELECT * FROM both").fetchall() == rows != []
-    made.close()
+    database = sqlite3.connect(":memory:")
+    database.deserialize(content_of(dump))
+    assert database.execute("SELECT * FROM both").fetchall() == rows != []
+    database.close()
     connection.close()
 
 
@@ -69,7 +69,7 @@ def test_sql_that_does_anything_else_is_refused_and_touches_no_file(sql: str, tm
 
 
 def test_a_short_text_makes_no_database_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(final, "MOST_PAGES", 1000)
+    monkeypatch.setattr(final, "MAX_PAGES", 1000)
     sql = "INSERT INTO t VALUES (zeroblob(1000000));"
     assert content_of(TABLE + 3 * sql)
     with pytest.raises(CannotRestore, match="full"):
@@ -77,7 +77,7 @@ def test_a_short_text_makes_no_database_without_bound(monkeypatch: pytest.Monkey
 
 
 def test_a_view_that_never_ends_is_read_for_a_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(final, "MOST_LOOKS", 3)
+    monkeypatch.setattr(final, "MAX_CALLBACKS", 3)
     assert REFUNDS.environment
     endless = "CREATE VIEW endless AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n;"
     world = final_world(content_of(f"{World(REFUNDS.environment).dump()}\n{endless}"))

@@ -8,7 +8,7 @@ import pytest
 from little_worlds import Nothing, with_tool, world
 
 from bench.worlds.run.environment import Db, Moment, Tool, World
-from bench.worlds.run.environment.preview import LONGEST, MOST_ROWS
+from bench.worlds.run.environment.preview import MAX_LINE_LENGTH, MAX_ROWS
 
 
 def untouched(shop: World) -> tuple[object, ...]:
@@ -68,5 +68,5 @@ def test_the_text_of_a_preview_is_bounded_however_much_a_call_changes() -> None:
 
     flood = Tool("flood", "final", Nothing, Nothing, run, effect=lambda _: "flood " * 100)
     lines = with_tool(flood).preview("flood", {}).text.splitlines()
-    assert len(lines) == 2 + MOST_ROWS + 1 and max(map(len, lines)) == LONGEST
-    assert lines[-1] == f"and {50 - MOST_ROWS} more rows"
+    assert len(lines) == 2 + MAX_ROWS + 1 and max(map(len, lines)) == MAX_LINE_LENGTH
+    assert lines[-1] == f"and {50 - MAX_ROWS} more rows"

@@ -9,7 +9,7 @@ from trials import Fault
 from trips import BARE, REMEDIED, Trip, effects, harm, stored, worked
 
 from bench.record.form import Form
-from bench.worlds.run.patterns.delegation_by_model import TASKS, TRIES, UNANSWERED, decision_by_rule
+from bench.worlds.run.patterns.delegation_by_model import MAX_TRIES, TASKS, UNANSWERED, decision_by_rule
 from bench.worlds.run.patterns.parts.compensation import FOR_A_PERSON
 
 BOOKED = ["book_flight", "book_hotel", "book_car"]
@@ -55,4 +55,4 @@ def test_a_step_that_fails_for_good_is_tried_again_and_handed_to_a_person() -> N
 def test_a_rule_accepts_only_what_has_succeeded_and_ends(why: str, wanting: bool, tries: int, others: bool) -> None:
     decision = decision_by_rule(why, has_unknown_effect=wanting, tries=tries, others=others)
     assert (decision == "accept") is (why == "" and not wanting)
-    assert decision not in ("retry", "replan") or tries < TRIES
+    assert decision not in ("retry", "replan") or tries < MAX_TRIES

@@ -14,7 +14,7 @@ from trips import BARE, ONE, PATTERNS, REMEDIED, Trip, effects, environment, har
 from bench.record.world_events import ToolCalled
 from bench.worlds.run.environment import Person
 from bench.worlds.run.patterns.parts.calling import LASTING_TRIES
-from bench.worlds.run.runtime.lives import MOST_LIVES
+from bench.worlds.run.runtime.lives import MAX_LIVES
 
 POINTS = ("before", "unacknowledged", "unrecorded", "recorded")
 BOOKED = ["book_flight", "book_hotel", "book_car"]
@@ -101,7 +101,7 @@ def undamaged(pattern: str, crashes: list[tuple[str, str, float]], trips: tuple[
     no remedy mends that."""
     faults = [{"point": "process", "effect": point, "tool": tool, "probability": chance} for point, tool, chance in crashes]
     result = worked(pattern, REMEDIED, faults, trips, [1], repetition=repetition)
-    if result.record.reason != f"the agent: died {MOST_LIVES} times":
+    if result.record.reason != f"the agent: died {MAX_LIVES} times":
         assert (result.record.outcome, harm(result)) == ("solved", {}), result.record.reason
 
 

@@ -40,7 +40,7 @@ def step(scenario: Scenario, messages: Sequence[Message], world: World, judge: J
 
 def act(messages: list[Message], next_: Proposed, world: World, written: Callable[[str], str] = lambda each: each) -> None:
     """Carry out what was proposed, and write it into the conversation."""
-    calls = tuple(ToolCall(f"{len(messages)}.{n}", made.tool, json.dumps(made.arguments)) for n, made in enumerate(next_.calls))
+    calls = tuple(ToolCall(f"{len(messages)}.{n}", call.tool, json.dumps(call.arguments)) for n, call in enumerate(next_.calls))
     messages.append(Message("assistant", "", calls))
     for call in calls:
         text = carried_out(world, call.name, json.loads(call.arguments))

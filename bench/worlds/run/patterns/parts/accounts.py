@@ -24,7 +24,7 @@ from pydantic import ValidationError
 
 from bench.run.trial.workbench import Workbench
 from bench.worlds.run.environment import Arrival
-from bench.worlds.run.environment.knowledge import FIRST
+from bench.worlds.run.environment.knowledge import FIRST_VERSION
 from bench.worlds.run.patterns.parts.memory import Memory, StepEffect
 from bench.worlds.run.runtime.actions import WorldActions
 
@@ -32,6 +32,8 @@ IRREGULAR = "irregular"
 
 
 class IrregularityLog:
+    """Writes the irregularities of one trial to the log `irregular`."""
+
     def __init__(self, workbench: Workbench, memory: Memory):
         self._workbench, self._memory = workbench, memory
         self._world: WorldActions = workbench.world
@@ -39,7 +41,7 @@ class IrregularityLog:
 
     def note_other_models(self) -> None:
         """Note, when a process starts, which decisions another model made. The decisions are kept."""
-        for step, work in self._memory.works().items():
+        for step, work in self._memory.step_memories().items():
             if work.judged and work.by != self._workbench.model:
                 self._note("diverged", step=step, by=work.by, now=self._workbench.model)
 
@@ -50,7 +52,7 @@ class IrregularityLog:
             self._note("doubled", event=event.name, number=event.number)
             return
         for thing, version in event.versions.items():
-            if any(arrival.versions.get(thing, FIRST) > version for arrival in earlier):
+            if any(arrival.versions.get(thing, FIRST_VERSION) > version for arrival in earlier):
                 self._note("out of order", event=event.name, thing=thing, version=version)
             elif any(note["thing"] == thing and note["version"] >= version for note in self._notes_of("unheard")):
                 self._note("late", event=event.name, thing=thing, version=version)
@@ -67,21 +69,18 @@ class IrregularityLog:
             self._note("missed", thing=thing, version=version, changes=changes)
 
     def _unannounced_changes(self) -> Iterator[tuple[str, int, int]]:
-        """Yield each thing that is known in a version above its watermark, that version, and the number of its changes by
-        others."""
+        """Yield (thing, version, changes) for each thing that a step has read in a `version` with a change that was neither
+        announced by a notice nor made by the agent. `changes` is the number of all changes by others up to that version."""
         arrivals = self._world.arrivals()
-        known: dict[str, int] = {}
-        for work in self._memory.works().values():
-            for thing, version in work.versions.items():
-                known[thing] = max(version, known.get(thing, FIRST))
-        for thing, version in known.items():
-            notified = {
-                arrival.versions[thing]
-                for arrival in arrivals
-                if thing in arrival.versions and arrival.versions[thing] <= version
-            }
-            changed = sum(self._changes(effect, thing) for effect in self._memory.effects())
-            if (changes := version - FIRST - changed) > len(notified):
+        versions_read: dict[str, int] = {}
+        for memory in self._memory.step_memories().values():
+            for thing, version in memory.versions.items():
+                versions_read[thing] = max(version, versions_read.get(thing, FIRST_VERSION))
+        for thing, version in versions_read.items():
+            announced = {arrival.versions[thing] for arrival in arrivals if thing in arrival.versions}
+            own_changes = sum(self._changes(effect, thing) for effect in self._memory.effects())
+            changes = version - FIRST_VERSION - own_changes
+            if changes > sum(announced_version <= version for announced_version in announced):
                 yield thing, version, changes
 
     def _changes(self, effect: StepEffect, thing: str) -> int:
@@ -92,6 +91,7 @@ class IrregularityLog:
         return 2 if effect.state == "undone" else 1
 
     def _about(self, name: str, arguments: Any) -> tuple[str, ...]:
+        """Return the things that a call of the tool with this name is about; empty if the arguments do not fit."""
         tool = self._world.tools[name]
         try:
             return tuple(tool.about(tool.arguments.model_validate(arguments)))
@@ -99,9 +99,11 @@ class IrregularityLog:
             return ()
 
     def _notes_of(self, what: str) -> list[Any]:
+        """Return the notes of one kind of irregularity."""
         return [note for note in self._store.log(IRREGULAR) if note["what"] == what]
 
     def _note(self, what: str, **fields: Any) -> None:
+        """Write an irregularity to the log, once."""
         entry = {"what": what, **fields}
         if entry not in self._store.log(IRREGULAR):
             self._store.append(IRREGULAR, entry)

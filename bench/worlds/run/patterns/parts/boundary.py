@@ -33,7 +33,8 @@ class ProposalVerifier:
         """Return the rejection of a proposal of one subtask; None if the proposal has passed and is written.
 
         Args:
-            value: Its output as JSON, or None if it has none.
+            proposal: The proposal.
+            value: The output of the proposal as JSON; None if there is no output.
             effects: Returns the calls that the output would cause.
         """
         [name] = proposal.names
@@ -61,7 +62,7 @@ class ProposalVerifier:
 
 
 class RejectSignal:
-    """The message about a rejection: to the proposer, and to the steps that follow."""
+    """Decides what the proposer, and the steps that follow, are told about a rejection."""
 
     def __init__(self, form: Form):
         self._tells = form.tells
@@ -86,7 +87,7 @@ class EffectCommit:
 
     @property
     def remembers(self) -> bool:
-        """Return whether a step looks up its intended and done effects before it acts."""
+        """Whether a step looks up its intended and done effects before it acts."""
         return self._form.keys
 
     def idempotency_key(self, effect: StepEffect) -> str | None:
@@ -101,10 +102,13 @@ class EffectCommit:
 
 @dataclass(frozen=True)
 class Boundary:
+    """The three parts of a boundary."""
+
     verifier: ProposalVerifier
     signal: RejectSignal
     commit: EffectCommit
 
     @staticmethod
     def of(workbench: Workbench, form: Form) -> Boundary:
+        """Return the boundary of this suite, with the settings of a form."""
         return Boundary(ProposalVerifier(workbench, form), RejectSignal(form), EffectCommit(form))

@@ -1,5 +1,5 @@
-"""Make tool calls. A failed call is retried, with an idempotency key and expected versions if the form says so. Intended and
-done effects are recorded."""
+"""The calls of a pattern: a failed call is retried, with an idempotency key and expected versions if the form says so, and the
+intended and done effects are recorded."""
 
 from __future__ import annotations
 
@@ -17,18 +17,21 @@ from bench.worlds.run.patterns.parts.memory import Memory, StepEffect
 from bench.worlds.run.runtime.actions import WorldActions
 
 TRIES = 3
-"""Tries of a call that fails, without remedies."""
+"""The most tries of a call that fails, in a pattern without remedies."""
 LASTING_TRIES = 8
-"""Tries with remedies. The wait before each doubles, from one minute."""
+"""The most tries in a pattern with remedies. The wait before each further try doubles, from one minute of world time."""
 
 
 class ToolCaller:
+    """Makes the calls of one pattern's steps in its world, and records their effects in `memory`."""
+
     def __init__(self, world: WorldActions, form: Form, memory: Memory, commit: EffectCommit):
         self._world, self._form, self._memory, self._commit = world, form, memory, commit
         self._roles = {step.name: step.role for step in world.procedure}
         self._unanswered: set[int] = set()  # numbers of the effects whose call was tried in vain since the last crash
 
     async def read(self, step: ProcedureStep, call: Call) -> Acted:
+        """Make a read of a step, and return its result."""
         return await self._until_answered(call, None, None, step.role)
 
     async def effect(self, step: ProcedureStep, call: Call) -> Acted:
@@ -81,13 +84,13 @@ class ToolCaller:
 
     def _expected_versions(self, step: str, call: Call) -> Mapping[str, int]:
         """Return the versions of the things that this call is about, as the step has read them."""
-        seen = self._memory.step_memory(step).versions
+        versions_read = self._memory.step_memory(step).versions
         try:
             tool = self._world.tools[call.tool]
             things = tool.about(tool.arguments.model_validate(call.arguments))
         except (KeyError, ValidationError):  # the world reports it better
             return {}
-        return {thing: seen[thing] for thing in things if thing in seen}
+        return {thing: versions_read[thing] for thing in things if thing in versions_read}
 
     async def _until_answered(self, call: Call, key: str | None, expect: Mapping[str, int] | None, role: str = AGENT) -> Acted:
         """Call until an answer comes. Return a `failed` call if none comes after all tries. With remedies, a throttled call is
@@ -102,6 +105,7 @@ class ToolCaller:
         return await self._world.act(call.tool, call.arguments, key, expect=expect or None, role=role, deadline=deadline)
 
     async def _wait_for_another(self, acted: Acted, attempt: int) -> None:
+        """Let world time pass before the next try. `attempt` is the number of the try that failed."""
         if not self._form.remedies:
             await self._world.wait(minutes=1)
         elif acted.again:
@@ -123,10 +127,10 @@ class ToolCaller:
             if result is None:
                 if not self._commit.remembers or effect.number in self._unanswered:
                     return False
-                made = await self._make(effect, self._roles.get(effect.step, AGENT))
-                if not made.ok:
-                    return made.outcome == "refused" and made.code != "throttled"  # else the effect can have happened
-                result = made.result.model_dump(mode="json")
+                repeated = await self._make(effect, self._roles.get(effect.step, AGENT))
+                if not repeated.ok:
+                    return repeated.outcome == "refused" and repeated.code != "throttled"  # else the effect can have happened
+                result = repeated.result.model_dump(mode="json")
             arguments = tool.undoing(tool.arguments.model_validate(arguments), tool.result.model_validate(result))
         acted = await self._until_answered(Call(tool.undo, arguments), self._commit.undo_key(effect), None, COMPENSATION)
         if acted.outcome == "failed":

@@ -11,10 +11,11 @@ from bench.worlds.run.patterns.parts.memory import Memory
 from bench.worlds.run.runtime.actions import WorldActions
 
 FOR_A_PERSON = "for a person"
+"""The log in the store with the notes for a person."""
 
 
 def leave_for_a_person(world: WorldActions, step: str, what: str, details: Json) -> None:
-    """Record what a person must know of a step, once over all crashes."""
+    """Write a note about a step for a person, once over all crashes. The note has `details` under the name `what`."""
     if not any(note["step"] == step and what in note for note in world.store.log(FOR_A_PERSON)):
         world.store.append(FOR_A_PERSON, {"step": step, what: details})
 

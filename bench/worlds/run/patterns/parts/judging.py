@@ -23,17 +23,20 @@ from bench.worlds.run.patterns.parts.memory import Memory
 from bench.worlds.run.runtime.actions import WorldActions
 
 T = TypeVar("T")
-PINNED = "pinned "
-"""The name of a step's decision in the store, if decisions are pinned, begins with this."""
+PIN_PREFIX = "pinned "
+"""The beginning of the name in the store under which a step's decision is pinned."""
 
 
 class Judging:
+    """Makes the judgments of one trial's steps."""
+
     def __init__(self, task: Task, workbench: Workbench, form: Form, memory: Memory, calling: ToolCaller, boundary: Boundary):
         self._task, self._workbench, self._form = task, workbench, form
         self._world: WorldActions = workbench.world
         self._memory, self._calling, self._boundary = memory, calling, boundary
 
     def facts(self, step: ProcedureStep) -> Facts:
+        """Return the facts that are known while this step runs."""
         return self._memory.facts(step.name, self._world.arrivals())
 
     def ask_pack(self, function: Callable[..., T], step: ProcedureStep, *more: Any) -> T:
@@ -64,9 +67,9 @@ class Judging:
                 return "failed"
             read[name] = acted.result.model_dump(mode="json")
             versions.update(acted.versions or {})
-        before = self._memory.step_memory(step.name)
-        same = before.judged and before.read == read
-        self._memory.update(step.name, read=read, versions=versions, judged=same)
+        earlier = self._memory.step_memory(step.name)
+        decision_holds = earlier.judged and earlier.read == read
+        self._memory.update(step.name, read=read, versions=versions, judged=decision_holds)
         return ""
 
     async def decide(self, step: ProcedureStep) -> str:
@@ -89,8 +92,8 @@ class Judging:
             if rejected is None:
                 by = self._workbench.model if self._form.remedies or self._form.pins else ""
                 if self._form.pins:
-                    of = self._state_of(step, subtask)
-                    self._world.store.put(PINNED + step.name, {"of": of, "decided": value, "by": by})
+                    state = self._state_of(step, subtask)
+                    self._world.store.put(PIN_PREFIX + step.name, {"of": state, "decided": value, "by": by})
                 self._memory.update(step.name, judged=True, decided=value, by=by)
                 return ""
             repair = self._boundary.signal.for_proposer(rejected)
@@ -100,10 +103,11 @@ class Judging:
 
     def _pin_of(self, step: ProcedureStep, subtask: Subtask) -> Any:
         """Return the decision for the present state, with the model version that made it; None if there is none."""
-        pin: Any = self._world.store.get(PINNED + step.name)
+        pin: Any = self._world.store.get(PIN_PREFIX + step.name)
         return pin if pin and pin["of"] == self._state_of(step, subtask) else None
 
     def _state_of(self, step: ProcedureStep, subtask: Subtask) -> str:
+        """Return the digest of the documents that the judgment sees."""
         return digest_of(dump(dict(self._documents(step, subtask))))
 
     async def _propose_output(self, subtask: Subtask, repair: Rejected | None, documents: Mapping[str, Any]) -> Proposal:
@@ -117,14 +121,15 @@ class Judging:
     def _calls_caused_by(self, step: ProcedureStep, value: Any) -> list[Call]:
         """Return the calls that this output would cause."""
         facts = self.facts(step)
-        would = replace(facts, decided={**facts.decided, step.name: value})
-        return self.ask_pack(lambda _: list(step.effects(would)), step)
+        facts_with_output = replace(facts, decided={**facts.decided, step.name: value})
+        return self.ask_pack(lambda _: list(step.effects(facts_with_output)), step)
 
     def _documents(self, step: ProcedureStep, subtask: Subtask) -> Mapping[str, Any]:
+        """Return the documents that the judgment sees beside the task's documents."""
         if step.documents:
             return self.ask_pack(step.documents, step)
-        elsewhere = {*self._task.documents, *(other.name for other in self._task.subtasks)}
-        names = [name for name in subtask.reads if name not in elsewhere]
+        task_names = {*self._task.documents, *(other.name for other in self._task.subtasks)}
+        names = [name for name in subtask.reads if name not in task_names]
         return self.ask_pack(lambda facts: {name: facts.read[name] for name in names}, step)
 
     def _value(self, proposal: Proposal, subtask: Subtask) -> Any:

@@ -33,7 +33,8 @@ class StepMemory:
 
 @dataclass(frozen=True)
 class StepEffect:
-    """An effect that a step intends. `number` counts the effects; `versions` are the versions that the effect expects."""
+    """An effect that a step intends. `number` counts the effects from 1; `effect` is the business key, `key` the idempotency
+    key, and `versions` are the versions that the effect expects."""
 
     number: int
     step: str
@@ -46,9 +47,9 @@ class StepEffect:
     result: Any = None
 
 
-NOTHING = StepMemory()
-STEP, EFFECTS = "step ", "effects"
-"""Their names in the store."""
+NO_MEMORY = StepMemory()
+STEP_PREFIX, EFFECTS_LOG = "step ", "effects"
+"""The beginning of the name of a step's memory in the store, and the name of the log of effects."""
 
 
 class Memory:
@@ -60,34 +61,37 @@ class Memory:
 
     def __init__(self, store: Store, keeps: Keeps, undoes: Mapping[str, str]):
         self._store, self._keeps, self._undoes = store, keeps, undoes
-        self._works: dict[str, StepMemory] = {}
+        self._memory_by_step: dict[str, StepMemory] = {}
         self._effects: dict[int, StepEffect] = {}
-        kept = {name.removeprefix(STEP): store.get(name) for name in store.names() if name.startswith(STEP)}
-        for step, written in kept.items():
-            self._works[step] = StepMemory(**written["work"])
-        at_ends = sorted(
-            (effect for written in kept.values() for effect in written["effects"]), key=lambda written: written["number"]
-        )
-        for effect in (*at_ends, *store.log(EFFECTS)):
-            self._place(StepEffect(**effect))
+        effects_at_step_ends: list[Any] = []
+        for name in store.names():
+            if name.startswith(STEP_PREFIX):
+                stored: Any = store.get(name)
+                self._memory_by_step[name.removeprefix(STEP_PREFIX)] = StepMemory(**stored["work"])
+                effects_at_step_ends += stored["effects"]
+        effects_at_step_ends.sort(key=lambda effect: effect["number"])
+        for effect in (*effects_at_step_ends, *store.log(EFFECTS_LOG)):
+            self._set_effect(StepEffect(**effect))
 
     def step_memory(self, step: str) -> StepMemory:
-        return self._works.get(step, NOTHING)
+        """Return the memory of a step, which is empty if nothing was recorded."""
+        return self._memory_by_step.get(step, NO_MEMORY)
 
-    def works(self) -> Mapping[str, StepMemory]:
-        return self._works
+    def step_memories(self) -> Mapping[str, StepMemory]:
+        """Return the memory of each step that has one."""
+        return self._memory_by_step
 
     def update(self, step: str, **change: Any) -> StepMemory:
         """Change the memory of a step, and store it if the pattern keeps it over a crash."""
-        work = self._works[step] = replace(self.step_memory(step), **change)
+        work = self._memory_by_step[step] = replace(self.step_memory(step), **change)
         if self._keeps == "work" or (self._keeps == "steps" and work.done):
             effects = [] if self._keeps == "work" else [vars(effect) for effect in self.effects(step)]
-            self._store.put(STEP + step, {"work": vars(work), "effects": effects})
+            self._store.put(STEP_PREFIX + step, {"work": vars(work), "effects": effects})
         return work
 
     def forget(self, step: str) -> None:
         """Forget a step, so that it is done again from its beginning."""
-        self._works[step] = NOTHING
+        self._memory_by_step[step] = NO_MEMORY
 
     def is_done(self, step: str) -> bool:
         return self.step_memory(step).done
@@ -97,24 +101,27 @@ class Memory:
     ) -> StepEffect:
         """Record an intended effect and return it. Its idempotency key is made from its business key: the same effect has the
         same key unless it was undone before."""
-        before = sum((other.tool, other.effect, other.state) == (tool, effect, "undone") for other in self._effects.values())
-        key = f"{tool}: {effect}" + (f" ({before + 1})" if before else "")
+        times_undone = sum((other.tool, other.effect, other.state) == (tool, effect, "undone") for other in self.effects())
+        key = f"{tool}: {effect}" + (f" ({times_undone + 1})" if times_undone else "")
         number = len(self._effects) + 1
         return self.note(StepEffect(number, step, tool, dict(arguments), effect, key, dict(versions)))
 
     def note(self, effect: StepEffect) -> StepEffect:
         """Record an effect's new state in one write. If it undoes another effect, that effect counts as undone."""
-        self._place(effect)
+        self._set_effect(effect)
         if self._keeps == "work":
-            self._store.append(EFFECTS, vars(effect))
+            self._store.append(EFFECTS_LOG, vars(effect))
         return effect
 
-    def _place(self, effect: StepEffect) -> None:
+    def _set_effect(self, effect: StepEffect) -> None:
+        """Store an effect's state in memory. If it is a done undo, mark the earlier effects that it undoes as undone."""
         self._effects[effect.number] = effect
-        undone = self._undoes.get(effect.tool)
-        for later in self.effects() if undone and effect.state == "done" else ():
-            if (later.tool, later.effect, later.state) == (undone, effect.effect, "done") and later.number < effect.number:
-                self._effects[later.number] = replace(later, state="undone")
+        undone_tool = self._undoes.get(effect.tool)
+        if undone_tool and effect.state == "done":
+            for earlier in self.effects():
+                is_undone = (earlier.tool, earlier.effect, earlier.state) == (undone_tool, effect.effect, "done")
+                if is_undone and earlier.number < effect.number:
+                    self._effects[earlier.number] = replace(earlier, state="undone")
 
     def effects(self, step: str = "") -> list[StepEffect]:
         """Return the effects of one step, or of all steps, in order."""
@@ -125,13 +132,15 @@ class Memory:
 
         If a fact is missing because a step failed, its lookup raises NotKnown, otherwise KeyError, like any bug.
         """
-        known = {name: work for name, work in self._works.items() if work.done or name == step}
-        read = {name: value for work in known.values() for name, value in work.read.items()} | dict(self.step_memory(step).read)
+        memories = {name: memory for name, memory in self._memory_by_step.items() if memory.done or name == step}
+        read: dict[str, Any] = {}
+        for memory in (*memories.values(), self.step_memory(step)):
+            read |= memory.read
         events: dict[str, Any] = {}
         for arrival in arrivals:
             events.setdefault(arrival.kind, arrival.payload)
-        decided = {name: work.decided for name, work in known.items() if work.judged}
-        if any(work.why for work in known.values()):
+        decided = {name: memory.decided for name, memory in memories.items() if memory.judged}
+        if any(memory.why for memory in memories.values()):
             read, decided = AsFarAsKnown(read), AsFarAsKnown(decided)
         return Facts(
             read=read,
@@ -143,8 +152,8 @@ class Memory:
 
 def dependents(steps: Iterable[ProcedureStep], name: str) -> list[str]:
     """Return the step `name`, and all steps after it, directly or indirectly."""
-    ids = [name]
+    names = [name]
     for step in steps:
-        if set(step.after) & set(ids) and step.name not in ids:
-            ids.append(step.name)
-    return ids
+        if set(step.after) & set(names) and step.name not in names:
+            names.append(step.name)
+    return names

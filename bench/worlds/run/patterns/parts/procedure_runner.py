@@ -21,7 +21,7 @@ from bench.worlds.run.runtime.actions import WorldActions
 from bench.worlds.run.runtime.effects import StepReport
 
 MOST_READS = 5
-"""How often a step is decided at most because the world had moved."""
+"""The most times that a step is decided, if the world changes between its decision and its effects."""
 
 
 class ProcedureRunner:
@@ -54,26 +54,22 @@ class ProcedureRunner:
         self.steps = self._world.procedure
         self._last_notice = 0
 
-    # What can be done now.
+    # The steps that can be done now.
 
     def ready(self) -> list[ProcedureStep]:
         """Return the steps that can begin now, in the procedure's order."""
-        come = {arrival.kind for arrival in self._world.arrivals()}
-        return [step for step in self._possible(come) if step.starts is None or step.starts <= self._world.now]
+        return [step for step in self._possible() if step.starts is None or step.starts <= self._world.now]
 
     def next_start(self) -> Moment | None:
         """Return when the next step can begin that waits only for a moment; None if no step does."""
-        come = {arrival.kind for arrival in self._world.arrivals()}
-        waiting = [step.starts for step in self._possible(come) if step.starts is not None]
-        return min((moment for moment in waiting if moment > self._world.now), default=None)
+        starts = [step.starts for step in self._possible() if step.starts is not None]
+        return min((start for start in starts if start > self._world.now), default=None)
 
-    def _possible(self, come: set[str]) -> list[ProcedureStep]:
-        done = self.memory.is_done
-        return [
-            step
-            for step in self.steps
-            if not done(step.name) and all(map(done, step.after)) and (not step.on or step.on in come)
-        ]
+    def _possible(self) -> list[ProcedureStep]:
+        """Return the steps that are not done and wait neither for another step nor for a notice."""
+        is_done, arrived = self.memory.is_done, {arrival.kind for arrival in self._world.arrivals()}
+        unblocked = [step for step in self.steps if not is_done(step.name) and all(map(is_done, step.after))]
+        return [step for step in unblocked if not step.on or step.on in arrived]
 
     async def rounds(self) -> AsyncIterator[Sequence[ProcedureStep]]:
         """Yield the ready steps again and again, and wait for the world in between, until nothing more can come."""
@@ -98,6 +94,7 @@ class ProcedureRunner:
     # One step.
 
     async def work(self, step: ProcedureStep) -> None:
+        """Attempt a step, and record its end."""
         await self.settle(step, await self.attempt(step))
 
     async def attempt(self, step: ProcedureStep) -> str:
@@ -139,11 +136,13 @@ class ProcedureRunner:
         self._world.end_step(step, why)
 
     async def _make_otherwise_calls(self, step: ProcedureStep, why: str) -> None:
+        """Make the calls that the pack declares for a step that failed, unless the gate objects."""
         for call in self._judging.ask_pack(step.otherwise, step, why):
             if not await gate_objection(self._gate, step, call, partial(self._question, step, call), self._world):
                 await self._calling.effect(step, call)
 
     def _question(self, step: ProcedureStep, call: Call) -> Question:
+        """Return the question to a person about a call."""
         if step.asks:
             return self._judging.ask_pack(step.asks, step, call)
         return Question(self._world.people[0], self._world.effect_of(call.tool, call.arguments), call.arguments)
@@ -160,8 +159,8 @@ class ProcedureRunner:
         """Send the worker's report on an attempt at a step, and return the report that its sender believes. Of two
         contradictory reports that is the last one without remedies, and with remedies the one that agrees with the recorded
         state of the step."""
-        heard = self._world.report(step, StepReport(why, self.has_unknown_effect(step)))
-        return heard.report_that_agrees(lambda: self._is_recorded(step)) if self._form.remedies else heard.last
+        received = self._world.report(step, StepReport(why, self.has_unknown_effect(step)))
+        return received.report_that_agrees(lambda: self._is_recorded(step)) if self._form.remedies else received.last
 
     def _is_recorded(self, step: ProcedureStep) -> bool:
         """Return whether the step's decision, and each of its effects as done, are recorded."""
@@ -182,16 +181,17 @@ class ProcedureRunner:
             self.memory.forget(name)
 
     async def _decide_step(self, step: ProcedureStep) -> str:
-        work = self.memory.step_memory(step.name)
-        if not (work.read and self._boundary.commit.remembers and work.judged == bool(step.judgment)) and (
-            why := await self._judging.read(step)
-        ):
+        """Make the reads and the judgment of a step, unless memory has them. Return why one failed; "" if none did."""
+        memory = self.memory.step_memory(step.name)
+        is_remembered = memory.read and self._boundary.commit.remembers and memory.judged == bool(step.judgment)
+        if not is_remembered and (why := await self._judging.read(step)):
             return why
         if step.judgment and not self.memory.step_memory(step.name).judged:
             return await self._judging.decide(step)
         return ""
 
     async def _act_step(self, step: ProcedureStep) -> str:
+        """Make the effects of a step. Return why one failed; "" if none did."""
         calls = self._judging.effects(step)
         if self._compensates:
             await self._undo_unwanted(step, calls)
@@ -207,12 +207,12 @@ class ProcedureRunner:
 
     async def _effect(self, step: ProcedureStep, call: Call) -> str:
         """Make one effect of a step if the gate allows it. Return why it failed; "" if it did not."""
-        meant = self._calling.recorded_effect(step.name, call)
-        if not (meant and meant.state == "done"):
+        recorded = self._calling.recorded_effect(step.name, call)
+        if not (recorded and recorded.state == "done"):
             question = partial(self._question, step, call)
-            if why := await gate_objection(self._gate, step, call, question, self._world, was_intended=meant is not None):
+            if why := await gate_objection(self._gate, step, call, question, self._world, was_intended=recorded is not None):
                 return why
-        if meant is None and self._is_over(step):
+        if recorded is None and self._is_over(step):
             return "late"
         acted = await self._calling.effect(step, call)
         if acted.ok:
@@ -223,6 +223,6 @@ class ProcedureRunner:
         """Undo effects of an earlier decision of this step that the present decision does not want."""
         wanted = [(call.tool, dict(call.arguments)) for call in calls]
         for effect in reversed(self.memory.effects(step.name)):
-            is_left = effect.state in ("intended", "done") and (effect.tool, effect.arguments) not in wanted
-            if is_left and self._world.tools[effect.tool].undo:
+            is_unwanted = effect.state in ("intended", "done") and (effect.tool, effect.arguments) not in wanted
+            if is_unwanted and self._world.tools[effect.tool].undo:
                 await self._calling.undo(effect)

@@ -15,10 +15,10 @@ from typing import Any
 
 from .door import Door
 
-MOST, MOST_CHECKS = 100, 50_000
-"""The most functions that are told, and files that are looked at; and the most looks."""
+MAX_FILES, MAX_CHECKS = 100, 50_000
+"""The most files that are checked, which also bounds the reports; and the most checks of all files."""
 TraceFunction = Callable[[FrameType, str, Any], Any]
-HEADER = 100
+HEADER_BYTES = 100
 """Bytes at the beginning of an SQLite file, which counts its changes there."""
 
 
@@ -27,7 +27,7 @@ def watch_functions(door: Door) -> None:
     functions = ActingFunctions(door)
 
     def hook(event: str, arguments: Any) -> None:
-        with suppress(Exception):  # it must not fail what the agent does
+        with suppress(Exception):  # a failure here must not reach the agent
             if event == "sqlite3.connect" or (event == "open" and opens_for_writing(arguments[1], arguments[2])):
                 functions.watch_file(arguments[0])
 
@@ -57,20 +57,20 @@ class ActingFunctions:
         self._door, self._folder = door, os.path.realpath(os.getcwd())
         self._stamps = dict[str, object]()
         self._running = defaultdict[int, list[FrameType]](list)
-        """Thread -> the frames of own functions, the innermost last."""
-        self._of_agent, self._reported, self._checks = dict[str, bool](), set[str](), 0
+        """Thread -> the frames of the agent's functions that run in it, the innermost last."""
+        self._is_agent_file, self._reported, self._checks = dict[str, bool](), set[str](), 0
 
     def watch_file(self, path: Any) -> None:
-        """Check this file from now on; it is about to be opened."""
-        if isinstance(path, (str, bytes)) and len(self._stamps) < MOST:
+        """Check a file from now on. This is called right before the file is opened."""
+        if isinstance(path, (str, bytes)) and len(self._stamps) < MAX_FILES:
             name = os.path.abspath(os.fsdecode(path))
             if name not in self._stamps and not name.startswith(("/dev/", "/proc/")):
                 self._stamps[name] = stamp(name)
 
     def begin(self, frame: FrameType, _: str, __: Any) -> TraceFunction | None:
-        """Note that a function begins, as `sys.settrace` requires. Return the function that notes its end; None for other
-        code."""
-        if self._checks >= MOST_CHECKS or not self._is_agents(frame.f_code.co_filename):
+        """Note that a function begins; a trace function of `sys.settrace`. Return the trace function that notes its end; None
+        for code that is not the agent's own."""
+        if self._checks >= MAX_CHECKS or not self._is_agent_code(frame.f_code.co_filename):
             return None
         frame.f_trace_lines = False
         self._check_files()
@@ -78,7 +78,7 @@ class ActingFunctions:
         return self._end
 
     def _end(self, frame: FrameType, event: str, _: Any) -> TraceFunction:
-        """Note that a function ends."""
+        """Note that a function ends; a local trace function, which returns itself."""
         running = self._running[threading.get_ident()]
         if event == "return":
             self._check_files()
@@ -87,26 +87,28 @@ class ActingFunctions:
         return self._end
 
     def _check_files(self) -> None:
-        """Check the files, within a bound."""
+        """Check all files, and attribute changes to the innermost function of this thread."""
         self._checks += 1
-        with suppress(Exception):  # it must not fail what the agent does
+        with suppress(Exception):  # a failure here must not reach the agent
             self._attribute(self._running[threading.get_ident()][-1:])
 
-    def _is_agents(self, file: str) -> bool:
+    def _is_agent_code(self, file: str) -> bool:
         """Return whether a file is in the agent's folder, and in no installed package."""
-        if file not in self._of_agent:
+        if file not in self._is_agent_file:
             path = os.path.realpath(file)
-            self._of_agent[file] = path.startswith(f"{self._folder}{os.sep}") and "site-packages" not in path
-        return self._of_agent[file]
+            self._is_agent_file[file] = path.startswith(f"{self._folder}{os.sep}") and "site-packages" not in path
+        return self._is_agent_file[file]
 
     def _attribute(self, running: Iterable[FrameType]) -> None:
         """Report that these functions changed the files that differ from the last check."""
-        for name in [name for name, known in [*self._stamps.items()] if stamp(name) != known]:
-            self._stamps[name] = stamp(name)
+        for name, last_stamp in [*self._stamps.items()]:
+            if (new_stamp := stamp(name)) == last_stamp:
+                continue
+            self._stamps[name] = new_stamp
             for frame in running:
                 function = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)  # Python 3.10 has no qualified names
                 fact = json.dumps([f"{frame.f_globals.get('__name__')}:{function}", name])
-                if fact not in self._reported and len(self._reported) < MOST:
+                if fact not in self._reported and len(self._reported) < MAX_FILES:
                     self._reported.add(fact)
                     self._door.tell({"seen": "acted", "what": fact})
 
@@ -118,7 +120,7 @@ def stamp(name: str) -> object:
         if not S_ISREG(os.stat(name).st_mode):
             return None
         with open(name, "rb", buffering=0, opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
-            head, status = file.read(HEADER), os.fstat(file.fileno())
+            head, status = file.read(HEADER_BYTES), os.fstat(file.fileno())
         wal = os.stat(f"{name}-wal") if os.path.exists(f"{name}-wal") else None
     except OSError:
         return None

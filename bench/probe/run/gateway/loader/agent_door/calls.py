@@ -1,4 +1,4 @@
-"""The wrapper of a function: it asks the gateway before the function runs and after it has run.
+"""The wrapper of a tool's function. It asks the gateway before the function runs and after it has run.
 
 Without a fault the function gets the same arguments, returns the same object, and raises the same exception, on the same
 thread or in the same task. A call within a wrapped call, in the same context, is part of it: the gateway is not asked.
@@ -17,23 +17,24 @@ from typing import Any
 from .door import Door, DoorMessage
 from .values import from_json, to_json
 
-_within = ContextVar("bench_probe_within", default=False)
+_is_within_call = ContextVar("bench_probe_within", default=False)
 AnyCallable = Callable[..., Any]
 Describe = Callable[[tuple[Any, ...], dict[str, Any]], tuple[str, Any] | None]
 """(positional arguments, named ones) -> the name of the tool that is called, and its arguments; None if it is no call."""
 
 
 def wrap_function(door: Door, function: AnyCallable, describe: Describe) -> AnyCallable:
-    """Return a function of the same kind that asks the gateway.
+    """Return a function of the same kind that asks the gateway before and after each call.
 
     Args:
         door: Asks the gateway.
         function: A function, a coroutine function, or a generator function of either kind.
-        describe: Returns the tool of a call and its arguments; None if the gateway is not asked.
+        describe: Returns the name of the tool and the arguments of a call; None if the gateway is not asked about it.
     """
 
     def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> FunctionCall | None:
-        if _within.get():
+        """Return the call for these arguments; None if it is part of another call, or no call of a tool."""
+        if _is_within_call.get():
             return None
         try:
             description = describe(args, kwargs)
@@ -58,19 +59,19 @@ def wrap_function(door: Door, function: AnyCallable, describe: Describe) -> AnyC
         function_call = call(args, kwargs)
         return function_call.run(function, args, kwargs) if function_call else function(*args, **kwargs)
 
-    kinds: list[tuple[Callable[[object], bool], AnyCallable]] = [
+    wrappers_by_kind: list[tuple[Callable[[object], bool], AnyCallable]] = [
         (inspect.isasyncgenfunction, asynchronous_generator),
         (inspect.iscoroutinefunction, coroutine),
         (inspect.isgeneratorfunction, generator),
     ]
-    return functools.wraps(function)(next((wrapped for is_kind, wrapped in kinds if is_kind(function)), plain))
+    return functools.wraps(function)(next((wrapper for is_kind, wrapper in wrappers_by_kind if is_kind(function)), plain))
 
 
 def arguments_of(function: AnyCallable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the arguments of a call by the names of its parameters, without `self` or `cls`."""
     try:
         arguments = dict(inspect.signature(function).bind(*args, **kwargs).arguments)
-    except (TypeError, ValueError):  # it has no signature, or will say itself what is wrong
+    except (TypeError, ValueError):  # it has no signature, or the call itself will raise
         return {"args": args, **kwargs} if args else kwargs
     if next(iter(arguments), "") in ("self", "cls"):
         del arguments[next(iter(arguments))]
@@ -80,11 +81,11 @@ def arguments_of(function: AnyCallable, args: tuple[Any, ...], kwargs: dict[str,
 @contextmanager
 def within_call() -> Iterator[None]:
     """Mark the calls in the block as parts of a wrapped call."""
-    token = _within.set(True)
+    token = _is_within_call.set(True)
     try:
         yield
     finally:
-        _within.reset(token)
+        _is_within_call.reset(token)
 
 
 class FunctionCall:
@@ -97,12 +98,12 @@ class FunctionCall:
     """
 
     def __init__(self, door: Door, tool: str, arguments: Any):
-        self._door, self._number = door, door.number()
+        self._door, self._number = door, door.next_number()
         self._arrival = {"call": self._number, "arrived": tool, "arguments": to_json(arguments)[0]}
 
     def run(self, function: AnyCallable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a function as the gateway says, and return its result. If the result is a coroutine or a generator, the call
-        ends with that."""
+        ends when this has ended."""
         reply = self._ask(self._arrival)
         if reply["do"] != "pass":
             return self._return_or_raise(reply)
@@ -214,6 +215,7 @@ class FunctionCall:
         return {"call": self._number, "answered": {"error": type(error).__name__, "text": str(error)}, "failed": True}
 
     def _tell(self, event: str) -> None:
+        """Tell the gateway an event of this call that has no reply: `given`, `ended` or `left`."""
         self._door.tell({"call": self._number, event: True})
 
     def _ask(self, message: DoorMessage) -> DoorMessage:
@@ -236,7 +238,7 @@ class FunctionCall:
         """Return or raise what the gateway says: the function's own `value` or `error`, or a replacement."""
         self._tell("given")
         if reply["do"] == "raise":
-            raise _error(reply["kind"])(reply["text"]) from None
+            raise _exception_type(reply["kind"])(reply["text"]) from None
         if reply["do"] == "value":
             return from_json(reply["value"])
         if error is not None:
@@ -244,7 +246,7 @@ class FunctionCall:
         return value
 
 
-def _error(kind: str) -> type[Exception]:
+def _exception_type(kind: str) -> type[Exception]:
     """Return the built-in exception type with this name; ConnectionError if there is none."""
     error = getattr(builtins, kind, None)
     return error if isinstance(error, type) and issubclass(error, Exception) else ConnectionError

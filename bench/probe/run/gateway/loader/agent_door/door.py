@@ -1,4 +1,4 @@
-"""The connection to the gateway: one socket for each process, opened by the first message, and read by one thread."""
+"""The connection of an agent's process to the gateway: one socket, which the first message opens and one thread reads."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any
 
 DoorMessage = dict[str, Any]
-GONE = {"do": "raise", "kind": "ConnectionAbortedError", "text": "bench probe: its gateway cannot be reached"}
-"""What is answered if the gateway is gone: nothing is done that nobody would see."""
+GATEWAY_LOST = {"do": "raise", "kind": "ConnectionAbortedError", "text": "bench probe: its gateway cannot be reached"}
+"""The reply to each message if the gateway is lost: the call fails, since the gateway would not see its effect."""
 
 
 class Door:
@@ -27,20 +27,20 @@ class Door:
 
     def __init__(self, port: int, token: str):
         self._port, self._token = port, token
-        self._start_anew()
-        os.register_at_fork(after_in_child=self._start_anew)
+        self._forget_connection()
+        os.register_at_fork(after_in_child=self._forget_connection)
 
-    def _start_anew(self) -> None:
-        """Close the socket of the parent process, if any, and start with no socket: a socket belongs to one process."""
+    def _forget_connection(self) -> None:
+        """Close the socket of the parent process after a fork, and start without a socket: a socket belongs to one process."""
         if socket_of_parent := getattr(self, "_socket", None):
             socket_of_parent.close()
         self._socket: socket.socket | None = None
-        self._lock, self._numbers = _thread.allocate_lock(), itertools.count(1)
-        self._waiting: dict[int, Callable[[DoorMessage], Any]] = {}
+        self._lock, self._call_numbers = _thread.allocate_lock(), itertools.count(1)
+        self._wakers: dict[int, Callable[[DoorMessage], Any]] = {}
 
-    def number(self) -> int:
+    def next_number(self) -> int:
         """Return a number that no other call of this process has."""
-        return next(self._numbers)
+        return next(self._call_numbers)
 
     def tell(self, message: DoorMessage) -> bool:
         """Send a message that has no reply. Return whether it was sent."""
@@ -52,32 +52,32 @@ class Door:
         return True
 
     def ask(self, message: DoorMessage) -> DoorMessage:
-        """Return the reply to a message. The thread waits."""
+        """Send a message, and block this thread until the reply arrives. Return the reply."""
         replies: list[DoorMessage] = []
-        replied = _thread.allocate_lock()
-        replied.acquire()
+        reply_lock = _thread.allocate_lock()
+        reply_lock.acquire()
 
         def wake(reply: DoorMessage) -> None:
             replies.append(reply)
-            replied.release()
+            reply_lock.release()
 
         self._send(message, wake)
-        replied.acquire()
+        reply_lock.acquire()
         return replies[0]
 
     async def ask_in_loop(self, message: DoorMessage) -> DoorMessage:
-        """Return the reply to a message. The agent's event loop continues meanwhile."""
+        """Send a message, and return the reply. The agent's event loop continues until it arrives."""
         replies: list[DoorMessage] = []
         trio: Any = sys.modules.get("trio")
         if trio and trio.lowlevel.in_trio_run():
-            event, token = trio.Event(), trio.lowlevel.current_trio_token()
-            wait, set_in_loop = event.wait(), partial(token.run_sync_soon, event.set)
+            trio_event, token = trio.Event(), trio.lowlevel.current_trio_token()
+            reply_event, set_in_loop = trio_event.wait(), partial(token.run_sync_soon, trio_event.set)
         else:
             import asyncio
 
             loop = asyncio.get_running_loop()
             future = loop.create_future()
-            wait = future
+            reply_event = future
             set_in_loop = partial(loop.call_soon_threadsafe, _complete, future)
 
         def wake(reply: DoorMessage) -> None:
@@ -85,41 +85,41 @@ class Door:
             set_in_loop()
 
         self._send(message, wake)
-        await wait
+        await reply_event
         return replies[0]
 
     def _send(self, message: DoorMessage, wake: Callable[[DoorMessage], None]) -> None:
-        """Send a message; `wake` gets the reply."""
-        self._waiting[message["call"]] = wake
+        """Send a message about a call; `wake` is called with the reply."""
+        self._wakers[message["call"]] = wake
         if not self.tell(message):
-            self._wake(self._waiting.pop(message["call"], None), GONE)
+            self._wake(self._wakers.pop(message["call"], None), GATEWAY_LOST)
 
     def _connect(self) -> socket.socket:
-        """Return the socket of this process. The caller holds the lock."""
+        """Return the socket of this process, and open it if there is none. The caller holds the lock."""
         if self._socket is None:
-            connection = socket.socket()  # `create_connection` would load what names of other hosts need
+            connection = socket.socket()  # `create_connection` would import the codec for names of hosts
             connection.connect(("127.0.0.1", self._port))
             self._socket = connection
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.sendall(json.dumps({"token": self._token}).encode() + b"\n")
-            _thread.start_new_thread(self._read, (connection, self._waiting))
+            _thread.start_new_thread(self._read, (connection, self._wakers))
         return self._socket
 
-    def _read(self, connection: socket.socket, waiting: dict[int, Callable[[DoorMessage], Any]]) -> None:
+    def _read(self, connection: socket.socket, wakers: dict[int, Callable[[DoorMessage], Any]]) -> None:
         """Pass each reply to the caller that waits for it, until the gateway closes the connection."""
         try:
             with connection.makefile("rb") as lines:
                 for line in lines:
                     reply = json.loads(line)
-                    self._wake(waiting.pop(reply["call"], None), reply)
+                    self._wake(wakers.pop(reply["call"], None), reply)
         except (OSError, ValueError):
             pass
-        while waiting:
-            self._wake(waiting.popitem()[1], GONE)
+        while wakers:
+            self._wake(wakers.popitem()[1], GATEWAY_LOST)
 
     @staticmethod
     def _wake(wake: Callable[[DoorMessage], Any] | None, reply: DoorMessage) -> None:
-        """Pass a reply to a caller."""
+        """Pass a reply to the function that waits for it, if any."""
         try:
             if wake:
                 wake(reply)

@@ -15,17 +15,18 @@ from typing import Any
 
 from .calls import arguments_of
 
-MARK = "__bench_probe__"
+WRAPPED_MARK = "__bench_probe__"
 Wrap = Callable[[Callable[..., Any], Callable[..., Any]], Callable[..., Any]]
-"""(function, what names its calls) -> the function with the gateway around it"""
+"""(function, function that describes its calls) -> the wrapped function"""
 
 
 @dataclass(frozen=True)
 class ToolPlace:
     """A place where a framework executes a tool.
 
-    module  the module that holds the place; `wrap` wraps it once the module is imported
-    tried   the distribution and version with which it was tried
+    module  the module that executes tools
+    wrap    wraps the tools' functions once the module is imported
+    tried   the distribution and version with which this was tried
     """
 
     module: str
@@ -41,8 +42,8 @@ def _wrap_methods(owner: type, names: Collection[str], wrap: Wrap, tool_call: Ca
 
 
 def _wrap_attributes(owner: Any, maker: str, names: Collection[str], wrap: Wrap, tool_call: Callable[..., Any]) -> None:
-    """Wrap functions that objects of a class hold, after each object is made by `maker`. `tool_call` gets the object and the
-    named arguments."""
+    """Wrap functions that are attributes of objects, after the method `maker` has made an object. `tool_call` gets the object
+    and the named arguments."""
     original = getattr(owner, maker)
 
     @functools.wraps(original)
@@ -50,30 +51,27 @@ def _wrap_attributes(owner: Any, maker: str, names: Collection[str], wrap: Wrap,
         result = original(self, *args, **kwargs)
         for name in names:
             if function := getattr(self, name, None):
-                setattr(self, name, wrap(function, _naming(self, function, tool_call)))
+                setattr(self, name, wrap(function, _describe_by(self, function, tool_call)))
         return result
 
     setattr(owner, maker, make_and_wrap)
 
 
 def _wrap_before(
-    owner: Any,
-    names: Collection[str],
-    tool_of: Callable[[Any], Any],
-    attribute: str,
-    wrap: Wrap,
-    tool_call: Callable[..., Any],
+    owner: Any, names: Collection[str], tool_of: Callable[[Any], Any], attribute: str, wrap: Wrap, tool_call: Callable[..., Any]
 ) -> None:
-    """Wrap the function that a tool holds, right before one of these methods executes it."""
+    """Wrap the function that is an attribute of a tool, right before one of these methods executes the tool."""
 
     def executing(execute: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a method that wraps the tool's function, unless it is wrapped, and then executes the tool."""
+
         @functools.wraps(execute)
         def wrap_and_execute(self: Any, *args: Any, **kwargs: Any) -> Any:
             tool = tool_of(self)
             function = getattr(tool, attribute)
-            if function and not hasattr(function, MARK):
-                setattr(tool, attribute, wrap(function, _naming(tool, function, tool_call)))
-                setattr(getattr(tool, attribute), MARK, True)
+            if function and not hasattr(function, WRAPPED_MARK):
+                setattr(tool, attribute, wrap(function, _describe_by(tool, function, tool_call)))
+                setattr(getattr(tool, attribute), WRAPPED_MARK, True)
             return execute(self, *args, **kwargs)
 
         return wrap_and_execute
@@ -82,13 +80,13 @@ def _wrap_before(
         setattr(owner, name, executing(getattr(owner, name)))
 
 
-def _naming(tool: Any, function: Callable[..., Any], tool_call: Callable[..., Any]) -> Callable[..., Any]:
+def _describe_by(tool: Any, function: Callable[..., Any], tool_call: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that describes a call of this tool."""
     return lambda args, kwargs: tool_call(tool, arguments_of(function, args, kwargs))
 
 
-def _by_schema(properties: Callable[[Any], Collection[str]], name: str = "name") -> Callable[..., Any]:
-    """Return a function that describes a call of a tool: the tool's name, and the arguments that its schema has."""
+def _describe_by_schema(properties: Callable[[Any], Collection[str]], name: str = "name") -> Callable[..., Any]:
+    """Return a function that describes a call of a tool: by the tool's name, and the arguments that are in its schema."""
 
     def tool_call(self: Any, arguments: dict[str, Any]) -> tuple[str, Any]:
         values, names = arguments.pop("kwargs", {}) | arguments, properties(self)
@@ -119,7 +117,7 @@ def _openai_agents(module: ModuleType, wrap: Wrap) -> None:
 
     def tool_call(_: Any, arguments: dict[str, Any]) -> tuple[str, Any]:
         context, text = [*arguments.values()][-2:]
-        return context.tool_name, _read(text)
+        return context.tool_name, _parse_arguments(text)
 
     invoker = module._FailureHandlingFunctionToolInvoker
     _wrap_attributes(invoker, "__init__", ["_invoke_tool_impl"], wrap, tool_call)
@@ -128,12 +126,12 @@ def _openai_agents(module: ModuleType, wrap: Wrap) -> None:
     def make_and_wrap(self: Any) -> None:
         post_init(self)
         if not isinstance(self.on_invoke_tool, invoker):
-            self.on_invoke_tool = wrap(self.on_invoke_tool, _naming(self, self.on_invoke_tool, tool_call))
+            self.on_invoke_tool = wrap(self.on_invoke_tool, _describe_by(self, self.on_invoke_tool, tool_call))
 
     module.FunctionTool.__post_init__ = make_and_wrap
 
 
-def _read(arguments: str) -> Any:
+def _parse_arguments(arguments: str) -> Any:
     """Return parsed arguments; the text itself if it is no JSON."""
     try:
         return json.loads(arguments or "{}")
@@ -142,12 +140,15 @@ def _read(arguments: str) -> Any:
 
 
 def _pydantic_ai(module: ModuleType, wrap: Wrap) -> None:
+    """Wrap the tools of Pydantic AI."""
     _wrap_methods(
         module.FunctionSchema, ["call"], wrap, lambda self, args, ctx: (ctx.tool_name or self.function.__name__, args)
     )
 
 
 def _autogen(module: ModuleType, wrap: Wrap) -> None:
+    """Wrap the tools of AutoGen."""
+
     def tool_call(self: Any, args: Any, *_: Any, **__: Any) -> tuple[str, Any]:
         return self.name, dict(args)
 
@@ -156,6 +157,8 @@ def _autogen(module: ModuleType, wrap: Wrap) -> None:
 
 
 def _crewai(module: ModuleType, wrap: Wrap) -> None:
+    """Wrap CrewAI's tools that are classes."""
+
     def tool_call(self: Any, *args: Any, **kwargs: Any) -> tuple[str, Any]:
         return self.name, {**dict(zip(self.args_schema.model_fields, args)), **kwargs}  # noqa: B905  Python 3.10
 
@@ -164,13 +167,17 @@ def _crewai(module: ModuleType, wrap: Wrap) -> None:
 
 
 def _crewai_structured(module: ModuleType, wrap: Wrap) -> None:
+    """Wrap CrewAI's tools that are made from functions."""
+
     def tool_call(self: Any, input: Any, *_: Any, **__: Any) -> tuple[str, Any]:  # noqa: A002  as it is called
-        return self.name, _read(input) if isinstance(input, str) else input
+        return self.name, _parse_arguments(input) if isinstance(input, str) else input
 
     _wrap_methods(module.CrewStructuredTool, ["invoke", "ainvoke"], wrap, tool_call)
 
 
 def _smolagents(module: ModuleType, wrap: Wrap) -> None:
+    """Wrap the tools of smolagents."""
+
     def tool_call(self: Any, arguments: dict[str, Any]) -> tuple[str, Any]:
         return self.name, arguments
 
@@ -178,6 +185,8 @@ def _smolagents(module: ModuleType, wrap: Wrap) -> None:
 
 
 def _llama_index(module: ModuleType, wrap: Wrap) -> None:
+    """Wrap LlamaIndex's tools that are made from functions."""
+
     def tool_call(self: Any, arguments: dict[str, Any]) -> tuple[str, Any]:
         values = arguments.pop("kwargs", {}) | arguments
         return self.metadata.name, {name: value for name, value in values.items() if name != self.ctx_param_name}
@@ -186,6 +195,8 @@ def _llama_index(module: ModuleType, wrap: Wrap) -> None:
 
 
 def _google_adk(module: ModuleType, wrap: Wrap) -> None:
+    """Wrap the tools of Google's Agent Development Kit that are made from functions."""
+
     def tool_call(self: Any, target: Any, args_to_call: dict[str, Any]) -> tuple[str, Any] | None:
         arguments = {name: value for name, value in args_to_call.items() if name not in ("tool_context", "input_stream")}
         return (self.name, arguments) if target is self.func else None  # else it asks whether the call is confirmed
@@ -194,26 +205,30 @@ def _google_adk(module: ModuleType, wrap: Wrap) -> None:
 
 
 def _strands(module: ModuleType, wrap: Wrap) -> None:
-    tool_call = _by_schema(lambda tool: tool.tool_spec["inputSchema"]["json"]["properties"], "tool_name")
+    """Wrap the tools of Strands."""
+    tool_call = _describe_by_schema(lambda tool: tool.tool_spec["inputSchema"]["json"]["properties"], "tool_name")
     _wrap_attributes(module.DecoratedFunctionTool, "__init__", ["_tool_func"], wrap, tool_call)
 
 
 def _agno(module: ModuleType, wrap: Wrap) -> None:
-    tool_call = _by_schema(lambda tool: tool.parameters["properties"])
+    """Wrap the tools of Agno."""
+    tool_call = _describe_by_schema(lambda tool: tool.parameters["properties"])
     _wrap_before(module.FunctionCall, ["execute", "aexecute"], lambda self: self.function, "entrypoint", wrap, tool_call)
 
 
 def _haystack(module: ModuleType, wrap: Wrap) -> None:
-    tool_call = _by_schema(lambda tool: tool.parameters["properties"])
+    """Wrap the tools of Haystack."""
+    tool_call = _describe_by_schema(lambda tool: tool.parameters["properties"])
     _wrap_attributes(module.Tool, "__post_init__", ["function", "async_function"], wrap, tool_call)
 
 
 def _agent_framework(module: ModuleType, wrap: Wrap) -> None:
-    tool_call = _by_schema(lambda tool: tool.parameters()["properties"])
+    """Wrap the tools of Microsoft's Agent Framework."""
+    tool_call = _describe_by_schema(lambda tool: tool.parameters()["properties"])
     _wrap_attributes(module.FunctionTool, "__init__", ["func"], wrap, tool_call)
 
 
-PLACES: Sequence[ToolPlace] = (
+TOOL_PLACES: Sequence[ToolPlace] = (
     ToolPlace("langchain_core.tools.base", _langchain, "langchain-core 1.8.3"),
     ToolPlace("agents.tool", _openai_agents, "openai-agents 0.24.0"),
     ToolPlace("pydantic_ai._function_schema", _pydantic_ai, "pydantic-ai-slim 2.68.0"),

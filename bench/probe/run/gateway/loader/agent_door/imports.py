@@ -21,8 +21,8 @@ from .calls import AnyCallable, arguments_of, wrap_function
 from .door import Door
 from .frameworks import ToolPlace
 
-MAIN = ("__main__", "__mp_main__")
-HOOK = f"__import__('sys').modules[{__package__!r}].hook"
+MAIN_NAMES = ("__main__", "__mp_main__")
+HOOK_EXPRESSION = f"__import__('sys').modules[{__package__!r}].hook"
 
 
 class ImportHook:
@@ -31,33 +31,33 @@ class ImportHook:
     Args:
         door: Asks the gateway.
         functions: `MODULE:FUNCTION` that the owner names -> the name of its tool. The module of a script is `__main__`, or
-            its
-            file's name.
+            the name of its file.
         places: The places where frameworks execute tools.
     """
 
     def __init__(self, door: Door, functions: Mapping[str, str], places: Sequence[ToolPlace]):
         self._door, self._places = door, places
-        self._named = dict[str, dict[str, str]]()
+        self._tools_by_module = dict[str, dict[str, str]]()
         for name, tool in functions.items():
             module, _, path = name.partition(":")
-            self._named.setdefault(module, {})[path] = tool
+            self._tools_by_module.setdefault(module, {})[path] = tool
         self._wrapped_tools = set[str]()
-        """The tools that are wrapped."""
+        """The tools of named functions that are wrapped."""
 
     def install(self) -> None:
         """Wrap functions of modules that are imported from now on, and of modules that are already imported."""
         self._door.tell({"hello": f"Python {sys.version.split()[0]}"})
         sys.meta_path.insert(0, self)
-        sys.path_hooks.insert(0, self._script)
+        sys.path_hooks.insert(0, self._find_script)
         for name in list(sys.modules):
-            if name not in MAIN and self._has_functions(name):
+            if name not in MAIN_NAMES and self._has_functions(name):
                 self._wrap_module(sys.modules[name])
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Return the spec of a module with functions to wrap; None for other modules, which the other finders find."""
         for finder in sys.meta_path if self._has_functions(name) else ():
-            if finder is not self and (find := getattr(finder, "find_spec", None)) and (spec := find(name, path, target)):
+            find = getattr(finder, "find_spec", None)
+            if finder is not self and find and (spec := find(name, path, target)):
                 return self._wrapping_spec(spec)
         return None
 
@@ -80,28 +80,28 @@ class ImportHook:
 
     def _has_functions(self, module: str) -> bool:
         """Return whether a module has functions to wrap."""
-        return any(place.module == module for place in self._places) or bool(self._tools(module))
+        return any(place.module == module for place in self._places) or bool(self._tools_of(module))
 
-    def _tools(self, module: str, script: str = "") -> dict[str, str]:
-        """Return the named functions of a module, each with its tool."""
+    def _tools_of(self, module: str, script: str = "") -> dict[str, str]:
+        """Return path of each named function in a module, such as `Class.method` -> its tool."""
         names = {module}
-        if module in MAIN:
-            names |= {*MAIN, os.path.basename(script or sys.argv[0]).removesuffix(".py")}
+        if module in MAIN_NAMES:
+            names |= {*MAIN_NAMES, os.path.basename(script or sys.argv[0]).removesuffix(".py")}
         elif ("-m", module) in zip(sys.orig_argv, sys.orig_argv[1:]):  # noqa: B905  shorter than what Python 3.10 has
-            names |= {*MAIN}
-        return {path: tool for name in names for path, tool in self._named.get(name, {}).items()}
+            names |= {*MAIN_NAMES}
+        return {path: tool for name in names for path, tool in self._tools_by_module.get(name, {}).items()}
 
-    def _script(self, path: str) -> ScriptFinder:
+    def _find_script(self, path: str) -> ScriptFinder:
         """Return a finder for a script, as `sys.path_hooks` requires."""
-        if path.endswith(".py") and os.path.isfile(path) and self._tools("__main__", path):
+        if path.endswith(".py") and os.path.isfile(path) and self._tools_of("__main__", path):
             return ScriptFinder(path)
         raise ImportError(path)
 
     def _wrapping_spec(self, spec: ModuleSpec) -> ModuleSpec:
         """Return a spec that wraps the module's functions when the module is executed."""
         loader: Any = spec.loader
-        if isinstance(loader, SourceFileLoader) and self._tools(spec.name):
-            loader.get_code = partial(self._code, loader)  # type: ignore[method-assign]
+        if isinstance(loader, SourceFileLoader) and self._tools_of(spec.name):
+            loader.get_code = partial(self._code_of, loader)  # type: ignore[method-assign]
         execute = getattr(loader, "exec_module", None)
         if execute and not isinstance(loader, type):
 
@@ -112,25 +112,27 @@ class ImportHook:
             loader.exec_module = exec_module
         return spec
 
-    def _code(self, loader: SourceFileLoader, name: str) -> CodeType:
+    def _code_of(self, loader: SourceFileLoader, name: str) -> CodeType:
         """Return a module's code with a decorator on each named function."""
         file = loader.get_filename(name)
         tree = ast.parse(loader.get_data(file), file)
-        tools = self._tools(name, file)
-        wrapped = {
-            path for path in tools for node in _definitions_at(tree.body, path.split(".")) if _decorate(node, tools[path])
-        }
-        if name in MAIN:
+        tools = self._tools_of(name, file)
+        wrapped = set[str]()
+        for path, tool in tools.items():
+            for node in _definitions_at(tree.body, path.split(".")):
+                _decorate(node, tool)
+                wrapped.add(path)
+        if name in MAIN_NAMES:
             for path in tools.keys() - wrapped:
                 self._report_unwrappable(
                     f"{os.path.basename(file)} defines no function {path}; name the module that defines it"
                 )
-            at = sum(1 for _ in _leading(tree.body))
-            tree.body[at:at] = ast.parse(f"{HOOK}.become_script(globals())").body
+            position = len(_leading_statements(tree.body))
+            tree.body[position:position] = ast.parse(f"{HOOK_EXPRESSION}.become_script(globals())").body
         return compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True)
 
     def _wrap_module(self, module: ModuleType) -> None:
-        """Wrap the places of frameworks, and named functions that the module does not define itself."""
+        """Wrap the places of frameworks in a module, and its named functions that are not wrapped yet."""
         for place in self._places:
             if place.module == module.__name__:
                 try:
@@ -139,7 +141,7 @@ class ImportHook:
                 except (AttributeError, TypeError) as error:
                     problem = f"the tools of {place.module} are not seen: this version of it is not known ({error})"
                     self._door.tell({"notice": problem})
-        for path, tool in self._tools(module.__name__).items():
+        for path, tool in self._tools_of(module.__name__).items():
             if tool not in self._wrapped_tools:
                 self._replace(module, path, tool)
 
@@ -147,8 +149,8 @@ class ImportHook:
         """Wrap a function that its module does not define itself, or that has no source."""
         *owners, name = path.split(".")
         owner: Any = module
-        for each in owners:
-            owner = getattr(owner, each, None)
+        for owner_name in owners:
+            owner = getattr(owner, owner_name, None)
         function = inspect.getattr_static(owner, name, None)
         if function is None:
             self._report_unwrappable(f"{module.__name__} has no {path}, which `functions` names")
@@ -178,7 +180,7 @@ class ScriptFinder:
 
 
 def _definitions_at(body: Sequence[ast.stmt], path: Sequence[str]) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Return the definitions at a path of names, such as a class and its method."""
+    """Return the definitions of a function at a path of names, such as a class and its method."""
     nodes = list[ast.FunctionDef | ast.AsyncFunctionDef]()
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -187,25 +189,26 @@ def _definitions_at(body: Sequence[ast.stmt], path: Sequence[str]) -> list[ast.F
             elif node.name == path[0] and not isinstance(node, ast.ClassDef):
                 nodes.append(node)
         else:  # such as `if` and `try`
-            inner = [part for field in ("body", "orelse", "finalbody") for part in getattr(node, field, ())]
-            nodes += _definitions_at([*inner, *(part for each in getattr(node, "handlers", ()) for part in each.body)], path)
+            for block in ("body", "orelse", "finalbody"):
+                nodes += _definitions_at(getattr(node, block, ()), path)
+            for handler in getattr(node, "handlers", ()):
+                nodes += _definitions_at(handler.body, path)
     return nodes
 
 
-def _decorate(node: ast.FunctionDef | ast.AsyncFunctionDef, tool: str) -> bool:
-    """Add the decorator to a definition."""
-    decorator = ast.parse(f"{HOOK}.decorator_of({tool!r})", mode="eval").body
+def _decorate(node: ast.FunctionDef | ast.AsyncFunctionDef, tool: str) -> None:
+    """Add the decorator that wraps a tool's function to the function's definition."""
+    decorator = ast.parse(f"{HOOK_EXPRESSION}.decorator_of({tool!r})", mode="eval").body
     for part in ast.walk(decorator):
         ast.copy_location(part, node)
     node.decorator_list.append(decorator)
-    return True
 
 
-def _leading(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+def _leading_statements(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     """Return the statements that must remain first: the docstring, and imports from `__future__`."""
     leading = []
-    for at, node in enumerate(body):
-        is_docstring = at == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    for index, node in enumerate(body):
+        is_docstring = index == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if not is_docstring and not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
             break
         leading.append(node)

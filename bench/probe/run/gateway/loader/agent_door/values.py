@@ -11,20 +11,20 @@ from collections.abc import Callable
 from typing import Any
 
 TAG = "$type"
-DEEPEST, MOST = 40, 100_000
-"""How deep a value is followed, and how many parts of it."""
-_TEXTS: dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
+MAX_DEPTH, MAX_PARTS = 40, 100_000
+"""The depth to which a value is encoded, and the most parts of it."""
+_TEXT_TYPES: dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
     decimal.Decimal: (str, decimal.Decimal),
     datetime.datetime: (datetime.datetime.isoformat, datetime.datetime.fromisoformat),
     datetime.date: (datetime.date.isoformat, datetime.date.fromisoformat),
     bytes: (bytes.hex, bytes.fromhex),
     float: (repr, float),
 }
-"""Types whose values have a form as text, with what writes and reads it; of `float` those that JSON has not."""
-_LISTS: dict[type, Callable[[Any], Any]] = {tuple: tuple, set: set, frozenset: frozenset}
-_BY_NAME: dict[str, Callable[[Any], Any]] = {
-    **{kind.__name__: read for kind, (_, read) in _TEXTS.items()},
-    **{kind.__name__: make for kind, make in _LISTS.items()},
+"""Type -> the functions that write and read its values as text. Of `float` only infinities and NaN need this."""
+_LIST_TYPES: dict[type, Callable[[Any], Any]] = {tuple: tuple, set: set, frozenset: frozenset}
+_RESTORERS: dict[str, Callable[[Any], Any]] = {
+    **{kind.__name__: read for kind, (_, read) in _TEXT_TYPES.items()},
+    **{kind.__name__: make for kind, make in _LIST_TYPES.items()},
     "dict": dict,
 }
 
@@ -45,40 +45,40 @@ def from_json(value: Any) -> Any:
         return value
     if TAG not in value:
         return {name: from_json(item) for name, item in value.items()}
-    restore = _BY_NAME.get(value[TAG])
+    restore = _RESTORERS.get(value[TAG])
     return restore(from_json(value["value"])) if restore else value.get("value")
 
 
 class _Encoder:
     """Encodes one value, within bounds. `is_whole` is False if the value cannot be restored."""
 
-    is_whole, parts = True, 0
+    is_whole, part_count = True, 0
 
     def json_of(self, value: Any, depth: int) -> Any:
         """Return a value as JSON."""
-        self.parts += 1
+        self.part_count += 1
         kind = type(value)
         if value is None or kind in (bool, int):
             return value
         if kind is str or (kind is float and math.isfinite(value)):
             return self._text(value) if kind is str else value
-        if depth > DEEPEST or self.parts > MOST:
-            return self._other(value, None)
+        if depth > MAX_DEPTH or self.part_count > MAX_PARTS:
+            return self._describe(value, None)
         if kind is list:
             return [self.json_of(item, depth + 1) for item in value]
         if kind is dict:
             if all(type(name) is str and name != TAG for name in value):
                 return {self._text(name): self.json_of(item, depth + 1) for name, item in value.items()}
             return {TAG: "dict", "value": [[self.json_of(part, depth + 1) for part in pair] for pair in value.items()]}
-        if kind in _TEXTS:
-            return {TAG: kind.__name__, "value": _TEXTS[kind][0](value)}
-        if kind in _LISTS:
+        if kind in _TEXT_TYPES:
+            return {TAG: kind.__name__, "value": _TEXT_TYPES[kind][0](value)}
+        if kind in _LIST_TYPES:
             items = [self.json_of(item, depth + 1) for item in value]
             return {TAG: kind.__name__, "value": items if kind is tuple else sorted(items, key=repr)}
-        return self._other(value, self._fields(value, depth + 1))
+        return self._describe(value, self._fields(value, depth + 1))
 
     def _text(self, text: str) -> str:
-        """Return a text that UTF-8 can encode."""
+        """Return a text that UTF-8 can encode, with escapes for other characters."""
         plain = text.encode("utf-8", "backslashreplace").decode()
         self.is_whole &= plain == text
         return plain
@@ -96,9 +96,9 @@ class _Encoder:
             names = type(value).model_fields
         return {name: self.json_of(getattr(value, name, None), depth) for name in names} or None
 
-    def _other(self, value: Any, fields: Any) -> Any:
-        """Return an object by the name of its class and its fields."""
+    def _describe(self, value: Any, fields: Any) -> Any:
+        """Return the description of an object that cannot be restored: the name of its class, and its fields if given."""
         self.is_whole = False
         kind = type(value)
-        named = {TAG: f"{kind.__module__}.{kind.__qualname__}"}
-        return named if fields is None else {**named, "value": fields}
+        description = {TAG: f"{kind.__module__}.{kind.__qualname__}"}
+        return description if fields is None else {**description, "value": fields}

@@ -1,0 +1,82 @@
+"""An undo that needs its effect's lost result repeats the effect's call: what the answer says of the effect."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+from worlds.trips.scenario import Booking, Done, TripId
+
+from bench.record.form import Form
+from bench.run.trial.loop import run
+from bench.worlds.run.environment import Acted, Tool
+from bench.worlds.run.patterns.parts.boundary import EffectCommit
+from bench.worlds.run.patterns.parts.calling import LASTING_TRIES, ToolCaller
+from bench.worlds.run.patterns.parts.memory import Memory
+from bench.worlds.run.runtime.actions import WorldActions
+from bench.worlds.run.runtime.process import Process, Store
+
+BOOK = Tool(
+    "book",
+    "compensable",
+    Booking,
+    Done,
+    lambda *_: Done(number=7),
+    effect=lambda arguments: f"trip {arguments.trip}",
+    undo="cancel",
+    undoing=lambda _, result: {"trip": result.number},
+)
+CANCEL = Tool(
+    "cancel", "compensable", TripId, Done, lambda *_: Done(number=7), effect=lambda arguments: f"trip {arguments.trip}"
+)
+DONE = Acted("book", "trip 1", "done", Done(number=7))
+REFUSED = Acted("book", "trip 1", "refused", code="declined")
+THROTTLED = Acted("book", "trip 1", "refused", code="throttled")
+FAILED = Acted("book", "trip 1", "failed", code="unanswered")
+
+
+class TwoTools:
+    """The actions of a world with a booking, which always gets `answer`, and a cancellation, which is always done."""
+
+    procedure = ()
+
+    def __init__(self, answer: Acted):
+        self._answer, self.called = answer, list[str]()
+        self.tools = {tool.name: tool for tool in (BOOK, CANCEL)}
+
+    async def act(self, tool: str, *_: Any, **__: Any) -> Acted:
+        self.called.append(tool)
+        return self._answer if tool == "book" else Acted("cancel", "trip 1", "done", Done(number=7))
+
+    async def wait(self, **_: Any) -> None:
+        pass
+
+
+def undo_booking(world: TwoTools, form: Form) -> bool:
+    """Undo a booking that is intended, and whose result no record holds."""
+    memory = Memory(Store(Process(lambda _: None), lambda *_: None), "work", {"cancel": "book"})
+    booking = memory.intend("trip", "book", {"trip": 1, "carrier": "north"}, "trip 1", {})
+    return run(ToolCaller(cast(WorldActions, world), form, memory, EffectCommit(form)).undo(booking))
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_gone", "called"),
+    [
+        pytest.param(DONE, True, ["book", "cancel"], id="done"),
+        pytest.param(REFUSED, True, ["book"], id="refused: it never happened"),
+        pytest.param(THROTTLED, False, ["book"] * LASTING_TRIES, id="throttled: it can have happened"),
+        pytest.param(FAILED, False, ["book"] * LASTING_TRIES, id="failed: it can have happened"),
+    ],
+)
+def test_an_undo_says_whether_the_effect_is_gone_by_the_answer_to_its_repeated_call(
+    answer: Acted, is_gone: bool, called: list[str]
+) -> None:
+    world = TwoTools(answer)
+    assert undo_booking(world, Form(remedies=True)) is is_gone
+    assert world.called == called
+
+
+def test_without_keys_a_lost_result_is_not_asked_for_and_the_effect_is_left() -> None:
+    world = TwoTools(DONE)
+    assert undo_booking(world, Form()) is False
+    assert world.called == []
