@@ -131,7 +131,7 @@ class Registry(Generic[P]):
 
     def __iter__(self) -> Iterator[P]:
         """Iterate over each part once, built-in parts first."""
-        return iter(self._loaded.in_order)
+        return iter(self._parts.in_order)
 
     def __getitem__(self, key: Hashable) -> P:
         """Return the part with this key. Raises KeyError."""
@@ -177,15 +177,15 @@ class Registry(Generic[P]):
     @property
     def by_key(self) -> Mapping[Hashable, P]:
         """The parts by key."""
-        return self._loaded.by_key
+        return self._parts.by_key
 
     @property
     def left_out(self) -> Sequence[str]:
         """The reasons why parts of other packages are missing, a line each."""
-        return self._loaded.left_out
+        return self._parts.left_out
 
     @cached_property
-    def _loaded(self) -> LoadedParts[P]:
+    def _parts(self) -> LoadedParts[P]:
         """All parts, from folders, from our entries, and from other packages."""
         parts: dict[Hashable, P] = {key: part for part in self.in_folders() for key in part.keys}
         for path in attribute_at(ENTRIES).get(self.plural, ()):
@@ -205,7 +205,7 @@ class Registry(Generic[P]):
             part: The part, of another package.
             why: Why, in one line.
         """
-        self._loaded.left_out.append(f"{part.package}: its {self.word} '{part.name}' is left out: {why}")
+        self._parts.left_out.append(f"{part.package}: its {self.word} '{part.name}' is left out: {why}")
 
     def _add(
         self, point: metadata.EntryPoint, distribution: metadata.Distribution, parts: dict[Hashable, P], left_out: list[str]

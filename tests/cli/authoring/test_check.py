@@ -268,7 +268,7 @@ def test_a_pack_without_a_checkpoint_is_told_so_and_has_not_failed(pack: Path) -
 def test_an_effect_that_the_decoder_undoes_is_to_blame_and_not_the_pack(pack: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = TextEffect("listed", lambda target, _: f"[{target.text}]", points=("output",), breaks_form=True)
     loaded = LoadedParts({**EFFECTS.by_key, ("listed", "output"): listed}, [*EFFECTS, listed], [])
-    monkeypatch.setitem(EFFECTS.__dict__, "_loaded", loaded)
+    monkeypatch.setitem(EFFECTS.__dict__, "_parts", loaded)
     assert not problems(pack)
     [note] = [result for result in results(pack).values() if result.status != "ok"]
     assert note.is_note and note.what.startswith("the effect 'listed' says breaks_form")
