@@ -70,6 +70,7 @@ class AppendOnly:
         return end < size
 
     def append_chained(self, *lines: bytes) -> None:
+        """Append lines, each with its link, in one write."""
         contents, link = [], self.link
         for line in lines:
             content, link = seal(line, link)

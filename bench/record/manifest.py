@@ -254,6 +254,7 @@ def manifest_in(text: bytes) -> Manifest:
 
 
 def _reader_of(version: object) -> str:
+    """Return in words which version of bench reads manifests of this format."""
     if isinstance(version, int) and (version in READ_BY or version > FORMAT):
         return f"recovery-bench {READ_BY.get(version, 'in a later version')} reads it"
     return "no version reads it; restore the file from a copy"

@@ -265,6 +265,7 @@ class _Chain:
         return seal, record
 
     def _read(self, content: bytes) -> Any:
+        """Return the record in a line; None, and note what is wrong, if the line has no valid record."""
         try:
             return validate(self._adapter, content)
         except ValidationError as error:
@@ -364,6 +365,7 @@ class _Trials:
             yield f"lacks {count} responses of the trial in line {number} of {TRIALS}"
 
     def _note_session(self, number: int, session: SessionRecord) -> None:
+        """Note a session. If it says that the run is complete, compare its number of trials with the trials before it."""
         self.session = session
         if session.mark:
             self.marked = session.mark.responses

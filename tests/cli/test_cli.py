@@ -414,7 +414,7 @@ def test_packs_that_came_with_the_package_are_found_beside_those_of_the_folder_w
 ) -> None:
     new_scenario("brought", tmp_path / "package")
     new_scenario("mine", tmp_path / "elsewhere")
-    monkeypatch.setattr("bench.common.packs.SHIPPED", tmp_path / "package")
+    monkeypatch.setattr("bench.common.packs.SHIPPED_PACKS", tmp_path / "package")
     monkeypatch.chdir(tmp_path)
     assert list(find_packs(PACKS)) == ["brought"]
     assert list(find_packs([Path("elsewhere")])) == ["mine"]

@@ -25,7 +25,7 @@ from bench.record.cost import Tariff
 from bench.record.events import Called, Judged, of_kind
 from bench.record.files import LONGEST_LINE, TRIALS
 from bench.record.reading import read_manifest
-from bench.record.record import RECORD, Outcome, SessionRecord, TrialRecord
+from bench.record.record import RECORD, FailedTrials, Outcome, SessionRecord, TrialRecord
 
 OUTCOMES: dict[Outcome, str] = {
     "solved": "Solved",
@@ -70,7 +70,7 @@ class LiveRun:
         self._read_to, self._link, self._written = 0, "", 0.0
         self.arms: dict[ArmKey, ArmSoFar] = {}
         self.rejections: Counter[tuple[ArmKey, str, str]] = Counter()
-        self._errors: dict[str, ArmKey] = {}
+        self._failed = FailedTrials()
         self.session: SessionRecord | None = None
         self.in_session = 0
 
@@ -135,11 +135,8 @@ class LiveRun:
         """Add a trial to the counts of its arm. It replaces an earlier error of the same trial in the outcomes."""
         key = record.scenario, record.architecture, record.model, record.plan
         arm = self.arms.setdefault(key, ArmSoFar(key))
-        if record.id in self._errors:
+        if self._failed.replaced_by(record):
             arm.outcomes["error"] -= 1
-            del self._errors[record.id]
-        if record.outcome == "error":
-            self._errors[record.id] = key
         cost = self._tariff.cost(record)
         arm.outcomes[record.outcome] += 1
         arm.calls += len(of_kind(record.events, Called))
