@@ -78,11 +78,10 @@ class ProbeProgress:
 
 def _verdict_text(judgement: CellJudged) -> str:
     """Return a verdict in a few words."""
-    from bench.probe.read.sentences import SIGNS, consequence_clause  # noqa: PLC0415
+    from bench.probe.read.sentences import consequence_clause, verdict_label  # noqa: PLC0415
 
-    sign, word = SIGNS[judgement.verdict]
     consequence = consequence_clause(judgement) if judgement.findings or judgement.why else ""
-    return f"{sign} {word}{f': {consequence}' if consequence else ''}"
+    return f"{verdict_label(judgement.verdict)}{f': {consequence}' if consequence else ''}"
 
 
 class ProbeFiles(NamedTuple):
