@@ -18,7 +18,7 @@ CODE, PACKAGE = "version of the code of bench", "version of the package"
 ARCHITECTURE, PART = "version of the architecture", "version of the code of"
 NamedParts = Callable[[Manifest], Mapping[str, object]]
 """A function from a manifest to its parts of one kind, by name."""
-COMPARED_PARTS: Mapping[str, NamedParts] = {
+PARTS: Mapping[str, NamedParts] = {
     ARCHITECTURE: lambda manifest: manifest.architectures,
     PART: lambda manifest: manifest.parts,
     "version of what is asked by the scenario": lambda manifest: _of_packs(manifest, "asked"),
@@ -106,12 +106,7 @@ def _with_versions(difference: ManifestDifference) -> str:
 
 
 def differences(
-    there: Manifest,
-    now: Manifest,
-    free: Set[str],
-    compared: Mapping[str, NamedParts] = COMPARED_PARTS,
-    *,
-    all_names: bool = True,
+    there: Manifest, now: Manifest, free: Set[str], compared: Mapping[str, NamedParts] = PARTS, *, all_names: bool = True
 ) -> Iterator[ManifestDifference]:
     """Yield all differences between two manifests.
 

@@ -1,5 +1,5 @@
-"""The types for damage in a world (`bench.worlds.run.environment.damage` counts it), and for a world that is rebuilt from a
-record."""
+"""The types for the damage in a world, which `bench.worlds.run.environment.damage` counts, and for a world that was rebuilt
+from a record."""
 
 from __future__ import annotations
 

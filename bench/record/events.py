@@ -234,6 +234,8 @@ class _ReadEvent:
 
 
 def _of_another_kind(event: dict[str, Any]) -> dict[str, Any]:
+    """Return an event of an unregistered kind. Raises ValueError for an event of a registered kind, which did not fit its
+    type."""
     kind = event.get("kind")
     if isinstance(kind, str) and kind in EVENTS:
         raise ValueError("is of a kind that this version knows")
@@ -248,6 +250,7 @@ class Events(tuple[Event, ...]):
 
     @kept
     def by_kind(self) -> Mapping[type, Sequence[Any]]:
+        """Type of event -> the events of this type, in order."""
         by_type: dict[type, list[Event]] = {}
         for event in self:
             by_type.setdefault(type(event), []).append(event)

@@ -57,6 +57,7 @@ def _is_meaningful(name: str, value: object) -> bool:
 
 
 def _clean(value: Any, clean: Callable[[str], str]) -> Any:
+    """Return a JSON value with `clean` applied to all its texts and names. A number beyond LARGEST becomes null."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):

@@ -7,19 +7,14 @@ Interval = tuple[int, int]
 NANOSECONDS = 1_000_000_000
 
 
-def union(intervals: list[Interval]) -> list[Interval]:
-    """Return disjoint intervals, in order, that cover the same time as these intervals."""
-    merged: list[Interval] = []
+def covered_time(intervals: list[Interval]) -> int:
+    """Return how much time these intervals cover. Time in several of them counts once, and none begins before 0."""
+    covered, reached = 0, 0
     for start, end in sorted(intervals):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return merged
-
-
-def total(intervals: list[Interval]) -> int:
-    return sum(end - start for start, end in intervals)
+        if end > reached:
+            covered += end - max(start, reached)
+            reached = end
+    return covered
 
 
 def in_seconds(nanoseconds: int) -> float:

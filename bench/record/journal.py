@@ -96,6 +96,7 @@ def read(connection: sqlite3.Connection, where: str = "1", *values: Any) -> list
 
 
 def _whole_value(name: str, value: Any) -> Any:
+    """Return a field of an entry as the database stores it."""
     if isinstance(value, Moment):
         return value.total
     if name in JSON:
@@ -104,6 +105,7 @@ def _whole_value(name: str, value: Any) -> Any:
 
 
 def _read(name: str, value: Any) -> Any:
+    """Return a field of an entry from its value in the database."""
     if name == "at":
         return Moment.of(value)
     if name == "seen":

@@ -66,6 +66,7 @@ class FaultEntry(ConfigEntry):
     @field_validator("attempts", mode="before")
     @classmethod
     def _require_attempts(cls, given: object) -> object:
+        """Return the attempts. Raises ValueError unless they are "every" or a list of whole numbers above 0."""
         numbers = isinstance(given, list | tuple) and all(isinstance(number, int) and number > 0 for number in given)
         if given != "every" and not numbers:
             raise ValueError(f'must be a list of attempts, counted from 1, or "every", not {given!r}')

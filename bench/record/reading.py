@@ -165,6 +165,7 @@ def _read_chain(path: Path, adapter: TypeAdapter[Record], wanted: Callable[[byte
 
 
 def text_lines(folder: Path) -> Iterator[dict[str, str]]:
+    """Yield {"digest": ..., "text": ...} for each text of a run. Raises ResultsError for a damaged line."""
     for number, line in lines_of(folder / TEXTS, sparse=0):
         try:
             yield text_of_line(line)

@@ -24,7 +24,7 @@ from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError, SchemaSerializer
 
 from bench.common.errors import ResultsError, whole_text
-from bench.common.files import opened, remove_halves, write_whole
+from bench.common.files import opened, remove_unfinished, write_whole
 from bench.record.agreement import RecordedByOtherCode, refuse_other
 from bench.record.archive import archive_of, refuse_archived
 from bench.record.ended import EndedTrials
@@ -74,7 +74,7 @@ class RunWriter:
                     AppendOnly(folder / name, opened) for name in (TRIALS, TEXTS, RESPONSES)
                 )
                 _lock(self._trials)
-                remove_halves(folder)
+                remove_unfinished(folder)
                 self._write_manifest(manifest, goes_on)
             except OSError as error:
                 raise ResultsError(f"{folder}: cannot be written: {error.strerror}") from error
@@ -93,16 +93,16 @@ class RunWriter:
         labels; if other code continues it (`goes_on`), note that code."""
         path = self.folder / MANIFEST
         if path.exists():
-            now = manifest_in(_text_of(manifest, self.folder))  # as it would be read from its file: null is a value there
-            there = read_manifest(self.folder)
-            updated = there.with_labels_of(now)
+            present = manifest_in(_text_of(manifest, self.folder))  # as it would be read from its file: null is a value there
+            recorded = read_manifest(self.folder)
+            updated = recorded.with_labels_of(present)
             try:
-                refuse_other(there, now, self.folder)
+                refuse_other(recorded, present, self.folder)
             except RecordedByOtherCode:
                 if not goes_on:
                     raise
-                updated = updated.continued_by(now, sum(1 for _ in read_trials(self.folder)))
-            if updated != there:
+                updated = updated.continued_by(present, sum(1 for _ in read_trials(self.folder)))
+            if updated != recorded:
                 write_manifest(self.folder, updated)
             return
         if self._trials.size:
@@ -160,7 +160,7 @@ class RunWriter:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Lock a run's folder while the block runs. Raises ResultsError if another process is writing to it."""
+    """A context in which a run's folder is locked. Raises ResultsError if another process is writing to it."""
     with ExitStack() as opened:
         try:
             file = AppendOnly(folder / TRIALS, opened)

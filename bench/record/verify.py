@@ -149,7 +149,7 @@ class RunCheck:
             responses,
             len(texts.known),
             tuple(defects.as_list),
-            *_ending(trials.session, trials.is_last),
+            *_ending(trials.session, trials.is_last, responses),
         )
 
     def _compare(self, defects: Defects, sought: str, kept: Container[int], trials: _Trials, texts: _Texts) -> None:
@@ -265,6 +265,7 @@ class _Chain:
         return seal, record
 
     def _read(self, content: bytes) -> Any:
+        """Return the record in a line; None, and note what is wrong, if the line has no valid record."""
         try:
             return validate(self._adapter, content)
         except ValidationError as error:
@@ -364,6 +365,7 @@ class _Trials:
             yield f"lacks {count} responses of the trial in line {number} of {TRIALS}"
 
     def _note_session(self, number: int, session: SessionRecord) -> None:
+        """Note a session. If it says that the run is complete, compare its number of trials with the trials before it."""
         self.session = session
         if session.mark:
             self.marked = session.mark.responses
@@ -484,10 +486,11 @@ def _in_messages(messages: Iterable[StoredMessage]) -> Sequence[str | None]:
     return [digest for message in messages for digest in (message.content, message.tool_calls, message.extra)]
 
 
-def _ending(session: SessionRecord | None, is_last: bool) -> tuple[str, bool]:
-    """Return how the last session ended: `complete`, or why it stopped; and whether its end is recorded."""
+def _ending(session: SessionRecord | None, is_last: bool, responses: int) -> tuple[str, bool]:
+    """Return how the last session ended: `complete`, or why it stopped; and whether its end is recorded. A response is only
+    written in a session, so responses without a session show that lines were lost."""
     if session is None:
-        return "no session began", True
+        return (f"no session, but {responses} responses", False) if responses else ("no session began", True)
     if session.what == "ended" and is_last:
         return "complete" if session.mark else session.detail, True
     return f"no end: its last session began with {session.detail}", False

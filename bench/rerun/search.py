@@ -114,7 +114,9 @@ async def search(run: RunPlan, menu: FaultPlan, trials: int, seed: int = 1, stra
         result = await run(plan_with(menu, schedule))
         end = TrialFailure.of(result.record)
         control = control or end
-        state.add(schedule, _harm(result.record, end, control), list(dict.fromkeys(_strikes_in_trial(result.record, menu))))
+        damage_beyond = sum(max(0, times - control.damage.get(kind, 0)) for kind, times in end.damage.items())
+        harm = TrialHarm(damage_beyond, end.outcome not in ("solved", "ungraded"), result.record.tokens)
+        state.add(schedule, harm, list(dict.fromkeys(_strikes_in_trial(result.record, menu))))
         schedule = (strategy or next_schedule)(state, draw)
     return SearchResult(tuple(state.tried.values()))
 
@@ -186,12 +188,6 @@ def plan_with(menu: FaultPlan, schedule: StrikeSet) -> FaultPlan:
         strikes.sort(key=lambda strike: (strike.target, strike.key, strike.attempt))
         faults.append(replace(fault, attempts=(), probability=1.0, only=tuple(strikes)))
     return replace(menu, faults=tuple(faults))
-
-
-def _harm(record: TrialRecord, end: TrialFailure, control: TrialFailure) -> TrialHarm:
-    """Return the harm in a trial. `control` is the end of the trial without faults."""
-    damage_beyond = sum(max(0, times - control.damage.get(kind, 0)) for kind, times in end.damage.items())
-    return TrialHarm(damage_beyond, record.outcome not in ("solved", "ungraded"), record.tokens)
 
 
 def _strikes_in_trial(record: TrialRecord, menu: FaultPlan) -> Iterator[PlacedStrike]:

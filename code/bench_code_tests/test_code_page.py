@@ -8,8 +8,6 @@ from traps import TRAPS
 
 from bench import load_run
 from bench.record.reading import read_responses
-from coding_agents.report import FOLDER as RETESTING
-from coding_agents.report import KINDS, difference, of_kind
 from impact.report import report, results
 from impact.rows import read
 
@@ -22,18 +20,6 @@ def test_the_page_says_what_the_rows_say() -> None:
     page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
     of_edits, *of_losses = results(ROWS)[:3]
     assert [sentence for sentence in (of_edits, *of_losses) if sentence not in page] == [] and len(of_losses) == 2
-
-
-def test_the_page_says_what_the_failing_test_and_then_all_tests_saved_in_the_rows() -> None:
-    rows = of_kind(read(ROOT / RETESTING / "retesting.csv"), "scripted", KINDS[0])
-    saved = {(what, arm): difference(rows, what, arm).mean for what in ("tests", "read") for arm in ("both", "selection")}
-    tests = [f"{-(saved['tests', arm] or 0):.0f}" for arm in ("both", "selection")]
-    tokens = -(saved["read", "both"] or 0)
-    page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
-    assert (
-        f"saved {tests[0]} runs of tests a task, and the selection {tests[1]}. The simpler way saved {tokens:,.0f} tokens"
-        in page
-    )
 
 
 def test_the_page_says_how_many_traps_there_are() -> None:

@@ -31,7 +31,7 @@ def table(report: str, name: str) -> pd.DataFrame:
         ("docs/index.md", "the {} patterns of agents"),
         ("docs/packs.md", "{} [patterns](patterns.md) act in worlds"),
         ("docs/service_upgrade.md", "of the {} [patterns](patterns.md) were run"),
-        ("docs/patterns.md", "{} of them act in [worlds](worlds.md)"),
+        ("docs/patterns.md", "{} patterns act in [worlds](worlds.md)"),
     ],
 )
 def test_each_page_says_how_many_patterns_there_are(page: str, sentence: str) -> None:

@@ -101,11 +101,9 @@ def test_what_is_said_of_recovering_to_a_right_answer_stands_in_the_committed_re
     changes, again, repaired = zip(*cells_by_plan["missing_field"], strict=True)
     assert "solves {} (`monolithic`), {} (`static`) and {} (`runtime_structured`)".format(*control) in RESULTS
     assert "solved {}, {} and {} of the nine incidents again".format(*again) in RESULTS
-    assert "the share of the 40 incidents that each architecture solves changed by {}, {} and {}".format(*changes) in RESULTS
-    wrong = (
-        "After a repair {} (`monolithic`), {} (`static`) and {} (`runtime_structured`) answers that had been right are wrong"
-    )
-    assert wrong.format(*repaired) in RESULTS
+    of_each = "{} (`monolithic`), {} (`static`) and {} (`runtime_structured`)"
+    assert f"that each architecture solves changed by {of_each.format(*changes)}" in RESULTS
+    assert f"After a repair {of_each.format(*repaired)} answers that had been right are wrong" in RESULTS
     changes, again, _ = zip(*cells_by_plan["wrong_value"], strict=True)
     assert (
         "the share of the 40 incidents that each of the three architectures solves changed by {}, {} and {}".format(*changes)
@@ -158,7 +156,7 @@ def test_how_many_replies_no_committed_run_was_the_first_to_ask_for_is_counted()
                 asked[response.reused].add((response.model, response.messages, response.reply))
     different, elsewhere = asked[True] | asked[False], asked[True] - asked[False]
     assert f"have {len(different):,} different replies" in RESULTS
-    assert f"Of these replies {len(elsewhere):,} were first requested by earlier" in RESULTS
+    assert f"not committed first requested {len(elsewhere):,} of these replies" in RESULTS
 
 
 def test_how_many_calls_a_recording_asked_is_what_it_did_not_take_over() -> None:
@@ -377,7 +375,7 @@ def test_the_short_version_is_read_in_minutes_and_its_counts_are_those_of_the_ru
     assert f"**{(outcomes == 'solved').sum()} of {len(outcomes)} trials**" in SHORT
     faults = reference_run().faults
     impacts = Counter(faults.loc[faults["delivered"], "impact"])
-    masked = f"{impacts['masked']} of these faults changed a reply that would have been rejected anyway"
+    masked = f"Of these faults {impacts['masked']} changed a reply that would have been rejected anyway"
     sentence = (
         f"{impacts.total()} faults were delivered. {masked}, so only {impacts['effective']} faults show what a failure costs"
     )

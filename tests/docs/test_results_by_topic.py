@@ -72,7 +72,8 @@ def test_what_is_said_of_humaneval_without_a_fault_is_what_its_controls_did() ->
         f"`runtime_structured` solves {control['runtime_structured'].sum()} of 24, `static` {control['static'].sum()}.",
         f"p = {compared['none', 'static', 'runtime_structured']:.3f}, and {corrected:.3f} after Holm's correction for nine "
         "comparisons",
-        f"`monolithic` solves {control['monolithic'].sum()}. `monolithic` differs from neither other architecture",
+        f"`monolithic` solves {control['monolithic'].sum()}.",
+        "`monolithic` differs beyond chance neither from `runtime_structured` nor from `static`",
         f"(p = {first:.2f} and {second:.2f}, uncorrected)",
     )
 
@@ -110,7 +111,8 @@ def test_what_is_said_of_two_systems_on_incidents_is_how_their_repairs_and_trial
         "results/incidents",
         f"had {with_reason.eq('accepted').sum()} of {len(with_reason)} first repairs of the root cause accepted",
         f"`langgraph_retry` {bare.eq('accepted').sum()} of {len(bare)}",
-        f"{came['outcome'].eq('gave_up').sum()} of {len(came)} trials that came to the report gave up there.",
+        f"{came['outcome'].eq('gave_up').sum()} of {len(came)} trials "
+        "that reached the subtask `report` gave up at this subtask.",
         f"{outcomes['none', 'autogen_graph'].eq('gave_up').sum()} of 20 gave up without any fault.",
         f"{once['langgraph_retry'].sum()} of 20 each, {alike} of them the same",
         "[{:.1%}, {:.1%}], `langgraph_retry`".format(*binomtest(13, 15).proportion_ci(method="wilson")),
@@ -148,7 +150,7 @@ def test_what_is_said_of_the_framework_and_the_words_is_what_the_arms_took() -> 
         f"asked for {(~run.calls['reused']).sum()} of the {len(run.calls)} calls",
         f"in each of the {len(tokens)} trials",
         f"on {run.trials['instance'].nunique()} incidents, without a fault and with a missing field",
-        f"In {len(both[same])} incidents the fault struck an output of both arms",
+        f"In {len(both[same])} incidents the fault changed an output of both LangGraph arms",
         f"at {interval_of('first_round_tokens', 'missing_field', 'langgraph_retry_policy')} tokens a repair",
         f"{interval_of('first_pass_tokens', 'none', 'autogen_team')} tokens before any failure",
         f"against {interval_of('first_pass_tokens', 'none', ours)} for `runtime_structured`",

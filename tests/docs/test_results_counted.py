@@ -79,7 +79,7 @@ def test_asking_in_parallel_saves_what_the_page_says(tmp_path: Path) -> None:
 def test_twenty_incidents_teach_to_keep_all_six_subtasks_apart() -> None:
     policy = learn(INCIDENTS, [ROOT / "scenarios"], "runtime_structured", "none", count=20).packs["incidents"]
     assert [len(call) for call in policy.calls] == [1] * 6
-    assert "From these rejections `bench more learn` keeps all six subtasks apart" in page("results/incidents")
+    assert "From the rejections in these incidents `bench more learn` keeps all six subtasks apart" in page("results/incidents")
 
 
 def test_the_model_that_orchestrates_solved_no_trial_and_damaged_each() -> None:
@@ -90,5 +90,7 @@ def test_the_model_that_orchestrates_solved_no_trial_and_damaged_each() -> None:
     [table] = [table for table in study_tables(run) if table.name == "study-orchestration-live"]
     [counts] = [match for note in table.notes if (match := re.match(r"(\d+) different comparisons: (\d+) told apart", note))]
     decide = [int(str(row[table.columns.index("To decide")])) for row in table.rows]
-    differ = f"Of {counts[1]} comparisons that differ anywhere {counts[2]} are told apart"
-    assert f"{differ}; {min(decide):,} to {max(decide):,} instances would decide." in page("results/boundaries")
+    differ = f"Of {counts[1]} comparisons that differ anywhere {counts[2]} differ beyond chance"
+    assert f"{differ}; {min(decide):,} to {max(decide):,} instances would decide these comparisons." in page(
+        "results/boundaries"
+    )

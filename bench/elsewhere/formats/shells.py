@@ -33,7 +33,7 @@ def swe_run(file_name: str, run: SweRun) -> RecordedRun:
         turns.append(RecordedTurn(AGENT, step.response or "", (AskedCall(str(number), "shell", {"command": step.action}),)))
         turns.append(RecordedTurn("tool", step.observation, answers=str(number)))
     if turns:
-        turns[-1] = replace(turns[-1], provider=(run.sent, run.received))
+        turns[-1] = replace(turns[-1], provider=(run.sent, run.received))  # the file counts the tokens of the whole trial
     return RecordedRun("SWE-agent", (trial_of(file_name, turns, name_of(file_name, ".traj"), "0"),))
 
 

@@ -71,11 +71,11 @@ class _SessionReader:
         text = "\n".join(part.message.text for part in self.parts if part.message.text)
         token_counts = [part.cost.tokens for part in self.parts if part.cost and part.cost.tokens is not None]
         cost = StepCost(token_counts[-1] if token_counts else None, None, self.began, self.parts[-1].time)
-        steps = len(self.run.steps)
         words = ImportedMessage("assistant", text, tuple(calls)).words
         if words:
-            self.run.require_size(steps + 1)
-            self.run.add(self.new, ((0, 2 * steps),) if steps else (), words, calls, cost)
+            self.run.require_size(len(self.run.steps) + 1)
+            all_pieces = ((0, self.run.next_piece),) if self.run.steps else ()
+            self.run.add(self.new, all_pieces, words, calls, cost)
             self.new = []
         self.parts = []
 

@@ -144,6 +144,11 @@ class RunBuilder:
     _calls_before_steps: list[OpenCall] = field(default_factory=list)
     _call_count: int = 0
 
+    @property
+    def next_piece(self) -> int:
+        """The number of the piece that the new part of the next prompt becomes. The reply after it is the following piece."""
+        return 2 * len(self.steps)
+
     def require_size(self, steps: int, calls: int = 0) -> None:
         """Raise ResultsError if there are too many steps or tool calls. A reader counts them before it adds the first."""
         for count, noun, limit in ((steps, "steps", MAX_STEPS), (calls, "calls of tools", MAX_CALLS)):
@@ -165,10 +170,9 @@ class RunBuilder:
         counts = Counter(self._piece_of_part[part] for part in parts if part in self._piece_of_part)
         complete = {piece for piece, count in counts.items() if count == self._part_counts[piece]}
         new_places = [place for place, part in enumerate(parts) if self._piece_of_part.get(part) not in complete]
-        piece = 2 * len(self.steps)
-        self._part_counts[piece] = len(new_places)
+        self._part_counts[self.next_piece] = len(new_places)
         for place in new_places:
-            self._piece_of_part.setdefault(parts[place], piece)
+            self._piece_of_part.setdefault(parts[place], self.next_piece)
         return ranges_of(sorted(complete)), new_places
 
     def add(
@@ -193,8 +197,8 @@ class RunBuilder:
         self._reply_counts[text] += 1
         while (text, self._reply_counts[text]) in self._piece_of_part:
             self._reply_counts[text] += 1
-        self._piece_of_part[text, self._reply_counts[text]] = 2 * len(self.steps) + 1
-        self._part_counts[2 * len(self.steps) + 1] = 1
+        self._piece_of_part[text, self._reply_counts[text]] = self.next_piece + 1
+        self._part_counts[self.next_piece + 1] = 1
         self.steps.append(ImportedStep(whole_text("\n\n".join(shown)), repeated_ranges, whole_text(reply)))
         self.calls.append([*self._calls_before_steps, *calls])
         self._calls_before_steps = []
@@ -217,8 +221,8 @@ class RunBuilder:
             call.failed, call.ended = failed if call.failed is None else call.failed, call.ended or time
 
     def complete_call(self, call: OpenCall) -> None:
-        """Complete a tool call by the separate record of its execution. If no reply asked for the call, add it to the
-        present step."""
+        """Complete a tool call by the separate record of its execution: the call with the record's id, or else the first call
+        of the tool in the present step that has no such record. If there is none, add the record as a call of its own."""
         current = self.calls[-1] if self.calls else self._calls_before_steps
         asked_call = self._calls_by_id.get(call.id) if call.id else None
         if asked_call is None or asked_call.ran:

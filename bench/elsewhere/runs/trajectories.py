@@ -132,10 +132,10 @@ class _Reader:
             self.new += [as_shown("tool", text)] if text else []
 
     def _add(self, words: str, calls: Sequence[OpenCall]) -> None:
-        """Add a call of the model."""
-        self.pieces.append(2 * len(self.run.steps))
-        self.run.add(self.new, ranges_of(self.pieces[:-1]), words, calls)
-        self.pieces.append(2 * len(self.run.steps) - 1)
+        """Add a call of the model, and the pieces of its prompt and its reply."""
+        prompt_piece = self.run.next_piece
+        self.run.add(self.new, ranges_of(self.pieces), words, calls)
+        self.pieces += [prompt_piece, prompt_piece + 1]
         self.new = []
 
     def _subagents(self, result: AtifResult) -> Iterator[Trajectory]:

@@ -136,8 +136,10 @@ def first_mends(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
 def last_mends(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
     """Return the part to mend last, alone: the client of a struck call, if the agent was not killed."""
     struck = _struck_call(calls)
-    point = point_of(struck.point) if struck else None
-    return ("client",) if point and not (point.death or point.by_tool or point.others) else ()
+    if struck is None:
+        return ()
+    point = point_of(struck.point)
+    return () if point.death or point.by_tool or point.others else ("client",)
 
 
 def client_repeated(calls: Sequence[GatewayCall]) -> bool:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from bench.common.errors import ResultsError
 from bench.probe.read.run import INCONCLUSIVE, ProbeRead
-from bench.probe.read.sentences import SIGNS
+from bench.probe.read.sentences import verdict_label
 from bench.read.render.table import Table
 from bench.record.probe_events import DAMAGE, CellVerdict
 
@@ -35,7 +35,7 @@ class ComparedProbes:
     def table(self) -> Table:
         """The cells that differ."""
         rows = tuple(
-            (plan, " ".join(SIGNS[first]), " ".join(SIGNS[second])) for plan, first, second in self.cells if first != second
+            (plan, verdict_label(first), verdict_label(second)) for plan, first, second in self.cells if first != second
         )
         return Table("cells", "Cells whose verdicts differ", ("Cell", "A", "B"), rows)
 
@@ -71,5 +71,7 @@ def compare_probes(first_probe: ProbeRead, second_probe: ProbeRead) -> ComparedP
     is_open = any(first not in INCONCLUSIVE and second in INCONCLUSIVE for _, first, second in shared)
     verdict: ProbesVerdict = "inconclusive" if is_open else "no worse"
     if only_b_damaged or only_a_damaged:
-        verdict = "trade-off" if only_b_damaged and only_a_damaged else "worse" if only_b_damaged else "better"
+        verdict = "worse" if only_b_damaged else "better"
+    if only_a_damaged and only_b_damaged:
+        verdict = "trade-off"
     return ComparedProbes(verdict, shared, len(first_probe.cells) - len(shared), len(second_probe.cells) - len(shared))

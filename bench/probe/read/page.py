@@ -111,7 +111,7 @@ def _shown_cell(cell: ProbedPlan, texts: Mapping[str, str]) -> ShownCell:
         cell=cell,
         when=sentences.fault_clause(judged, of_kind(cell.worst.events, GatewayCall), texts),
         what=sentences.consequence_clause(judged),
-        word=sentences.SIGNS[cell.verdict][1],
+        word=sentences.verdict_words(cell.verdict),
         steps=steps_of(cell.worst.events, texts),
         rows=[sentences.row_line(row) for finding in judged.findings for row in finding.rows][:MAX_ROWS],
         said_done=judged.said_done,
@@ -141,7 +141,7 @@ def _grid_cell(probe: ProbeRead, call: PlannedCall, point: str) -> GridCell:
     if not cells:
         return GridCell("·", "not run", "none")
     worst = min(cells, key=lambda cell: list(sentences.SIGNS).index(cell.verdict))
-    sign, word = sentences.SIGNS[worst.verdict]
+    sign, word = sentences.SIGNS[worst.verdict], sentences.verdict_words(worst.verdict)
     if not worst.judgement:
         return GridCell(sign, word, "none", why="the control after it was not the same")
     runs, equal_runs = len(worst.runs), sum(judged.verdict == worst.verdict for _, judged in worst.runs)

@@ -82,9 +82,11 @@ class ProbedPlan:
     @property
     def blame(self) -> CellBlame | None:
         """The parts that are to blame for the cell's damage; None if nothing was mended."""
-        finding = most_severe_finding(self.judgement) if self.judgement else None
-        effect = finding.effect if finding and finding.effect else self.judgement.call if self.judgement else ""
-        due = first_mends(of_kind(self.runs[0][0].events, GatewayCall)) if self.runs else ()
+        if not self.judgement:
+            return blame_of("", self.mended)
+        finding, (first_record, _) = most_severe_finding(self.judgement), self.runs[0]
+        effect = (finding and finding.effect) or self.judgement.call
+        due = first_mends(of_kind(first_record.events, GatewayCall))
         return blame_of(effect.partition("#")[0], self.mended, due)
 
     @property

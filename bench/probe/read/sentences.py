@@ -15,22 +15,22 @@ from bench.record.events import of_kind
 from bench.record.probe_events import CellFinding, CellJudged, CellVerdict, GatewayCall, RepeatCause
 from bench.record.probe_rows import Cell, RowDifference
 
-SIGNS: Mapping[CellVerdict, tuple[str, str]] = {
-    "doubled": ("✕", "doubled"),
-    "extra": ("✕", "extra"),
-    "changed": ("✕", "changed"),
-    "overwritten": ("✕", "overwritten"),
-    "lost": ("✕", "lost"),
-    "did_not_end": ("∞", "did not end"),
-    "repeated": ("?", "repeated"),
-    "gave_up": ("○", "gave up"),
-    "compensated": ("↺", "compensated"),
-    "absorbed": ("≈", "absorbed"),
-    "same": ("✓", "same"),
-    "not_applicable": ("–", "not applicable"),
-    "no_verdict": ("?", "no verdict"),
+SIGNS: Mapping[CellVerdict, str] = {
+    "doubled": "✕",
+    "extra": "✕",
+    "changed": "✕",
+    "overwritten": "✕",
+    "lost": "✕",
+    "did_not_end": "∞",
+    "repeated": "?",
+    "gave_up": "○",
+    "compensated": "↺",
+    "absorbed": "≈",
+    "same": "✓",
+    "not_applicable": "–",
+    "no_verdict": "?",
 }
-"""Verdict -> its sign, and its word."""
+"""Verdict -> its sign, the most severe verdict first."""
 CAUSES: Mapping[RepeatCause, str] = {
     "": "",
     "client": "the client made the call again: no reply of the model came in between",
@@ -38,6 +38,16 @@ CAUSES: Mapping[RepeatCause, str] = {
     "restart": "the agent made the call again after its restart",
 }
 MAX_TEXT_CHARS, MAX_VALUE_CHARS, MAX_ARGUMENTS_CHARS = 300, 60, 100
+
+
+def verdict_words(verdict: CellVerdict) -> str:
+    """Return a verdict in words, such as `did not end`."""
+    return verdict.replace("_", " ")
+
+
+def verdict_label(verdict: CellVerdict) -> str:
+    """Return a verdict with its sign, such as `✕ doubled`."""
+    return f"{SIGNS[verdict]} {verdict_words(verdict)}"
 
 
 def conclusion_sentence(probe: ProbeRead) -> str:
@@ -122,7 +132,7 @@ def runs_sentence(probe: ProbeRead) -> str:
 def verdicts_sentence(probe: ProbeRead) -> str:
     """Return a sentence on how many cells have each verdict, and in how many a tool did the damage; "" without cells."""
     verdicts = Counter(cell.verdict for cell in probe.cells.values())
-    counted = [f"{word} {verdicts[verdict]}" for verdict, (_, word) in SIGNS.items() if verdicts[verdict]]
+    counted = [f"{verdict_words(verdict)} {verdicts[verdict]}" for verdict in SIGNS if verdicts[verdict]]
     tools = sum(cell.is_tool_damage for cell in probe.damaged_cells)
     of_tools = f"; in {tools} of them the damage is a tool's" if tools else ""
     return f"Cells: {', '.join(counted)}{of_tools}." if counted else ""
@@ -215,7 +225,7 @@ def consequence_clause(judged: CellJudged) -> str:
     """Return a clause on the consequence of the fault."""
     finding = most_severe_finding(judged)
     if not finding or (judged.verdict == "no_verdict" and judged.by == "witness"):
-        return judged.why or SIGNS[judged.verdict][1]
+        return judged.why or verdict_words(judged.verdict)
     tool_note = "; the tool did it" if finding.culprit == "tool" else ""
     if judged.by == "journal":
         return f"{finding.effect} was done {_times(finding.times)}, and {judged.why}"
@@ -352,7 +362,7 @@ def worst_case_lines(probe: ProbeRead) -> Iterator[str]:
         assert judged is not None
         repeats = [call for call in of_kind(cell.worst.events, GatewayCall) if call.repeats]
         causes = dict.fromkeys(CAUSES[call.cause] for call in repeats if call.cause)
-        yield f"Worst: {cell.plan}: {SIGNS[cell.verdict][1]}{'; ' if causes else ''}{'; '.join(causes)}."
+        yield f"Worst: {cell.plan}: {verdict_words(cell.verdict)}{'; ' if causes else ''}{'; '.join(causes)}."
         finding = most_severe_finding(judged)
         rows = finding.rows if finding else ()
         rest = f" and {len(rows) - 2} more" if len(rows) > 2 else ""

@@ -12,7 +12,7 @@ from bench.common.bounds import Many
 from bench.common.wording import plural
 from bench.probe.read import sentences
 from bench.probe.read.run import EXIT_CODES, CellGate, Conclusion, ProbedPlan, ProbeRead
-from bench.probe.read.sentences import SIGNS
+from bench.probe.read.sentences import verdict_label
 from bench.read.render.escaping import escape_markdown
 from bench.read.render.table import Table, markdown
 from bench.record.events import of_kind
@@ -134,7 +134,7 @@ def as_json(summary: ProbeSummary) -> str:
 def as_markdown(probe: ProbeRead, summary: ProbeSummary) -> str:
     """Return the result as Markdown: the verdict, the worst case with its rows, a table of the cells, and the limits."""
     cells = sorted(summary.cells, key=lambda cell: GATE_ORDER.index(cell.gate))
-    rows = [(cell.cell, " ".join(SIGNS[cell.verdict]), _runs(cell), cell.why) for cell in cells[:MAX_TABLE_CELLS]]
+    rows = [(cell.cell, verdict_label(cell.verdict), _runs(cell), cell.why) for cell in cells[:MAX_TABLE_CELLS]]
     rest = len(cells) - len(rows)
     notes = [f"{plural(rest, 'further cell')}: probe.html has them."] if rest else []
     notes += [f"{plural(len(summary.missing), 'planned cell')} not run."] if summary.missing else []

@@ -104,7 +104,8 @@ class CleanPhase:
         require_cells(self._only, [cell.plan for cell in cells_of(self.clean, self.subject, all_forms=True)])
 
     def _cells_planned(self, seconds: float) -> CellsPlanned:
-        """Return the record of the plan; `seconds` is the mean length of the clean runs."""
+        """Return the event that records the calls, the cells and the limits of the plan; `seconds` is the mean length of the
+        clean runs."""
         return CellsPlanned(
             calls=tuple(self.clean.calls.values()),
             cells=tuple(cell.plan for cell in self.cells),

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import NamedTuple
 
 from bench.probe.points import point_of
 from bench.probe.run.agent_run import AgentRun
@@ -28,6 +29,13 @@ class _FindingRows:
     times: int
     rows: list[RowDifference]
     calls: set[int]
+
+
+class _EffectOnRow(NamedTuple):
+    """An effect of the clean run, with a row as this effect changed it."""
+
+    effect: CleanEffect
+    row: RowDifference
 
 
 @dataclass(frozen=True)
@@ -58,10 +66,10 @@ class CellComparison:
         self._rows = agent_run.rows
         self._readings_by_row, self._times_done = agent_run.readings_by_row(), agent_run.times_done()
         self._matcher = RowMatcher(clean.rows, agent_run.rows, clean.rows_vary)
-        self._versions = _versions(clean.effects)
+        self._effects_by_row = _effects_by_row(clean.effects)
         self._rows_by_finding = dict[tuple[FindingKind, str], _FindingRows]()
-        calls_and_identities = zip(agent_run.calls, agent_run.identities, strict=True)
-        self._calls = {call.number: (call, identity) for call, identity in calls_and_identities}
+        self._calls = {call.number: call for call in agent_run.calls}
+        self._identities = dict(zip(self._calls, agent_run.identities, strict=True))
         self.unsure = list[str]()
         self._repeated_varying = defaultdict[str, set[StoreColumn]](set)
         """Effect -> the varying values that it changed more often than in the clean runs."""
@@ -199,7 +207,7 @@ class CellComparison:
         changes = (change for reading in reversed(self._agent_run.readings) for change in reading.changed)
         changed_row = row or clean or next(filter(place.holds, changes), None)
         changed_row = changed_row or RowDifference(place.store, place.table, place.key, None, None)
-        after = row.after if row else clean.before if clean else None
+        after = row.after if row else (clean.before if clean else None)
         return replace(changed_row, before=clean.after if clean else changed_row.before, after=after)
 
     def _add_finding(self, kind: FindingKind, effect: str, times: int, row: RowDifference) -> None:
@@ -209,16 +217,16 @@ class CellComparison:
         collected.rows.append(row)
         identities = self._identities_of(effect)
         if kind == "lost":
-            makers = {number for number, (_, identity) in self._calls.items() if identity in identities}
+            makers = {number for number, identity in self._identities.items() if identity in identities}
         else:
             makers = self._calls_at_change(row)
-        collected.calls |= {number for number in makers if self._calls[number][1] in identities} or makers
+        collected.calls |= {number for number in makers if self._identities[number] in identities} or makers
 
     def _add_unknown_row(self, row: RowDifference) -> None:
         """Add the finding on a row that no clean run changes. The effect of a call is doubled if the call was done more often,
         and changes another row in the same way in the clean runs: it took the next parcel, or wrote a line with the next
         number. Otherwise the row is extra."""
-        makers = {self._calls[number][1] for number in self._calls_at_change(row)}
+        makers = {self._identities[number] for number in self._calls_at_change(row)}
         for effect in self._clean.effects:
             has_shape = any(_change_shape(clean_row) == _change_shape(row) for clean_row in effect.rows)
             if has_shape and makers & effect.identities and (times := self._times_by_journal(effect)) > 1:
@@ -254,7 +262,7 @@ class CellComparison:
         versions_by_content = defaultdict[str, list[_RowVersion]](list)
         for row in clean:
             clean_by_full_key[self._matcher.full_key(row, self._matcher.clean_rows_by_key)].append(row)
-            for index, (_, state) in enumerate(self._versions.get(place_of(row), ())):
+            for index, (_, state) in enumerate(self._effects_by_row.get(place_of(row), ())):
                 versions_by_content[self._matcher.content_key(state)].append(_RowVersion(row, index, state))
         unmatched = list[RowDifference]()
         for row in rows:
@@ -291,7 +299,7 @@ class CellComparison:
             is_by_chance = is_strict and self._matcher.differ_by_references(version.state, row)
             if place in missing and not is_by_chance and self._equals_version(version, row):
                 del missing[place]
-                for lost_effect, _ in self._versions[place][version.effect_index + 1 :]:
+                for lost_effect, _ in self._effects_by_row[place][version.effect_index + 1 :]:
                     self._add_finding("lost", lost_effect.name, 0, replace(row, before=version.row.after))
                 return True
         return False
@@ -314,7 +322,7 @@ class CellComparison:
         originals = [version for version in versions if self._equals_version(version, row)]
         originals.sort(key=lambda version: self._matcher.differ_by_references(version.state, row))
         if original := max(originals, key=lambda version: self._matcher.count_equal_columns(version.state, row), default=None):
-            maker = self._versions[place_of(original.row)][0][0]
+            maker = self._effects_by_row[place_of(original.row)][0].effect
             content = self._matcher.content_key(original.state)
             added = [added_row for added_row in maker.rows if added_row.before is None and added_row.table == row.table]
             rows_per_effect = sum(self._matcher.content_key(added_row) == content for added_row in added)
@@ -322,7 +330,7 @@ class CellComparison:
             self._add_finding("doubled", maker.name, 1 + ceil(copies[maker.name, content] / max(1, rows_per_effect)), row)
             return
         if clean_row := missing.pop(place_of(row), None):
-            self._compare_cells(replace(row, before=clean_row.after), {}, self._versions.get(place_of(row), ()))
+            self._compare_cells(replace(row, before=clean_row.after), {}, self._effects_by_row.get(place_of(row), ()))
             return
         most_similar = max(missing.values(), key=lambda clean: self._matcher.count_equal_columns(clean, row), default=None)
         if most_similar and 2 * self._matcher.count_equal_columns(most_similar, row) >= len(columns_of(most_similar)):
@@ -333,8 +341,8 @@ class CellComparison:
 
     def _maker_of(self, row: RowDifference) -> str:
         """Return the name of the effect that added a clean row."""
-        versions = self._versions.get(place_of(row))
-        return versions[0][0].name if versions else ""
+        effects = self._effects_by_row.get(place_of(row))
+        return effects[0].effect.name if effects else ""
 
     def _equals_version(self, version: _RowVersion, row: RowDifference) -> bool:
         """Return whether a row equals a version of a clean row, with the same key or with another generated key."""
@@ -347,12 +355,12 @@ class CellComparison:
         """Return whether the calls that made a row have its key in their arguments: the row is then no second copy with another
         key. A call that equals the effect's call cannot have two keys in its arguments."""
         identities = self._identities_of(effect)
-        makers = [self._calls[number] for number in self._calls_at_change(row) if number in self._calls]
-        if any(identity in identities for _, identity in makers):
+        makers = [number for number in self._calls_at_change(row) if number in self._calls]
+        if any(self._identities[number] in identities for number in makers):
             return False
         cells = columns_of(row)
         values = [str(cells[name]) for name in key_columns(row)]
-        texts = [self._agent_run.texts.get(call.arguments, "") for call, _ in makers]
+        texts = [self._agent_run.texts.get(self._calls[number].arguments, "") for number in makers]
         return any(all(value in text for value in values) for text in texts)
 
     # Rows that existed before.
@@ -367,33 +375,31 @@ class CellComparison:
             clean_state = clean.after if clean else initial
             state = row.after if row else initial
             difference = RowDifference(*place, clean_state, state)
-            versions = self._versions.get(place, ())
+            effects = self._effects_by_row.get(place, ())
             if clean_state is None or state is None:
                 if (clean_state is None) != (state is None):
-                    self._compare_removed(difference, initial, versions)
+                    self._compare_removed(difference, initial, effects)
             else:
-                self._compare_cells(difference, initial, versions)
+                self._compare_cells(difference, initial, effects)
 
-    def _compare_removed(self, row: RowDifference, initial: Row, versions: Sequence[tuple[CleanEffect, RowDifference]]) -> None:
+    def _compare_removed(self, row: RowDifference, initial: Row, effects: Sequence[_EffectOnRow]) -> None:
         """Add the finding on a row that was removed only in the cell or only in the clean run: `before` is its state at the end
         of the clean run, `after` at the end of the cell."""
-        if row.after is None:
-            if versions:
-                self._add_finding("changed", versions[-1][0].name, 1, row)
-            else:
-                self._add_unknown_row(row)
-        elif row.after == initial or any(row.after == version.after for _, version in versions):
-            self._add_finding("lost", versions[-1][0].name if versions else "", 0, row)
+        last_effect = effects[-1].effect.name if effects else ""
+        if row.after is None and not effects:
+            self._add_unknown_row(row)
+        elif row.after is not None and (row.after == initial or any(row.after == state.after for _, state in effects)):
+            self._add_finding("lost", last_effect, 0, row)
         else:
-            self._add_finding("changed", versions[-1][0].name if versions else "", 1, row)
+            self._add_finding("changed", last_effect, 1, row)
 
-    def _compare_cells(self, row: RowDifference, initial: Row, versions: Sequence[tuple[CleanEffect, RowDifference]]) -> None:
+    def _compare_cells(self, row: RowDifference, initial: Row, effects: Sequence[_EffectOnRow]) -> None:
         """Add the findings on the values of a row, column by column and part by part.
 
         Args:
             row: The row: `before` at the end of the clean run, `after` at the end of the cell.
             initial: The row at the reset.
-            versions: The effects of the clean run on the row, each with the row after the effect.
+            effects: The effects of the clean run on the row.
         """
         clean_state, state = row.before or {}, row.after or {}
         names = self._compared_columns(row) if _is_file(row) else {**clean_state, **state}
@@ -402,13 +408,13 @@ class CellComparison:
             if self._matcher.refer_to_equal_rows(clean_state.get(name), state.get(name)):
                 continue
             if self._expected.is_overwritten(place_of(row), name, state.get(name)):
-                self._add_finding("overwritten", versions[-1][0].name if versions else "", 1, row)
+                self._add_finding("overwritten", effects[-1].effect.name if effects else "", 1, row)
                 continue
-            states = parts_of_column(name, [initial, *(version.after for _, version in versions), clean_state, state])
+            states = parts_of_column(name, [initial, *(row_then.after for _, row_then in effects), clean_state, state])
             for part in dict.fromkeys((*states[-2], *states[-1])):
                 default = 0 if part.is_item else None
                 if states[-2].get(part, default) != states[-1].get(part, default):
-                    self._compare_part(row, part, states, [effect for effect, _ in versions])
+                    self._compare_part(row, part, states, [effect for effect, _ in effects])
 
     def _compare_part(
         self, row: RowDifference, part: CellPart, states: Sequence[Mapping[CellPart, Cell]], effects: Sequence[CleanEffect]
@@ -437,7 +443,8 @@ class CellComparison:
             else:
                 self._add_unknown_row(row)
             return
-        initial = clean_values[0] if part in states[0] else "" if isinstance(clean_value, str) else 0
+        empty: Cell = "" if isinstance(clean_value, str) else 0
+        initial = clean_values[0] if part in states[0] else empty
         likely = [self._times_by_journal(effect) for effect, _, _ in steps]
         times = effect_counts([(before, after) for _, before, after in steps], initial, clean_value, value, likely)
         if times is None:
@@ -489,10 +496,10 @@ def _change_shape(row: RowDifference) -> tuple[object, ...]:
 _NO_ROW = RowDifference("", "", "", None, None)
 
 
-def _versions(effects: Sequence[CleanEffect]) -> Mapping[RowPlace, Sequence[tuple[CleanEffect, RowDifference]]]:
-    """Return for each row the effects on it, each with the row after the effect."""
-    versions = defaultdict[RowPlace, list[tuple[CleanEffect, RowDifference]]](list)
+def _effects_by_row(effects: Sequence[CleanEffect]) -> Mapping[RowPlace, Sequence[_EffectOnRow]]:
+    """Return the effects on each row, in their order."""
+    effects_by_row = defaultdict[RowPlace, list[_EffectOnRow]](list)
     for effect in effects:
         for row in effect.rows:
-            versions[place_of(row)].append((effect, row))
-    return versions
+            effects_by_row[place_of(row)].append(_EffectOnRow(effect, row))
+    return effects_by_row

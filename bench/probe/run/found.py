@@ -37,7 +37,7 @@ MAX_SHOWN_NAMES, MAX_SHOWN_REFUSALS = 4, 10
 
 @dataclass(frozen=True)
 class _SeenStore:
-    """A store that was seen: its kind, its path, the reason for it, and tables that are not read."""
+    """A store that the watched run showed: its kind, its path, the reason why it is a store, and its tables to `ignore`."""
 
     kind: str
     path: Path
@@ -46,7 +46,7 @@ class _SeenStore:
 
 
 def watched_tables(draft: AgentDraft, run: WatchedRun) -> Iterator[FileTable]:
-    """Yield the tables of the file for an agent that was watched.
+    """Yield the tables of the `probe.toml` for an agent that was watched.
 
     Args:
         draft: What was known before the run.

@@ -270,7 +270,7 @@ def draft_of(folder: Path, environment: Mapping[str, str], home: Path, command: 
 
 
 def static_tables(draft: AgentDraft) -> Iterator[FileTable]:
-    """Yield the tables of the file for an agent that was not watched."""
+    """Yield the tables of the `probe.toml` for an agent that was not watched."""
     functions = FileLine('# functions = ["MODULE:FUNCTION"]', "what acts in its own process, but for tools of known frameworks")
     yield FileTable("", [draft.agent, draft.config_line(), *([] if draft.config else [functions])])
     for database in draft.databases:

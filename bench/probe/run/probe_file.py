@@ -321,6 +321,8 @@ def read_probe_file(path: Path) -> ProbeFile:
     """
     if not path.exists():
         raise ConfigError(f"{path}: is not there; write it by: bench probe --init -- COMMAND")
+    if path.suffix == ".py":
+        raise ConfigError(f"{path}: is no probe file; a command is typed behind `--`, as in: bench probe -- python {path}")
     try:
         return ProbeFile.model_validate(read_toml(path))
     except ValidationError as error:
@@ -334,12 +336,11 @@ def read_probe_file(path: Path) -> ProbeFile:
         if violation.kind != "extra_forbidden":
             raise ConfigError(f"{path}: {violation.line}") from error
         known_keys = _keys_of_table(violation.place)
-        *_, table, _, key = ("", "", *violation.place.split("."))
-        if table == "store" and not get_close_matches(key.lower(), known_keys):
+        key = violation.place.rpartition(".")[2]
+        is_of_store = re.fullmatch(r"store\.[^.]*\.[^.]*", violation.place)
+        if is_of_store and not get_close_matches(key.lower(), known_keys):
             raise ConfigError(f"{path}: {violation.place}: {UNREAD_STORE_ADVICE.format(key)}") from error
-        raise ConfigError(
-            f"{path}: unknown key '{violation.place}'; {nearest(violation.place.rpartition('.')[2], known_keys)}"
-        ) from error
+        raise ConfigError(f"{path}: unknown key '{violation.place}'; {nearest(key, known_keys)}") from error
 
 
 def stores_in_file(path: Path, environment: Mapping[str, str] = os.environ) -> Iterator[StoreSettings]:

@@ -352,7 +352,9 @@ class Worker:
         if why := start_problem(program, path):
             raise ConfigError(f"{name} cannot be started: {words[0]!r} {why}")
         try:
-            namespaces = () if self._box is None else self._box.servers_namespaces if reads is None else self._box.namespaces
+            namespaces: Sequence[int] = ()
+            if self._box:
+                namespaces = self._box.servers_namespaces if reads is None else self._box.namespaces
             standard_input = subprocess.DEVNULL if reads is None else reads
             return AgentProcess(
                 (program, *words[1:]), working_folder, environment, MAX_FILE_BYTES, reads=standard_input, namespaces=namespaces

@@ -230,7 +230,10 @@ def _folder_of_word(agent: Path, word: str) -> Path:
     """Return the folder that a word of a command names, or the folder of the file that it names; else the agent's folder."""
     path = agent / word.rpartition("=")[2]
     with suppress(OSError, ValueError):
-        return path if path.is_dir() else path.parent if path.is_file() else agent
+        if path.is_file():
+            return path.parent
+        if path.is_dir():
+            return path
     return agent
 
 

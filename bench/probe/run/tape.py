@@ -200,9 +200,9 @@ async def play_tape(settings: ProbeSettings, tape: CellTape) -> CellRun:
     stores = TapedStores.of(settings.stores, work_folder(), settle, frozenset(), b"", boxed=boxed)
     assert isinstance(stores, TapedStores)
     stores.tape = playing = PlayedTape(tape.calls)
-    if settings.subject.functions is not None:  # they are not run, and their process may look for what they use
+    if settings.subject.functions is not None:  # the agent's process may open the stores that its functions use
         stores.absent = settings.paths_of_absent_stores
-    hidden = Secrets.of(settings.subject, os.environ)  # a text that the tape has blotted is blotted here too
+    hidden = Secrets.of(settings.subject, os.environ)  # secrets are removed as in the recording, so that texts stay equal
     async with Worker(_offline(settings.subject, tape), stores, PrivateFolder(work_folder(), "tape"), hidden) as worker:
         half_way = partial(is_half_way, clean)
         agent_run = name_calls(await worker.run(clean.masks, cell.fault, tape=playing, half_way=half_way), clean.calls)

@@ -134,13 +134,18 @@ def value_changes(agent_run: AgentRun, varying: Varying) -> ValueChanges:
                 name = "digest" if column == FILE_CONTENT else column
                 if place not in used_up and not varying.has(place, name, is_added=place in added_places):
                     continue
-                key = row.key if place not in added_places else "" if row.table else path_without_ids(row.key)
+                key = _key_of_added(row) if place in added_places else row.key
                 for part in changed_parts(column, before, after):
                     value_place = ValuePlace(row.store, row.table, key, part.name)
                     is_born = is_added or part.is_new
                     change = ValueChange(part.before, part.after, numbers, identities, named_numbers, is_born)
                     changes[value_place].append(change)
     return changes
+
+
+def _key_of_added(row: RowDifference) -> str:
+    """Return the key in the place of a value of an added row (`ValuePlace`)."""
+    return "" if row.table else path_without_ids(row.key)
 
 
 def _used_up_rows(agent_run: AgentRun, varying: Varying) -> set[RowPlace]:
@@ -305,7 +310,8 @@ class ValueJudge:
         return fitting
 
     def _is_shifted_between_calls(self, place: ValuePlace, value_changes: Sequence[ValueChange]) -> bool:
-        """Return whether one call changed a value more often than in the clean run, and another call less often."""
+        """Return whether one call changed a value more often than in the clean run, and another call less often. This is only
+        known if a single call was in flight at each change."""
         clean_changes = self._reference[place]
         cell_makers = sum((self._makers_in(place, change) for change in value_changes), Counter[str]())
         clean_makers = sum((self._makers_in(place, change) for change in clean_changes), Counter[str]())

@@ -298,7 +298,9 @@ def _matching_rows(first: ChangedRows, second: ChangedRows) -> tuple[list[_Pair]
 
 def _kind(row: RowDifference) -> str:
     """Return whether a row was added, removed or changed."""
-    return "added" if row.before is None else "removed" if row.after is None else "changed"
+    if row.before is None:
+        return "added"
+    return "removed" if row.after is None else "changed"
 
 
 def _count_differing_columns(first: RowDifference, second: RowDifference) -> int:

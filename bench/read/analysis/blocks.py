@@ -60,9 +60,11 @@ class TrialBlocks:
 
     def add(self, trial: TrialRows) -> None:
         """Append the rows of one trial."""
-        name = trial.place[0]
-        (self.undetermined.add if trial.undetermined else self.undetermined.discard)(name)
-        self._last[name] = self._added
+        trial_id, *_ = trial.place
+        self.undetermined.discard(trial_id)
+        if trial.undetermined:
+            self.undetermined.add(trial_id)
+        self._last[trial_id] = self._added
         self._added += 1
         self._open.append(trial)
         if len(self._open) == TRIALS_PER_BLOCK:
@@ -102,8 +104,9 @@ class TrialBlocks:
         for part in FRAMES:
             rows = [trial.frames[part.name] for trial in trials]
             self._lengths[part.name].append(np.array([len(cells) for cells in rows], dtype=np.int64))
-            values = zip(*itertools.chain.from_iterable(rows), strict=True) if any(rows) else ((),) * len(part.rows.names)
-            by_name = dict(zip(part.rows.names, values, strict=True))
+            by_name: dict[str, Iterable[Any]] = dict.fromkeys(part.rows.names, ())
+            if any(rows):
+                by_name = dict(zip(part.rows.names, zip(*itertools.chain.from_iterable(rows), strict=True), strict=True))
             columns = arrays(part.rows.columns, (by_name[column.name] for column in part.rows.columns))
             _append(self._frames[part.name], columns, join)
 
@@ -115,7 +118,7 @@ class TrialBlocks:
         return valid[np.lexsort(keys[::-1])]
 
     def _frame(
-        self, name: str, frame_rows: FrameRows[Any], order: NDArray[np.int64], place: Mapping[str, ExtensionArray]
+        self, name: str, part_rows: FrameRows[Any], order: NDArray[np.int64], place: Mapping[str, ExtensionArray]
     ) -> pd.DataFrame:
         """Return the frame of this name with the rows of all trials, in the order of the trials. `place` has the columns that
         begin every row, with a value for each trial."""
@@ -123,10 +126,8 @@ class TrialBlocks:
         firsts, lengths = (np.cumsum(lengths) - lengths)[order], lengths[order]
         trial = np.repeat(np.arange(len(order)), lengths)
         rows = np.arange(len(trial)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + firsts[trial]
-        first_columns = {column: values.take(trial) for column, values in place.items()}
-        return pd.DataFrame(
-            first_columns | {column.name: _take(self._frames[name], column.name, rows) for column in frame_rows.columns}
-        )
+        head = {column: values.take(trial) for column, values in place.items()}
+        return pd.DataFrame(head | {column.name: _take(self._frames[name], column.name, rows) for column in part_rows.columns})
 
 
 def ranks(config: StoredConfig, column: str) -> dict[str, int]:

@@ -15,10 +15,11 @@ from bench.read.analysis.frames import Run
 
 
 def is_error_free(run: Run, model: str) -> bool:
-    """Whether a model gives the same outputs in each repetition: it is simulated, without failures or a bank of replies."""
+    """Whether a model gives the same outputs in each repetition: it is simulated, without failures, errors or a bank of
+    replies."""
     parameters = run.parameters_of(model)
     settings = parameters.model_extra or {}
-    can_err = settings.get("failure_rate") or settings.get("bank")
+    can_err = any(settings.get(name) for name in ("failure_rate", "error_rate", "bank"))
     return run.is_simulated(model) and parameters.kind == "simulated" and not can_err
 
 

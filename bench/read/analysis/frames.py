@@ -1,7 +1,7 @@
-"""A run's folder as pandas frames, with a row for each trial, call, fault, recovery, judged reply and wait.
+"""Read a run's folder into pandas frames, with a row for each trial, call, fault, recovery, judged reply and wait.
 
-The file is read once, line by line, and only the rows are kept, as columns. Rows are in the order of the experiment's config,
-not in the order in which the trials ended.
+The records are read once, line by line, and memory keeps only the rows, as columns. Rows are in the order of the experiment's
+config, not in the order in which the trials ended.
 """
 
 from __future__ import annotations
@@ -29,58 +29,57 @@ from bench.record.reading import read_grades, read_manifest, read_records, read_
 from bench.record.record import FailedTrials, Regrade, SessionRecord, TrialRecord
 from bench.record.verify import sound_records, sources
 
-AT_ONCE = 5_000
-"""The most controls in memory."""
+CONTROLS_PER_BATCH = 5_000
+"""The most trials whose controls are in memory at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
     """A run, read from its folder into frames. Our tokenizer counts tokens, times are in seconds, `plan` names a fault plan.
 
-    trials    `rejections`: how often verification turned something away; what is judged together counts once;
+    trials    a row for each trial.
+              `rejections`: how often verification rejected outputs; outputs that are judged together count once;
               `first_round_*`: the mean of its first rounds; `price_*`: all rounds after its effective faults, divided by the
-              number of these faults;
-              `first_pass_*`: its first attempts, if every subtask had one. Each of these is missing if there is none;
-              `*_usage` are tokens by the provider's count;
-              `undetected_failure`: the answer is wrong, and all that it was made from was accepted;
-              `damage_*`: how often each kind of damage happened in its world; `recount_agrees`: the world's tables alone say
-              the same; `lives`: its agent's processes. These are missing without a world;
-              `compensated_pairs`: effects taken back one right after the other, and `compensated_out_of_order` of these pairs;
-              `stale_refused`: calls refused because the world had changed;
-              `tool_retries`: calls made because the previous call of the same effect had failed or was throttled;
-              `calls_forbidden` and `calls_over_quota` were refused by a contract; `steps_done` and `steps_failed` of a
-              procedure;
-              `completion_minutes`: world time to the end of its last step; `minutes_at_work` of these while some step was in
-              hand, and `waiting_for_people_minutes` for answers;
-              `correct` and `score` are missing for errors; they are False and 0 for a trial that gave up, which has no answer;
-              `note` is the grader's, in one line, or '';
-              `cost` is in dollars, and missing if a price is unknown
-    calls     `subtask` joins several with +, or is `all`; `failure` is '' if a reply came; `by` is the model that answered,
-              `reused`: it had answered the same request before, in another trial; `in_first_round`: it is one of the calls of
-              `first_round_*`
-    faults    a row for each planned fault: the stages it went through, its `impact` (effective, masked, undetermined), and its
+              number of these faults; `first_pass_*`: its first attempts, if every subtask had one. Each of these is missing if
+              there is none; `*_usage`: tokens by the provider's count; `undetected_failure`: whether the answer is wrong
+              although all outputs that it was made from were accepted; `damage_*`: how often each kind of damage happened in
+              its world; `recount_agrees`: whether the world's tables alone show the same; `lives`: the number of its agent's
+              processes. These are missing without a world; `compensated_pairs`: pairs of effects that were undone one right
+              after the other; `compensated_out_of_order`: the pairs of these that were undone in another order than the
+              reverse; `stale_refused`: calls refused because the world had changed; `tool_retries`: calls made because the
+              previous call of the same effect had failed or was throttled; `calls_forbidden` and `calls_over_quota`: calls
+              that a contract refused; `steps_done` and `steps_failed`: steps of its procedure; `completion_minutes`: world
+              time to the end of its last step; `minutes_at_work`: the part of it in which a step had begun and not ended;
+              `waiting_for_people_minutes`: the part in which it waited for answers; `correct` and `score` are missing for
+              errors; they are False and 0 for a trial that gave up, which has no answer; `note`: the grader's note, in one
+              line, or ''; `cost`: dollars, missing if a price is unknown
+    calls     a row for each call. `subtask` joins several with +, or is `all`; `failure` is '' if a reply came; `by` is the
+              model that answered; `reused`: whether the reply is that of the same request in another trial; `in_first_round`:
+              whether it is one of the calls of `first_round_*`
+    faults    a row for each planned fault: the stages that it reached, its `impact` (effective, masked, undetermined), and its
               `finish` (`bench.read.analysis.faults.Receipt`)
-    recoveries   a row for each failure that revealed faults: how many `faults`, by impact; what its first round took, missing
-                 if nothing was asked again, and all rounds (`price_*`) until what was struck was accepted again
-                 (`accepted_again`)
+    recoveries   a row for each failure that revealed faults: the number of these `faults`, by impact; what its first round
+                 took, missing if no call followed; and what all rounds took (`price_*`) until the struck subtasks were accepted
+                 again (`accepted_again`)
     replies   a row for each judged reply: whether it was `exposed` to a fault, and the `kind` of its rejection, or ''; `digest`
-              is of what was asked and replied: equal for one reply in several trials (`studies/claims/natural.py`)
+              is that of the request and the reply: equal for one reply in several trials (`bench.read.claims.natural`)
     waits     a row for each wait
-    more      further registered frames, by name: `run.NAME` is each of them. For worlds these are
+    more      further registered frames, by name, which are also attributes of the run: `run.NAME`. For worlds these are
               `steps`: a row for each step of a procedure that began: its `attempts`, whether it is `done`, `why` it failed, or
               "", and its `minutes` of world time
-              `tool_calls`: a row for each call of a world's tool, as the agent was told of it: `kind` is read, compensable or
-              final; `effect` its business key, of which this is the `try`; `key` the idempotency key, or ''; `outcome` done,
-              replayed, refused or failed, `code` and `reason` why; `decision` and `rule` the policy's verdict, or ''; `life`
-              the agent's process, from 1; `day` and `minute` the world's, `started` the trial's seconds; `entry` its number in
-              the world's journal, 0 if it did not reach the tool or got no answer; `changed`: the tables differed afterwards
-    errors_rerun   records of errors that a later record of the same trial replaced
-    parts     the runs that it was put together from (`bench.read.analysis.merge`); empty for a run as recorded
-    regrades  when answers were graded anew, by which grader, and how many grades changed
+              `tool_calls`: a row for each call of a world's tool, with the result that the agent got: `kind` is read,
+              compensable or final; `effect` its business key, of which this is the `try`; `key` the idempotency key, or '';
+              `outcome` done, replayed, refused or failed, `code` and `reason` why; `decision` and `rule` the policy's verdict,
+              or ''; `life` the agent's process, from 1; `day` and `minute` the world's, `started` the trial's seconds; `entry`
+              its number in the world's journal, 0 if it did not reach the tool or got no answer; `changed`: whether the tables
+              differed afterwards
+    errors_rerun   the number of records of errors that a later record of the same trial replaced
+    parts     the runs from which it was merged (`bench.read.analysis.merge`); empty for a run as recorded
+    regrades  when answers were graded again, by which grader, and how many grades changed
     rerun     the ids of the trials that first ended in an error and were run again
-    folder    the folder that it was read from, where its events and texts can be read; None if it was put together
+    folder    the folder that it was read from, where its events and texts can be read; None for a merged run
     sources   the digests of the files that it was read from (`bench.record.verify.sources`)
-    notes     what a reader must know of how it was put together: what was left out or renamed
+    notes     what a reader must know of how it was merged: what was left out or renamed
     """
 
     manifest: Manifest
@@ -114,7 +113,7 @@ class Run:
 
     @property
     def recorded(self) -> tuple[Run, ...]:
-        """The recorded runs from which this run was put together, or the run itself."""
+        """The recorded runs from which this run was merged, or the run itself."""
         return self.parts or (self,)
 
     @property
@@ -180,7 +179,7 @@ class Run:
         return {str(model): frozenset(group["timing"]) for model, group in pairs.groupby("model")}
 
     def is_simulated(self, model: str) -> bool:
-        """Return whether a model's replies are made up by us. A replay of such replies is simulated too.
+        """Whether a model's replies are simulated, or are a replay of simulated replies.
 
         Args:
             model: Its name in the config.
@@ -193,7 +192,7 @@ class Run:
         return "simulated" in timings or replayed
 
     def names(self, column: str) -> list[str]:
-        """Return the names in a column that have trials, in the config's order.
+        """Return the names in a column of the trials, in the config's order.
 
         Args:
             column: `scenario`, `architecture`, `model` or `plan`.
@@ -209,7 +208,7 @@ class Run:
 def load_run(path: str | Path, check: bool = False, also: Callable[[TrialReading], None] | None = None) -> Run:
     """Read a run.
 
-    The frames of a large run are kept in the user's cache folder (`bench.read.analysis.kept`), so that they are made only once.
+    The frames of a large run are cached in the user's cache folder (`bench.read.analysis.kept`), so that they are made once.
 
     Args:
         path: What commands take: the run's name under results/, its folder, or its archive.
@@ -224,11 +223,11 @@ def load_run(path: str | Path, check: bool = False, also: Callable[[TrialReading
         ResultsError: The folder holds no run, is damaged, or has no recorded trial yet.
     """
     folder = folder_of(str(path))
-    manifest, kept = read_manifest(folder), KeptFrames(folder)
-    loaded = kept.read()
+    manifest, cache = read_manifest(folder), KeptFrames(folder)
+    loaded = cache.read()
     if loaded is None or (check and not loaded.checked):
         loaded = _load(folder, manifest, check, also)
-        kept.keep(loaded)
+        cache.keep(loaded)
     frames: dict[str, Any] = dict(loaded.frames)
     ours = {name: frames.pop(name) for name in ("trials", "calls", "faults", "recoveries", "replies", "waits")}
     return Run(
@@ -258,19 +257,21 @@ def pair_with_controls(
         The record of a trial, and the ledger of its control.
     """
     trials = list(controls)
-    for first in range(0, len(trials), AT_ONCE):
-        control_of = {trial: controls[trial] for trial in trials[first : first + AT_ONCE]}
+    for start in range(0, len(trials), CONTROLS_PER_BATCH):
+        control_of = {trial: controls[trial] for trial in trials[start : start + CONTROLS_PER_BATCH]}
         calls = {record.id: book(record.events) for record in read(set(control_of.values()))}
         for record in read(control_of):
             yield record, calls[control_of[record.id]]
 
 
 def _load(folder: Path, manifest: Manifest, check: bool, also: Callable[[TrialReading], None] | None) -> Loaded:
+    """Read the records of a run and make its frames. `also` is called with each trial."""
     tariff = Tariff(manifest.models)
     tasks = {name: pack.subtasks for name, pack in manifest.scenarios.items()}
     blocks, sessions, rerun, failed, trials = TrialBlocks(), list[SessionRecord](), set[str](), FailedTrials(), 0
 
     def add(record: TrialRecord, control: tuple[LedgerEntry, ...] = ()) -> TrialReading:
+        """Add the rows of a trial, and return the trial with all that was computed of it."""
         trial = TrialReading(record, tariff, tasks.get(record.scenario, ()), control)
         blocks.add(TrialRows.of(trial))
         return trial

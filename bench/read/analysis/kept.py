@@ -241,16 +241,14 @@ def _arrays_of(column: pd.Series[Any], dtype: str) -> Iterator[NDArray[Any]]:
 
 def _read_column(file: IO[bytes], dtype: str) -> ExtensionArray:
     """Return a column whose arrays `_arrays_of` wrote."""
-    values, pandas_type = np.load(file), dtype_of(dtype)
+    values, kind = np.load(file), dtype_of(dtype)
     match dtype:
         case "str":
-            column: ExtensionArray = pd.array(json.loads(np.load(file).tobytes()), dtype=pandas_type).take(
-                values, allow_fill=True
-            )
+            column: ExtensionArray = pd.array(json.loads(np.load(file).tobytes()), dtype=kind).take(values, allow_fill=True)
         case "Int64" | "boolean":
-            column = pandas_type.construct_array_type()(values.astype(pandas_type.numpy_dtype), np.load(file))
+            column = kind.construct_array_type()(values.astype(kind.numpy_dtype), np.load(file))
         case _:
-            column = pd.array(values, dtype=pandas_type)
+            column = pd.array(values, dtype=kind)
     return column
 
 

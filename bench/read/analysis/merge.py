@@ -250,18 +250,18 @@ def _rename(run: Run, column: Counterpart, names: Sequence[str], label: str) -> 
     no trial is taken for a trial of another run."""
     if not names:
         return run
-    new_names = {name: f"{name} ({label})" for name in names}
+    renamed = {name: f"{name} ({label})" for name in names}
     trials = dict.fromkeys(run.trials.loc[run.trials[column].isin(names), "trial"])
     new_ids = {trial: f"{_recorded_id(trial)} ({label})" for trial in trials}
 
     def change(rows: pd.DataFrame) -> pd.DataFrame:
-        return rows.assign(trial=_map_names(rows["trial"], new_ids), **{column: _map_names(rows[column], new_names)})
+        return rows.assign(trial=_map_names(rows["trial"], new_ids), **{column: _map_names(rows[column], renamed)})
 
     note = (
-        f"What {label} measured under the name of {_KINDS[column]} of an earlier run stands as {', '.join(new_names.values())}."
+        f"What {label} measured under the name of {_KINDS[column]} of an earlier run stands as {', '.join(renamed.values())}."
     )
     rerun = frozenset(new_ids.get(trial, trial) for trial in run.rerun)
-    manifest = _with_names(run.manifest, column, new_names)
+    manifest = _with_names(run.manifest, column, renamed)
     return replace(run.map_frames(change), manifest=manifest, rerun=rerun, notes=(*run.notes, note))
 
 

@@ -28,7 +28,7 @@ Labelled = Mapping[str, Run]
 Counterpart = Literal["model", "architecture"]
 """A column by which two runs can be compared if each run has a single name in it and the names differ."""
 COUNTERPARTS: tuple[Counterpart, ...] = ("model", "architecture")
-VERSIONS_DIFFER = "its versions differ"
+OTHER_VERSION = "its versions differ"
 PACK_FIELDS = ("variant", "subtasks", "stages", "document_tokens")
 """The fields of a pack in a manifest that are not digests."""
 PAIRED_KEYS = frozenset({"seed", "scenarios", "models", "plans", "plan", "architectures", "repetitions", "instances", "name"})
@@ -128,7 +128,7 @@ def shared_by(runs: Labelled) -> Shared:
     shared = Shared(_same_in_all(cases), _same_in_all(plans), (*_packs_left_out(cases), *_plans_left_out(plans)))
     if not shared.cases or not shared.plans:
         raise ResultsError(
-            f"{nothing} {'; '.join(shared.left_out)}{_remedy(runs) if VERSIONS_DIFFER in str(shared.left_out) else ''}"
+            f"{nothing} {'; '.join(shared.left_out)}{_remedy(runs) if OTHER_VERSION in str(shared.left_out) else ''}"
         )
     return shared
 
@@ -274,5 +274,5 @@ def _plans_left_out(plans: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
 def _why_left_out(tables: Mapping[str, Mapping[Name, object]], names: Sequence[Name]) -> str:
     """Return in words why names are not shared: all runs have them in different versions, or only some runs have them."""
     if any(all(name in table for table in tables.values()) for name in names):
-        return VERSIONS_DIFFER
+        return OTHER_VERSION
     return f"only in {', '.join(label for label, table in tables.items() if any(name in table for name in names))}"

@@ -16,7 +16,7 @@ from typing import TypeGuard
 from bench.common.values import dataclass, kept
 from bench.read.analysis.faults import Receipt
 from bench.record.events import Called, Committed, Event, Faulted, Judged, of_kind
-from bench.record.intervals import in_nanoseconds, in_seconds, total, union
+from bench.record.intervals import covered_time, in_nanoseconds, in_seconds
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def tokens_of(calls: Iterable[Called]) -> int:
 def seconds_of(calls: Iterable[Called]) -> float:
     """Return the seconds in which at least one of these calls was in flight."""
     spans = [(begun := in_nanoseconds(call.started), begun + in_nanoseconds(call.seconds)) for call in calls]
-    return in_seconds(total(union(spans)))
+    return in_seconds(covered_time(spans))
 
 
 @dataclass(frozen=True)

@@ -133,6 +133,7 @@ class _Table:
         return self._row(title, lambda name: self._paper_value(key, name), lambda name: self._our_value(key, name))
 
     def _paper_value(self, key: str, name: str) -> PublishedNumber:
+        """Return the paper's value of an architecture in the row of the metric `key`."""
         metric, value = METRICS[key], self._cell.table.cells[key].values.get(name)
         if value is None:
             return PublishedNumber(None)
@@ -149,6 +150,7 @@ class _Table:
         return f"{trials} trials, {passes} passes, {rounds} rounds{pairs}"
 
     def _our_value(self, key: str, name: str) -> Cell:
+        """Return our value of an architecture for the row of the metric `key`."""
         row = self._published.rows[key]
         arm = (self._cell.struck if row.struck else self._cell.fault_free).get(name)
         if arm is None:

@@ -11,7 +11,7 @@ This assumes that both fail equally often, which need not be so: each architectu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -87,17 +87,14 @@ def architecture_pairs(arms: Arms, published: Published) -> Mapping[Condition, t
     for condition, struck in arms.items():
         free = arms.get(replace(condition, plan=FAULT_FREE), {})
         if condition.plan != FAULT_FREE:
-            pairs = tuple(_architecture_pairs(free, struck, published))
-            by_condition |= {condition: pairs} if any(pair.break_even for pair in pairs) else {}
+            pairs: list[ArchitecturePair] = []
+            for other, name in combinations([name for name in struck if name in free], 2):
+                pair = _comparison(name, other, free, struck, published)
+                is_swapped = pair.break_even and _difference(pair.passes) < 0 and _difference(pair.rounds) > 0
+                pairs.append(_comparison(other, name, free, struck, published) if is_swapped else pair)
+            if any(pair.break_even for pair in pairs):
+                by_condition[condition] = tuple(pairs)
     return by_condition
-
-
-def _architecture_pairs(free: Mapping[str, Arm], struck: Mapping[str, Arm], published: Published) -> Iterator[ArchitecturePair]:
-    """Yield every two architectures that have trials with and without faults."""
-    for other, name in combinations([name for name in struck if name in free], 2):
-        pair = _comparison(name, other, free, struck, published)
-        is_swapped = pair.break_even and _difference(pair.passes) < 0 and _difference(pair.rounds) > 0
-        yield _comparison(other, name, free, struck, published) if is_swapped else pair
 
 
 def _difference(means: PairMeans) -> float:

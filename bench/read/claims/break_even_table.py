@@ -74,11 +74,6 @@ def _few_units_note(pairs: Iterable[ArchitecturePair]) -> Iterator[str]:
         )
 
 
-def _smallest_n(pair: ArchitecturePair) -> int:
-    """Return the number of pairs of passes, or of rounds if that is smaller."""
-    return min(pair.passes.ours.n, pair.rounds.ours.n)
-
-
 def _bounds(estimate: BreakEven | None) -> tuple[Cell, Cell]:
     """Return the two ends of a break-even's interval as cells."""
     if estimate is None:

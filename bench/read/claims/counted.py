@@ -15,7 +15,7 @@ from bench.read.analysis.published import Published, load_published
 from bench.read.analysis.trial import MEASURED, TrialReading
 
 AS_PAPER_COUNTS, WHOLE_ROUND = "as the paper counts", "the whole round"
-COUNTED_TITLE = "First round as the paper counts it, tokens"
+TITLE = "First round as the paper counts it, tokens"
 
 
 @cache  # two metrics of every trial ask
@@ -35,9 +35,7 @@ def _value(trial: TrialReading, measure: str) -> float | None:
     return trial.first_round(MEASURED[measure], counted.get(record.architecture))
 
 
-COUNTED = Metric(
-    "first_round_counted_tokens", "float64", lambda trial: _value(trial, "tokens"), COUNTED_TITLE, measure="first_round"
-)
+COUNTED = Metric("first_round_counted_tokens", "float64", lambda trial: _value(trial, "tokens"), TITLE, measure="first_round")
 METRICS = (COUNTED, Metric("first_round_counted_usage", "float64", lambda trial: _value(trial, "usage"), measure="first_round"))
 
 

@@ -109,12 +109,10 @@ def _values_of_both(source: ModelResults, claim: DirectionClaim | RatioClaim) ->
         arm = source.arm(claim, architecture)
         if isinstance(arm, Missing):
             return arm
-        items_of_arm = [
-            EvidenceItem(trial, architecture, *pair, float(value)) for trial, pair, value in arm.values(claim.measure)
-        ]
-        if not items_of_arm:
+        of_arm = [EvidenceItem(trial, architecture, *pair, float(value)) for trial, pair, value in arm.values(claim.measure)]
+        if not of_arm:
             return Missing(f"no trial of {architecture} under plan {claim.plan} has {claim.measure}")
-        items += items_of_arm
+        items += of_arm
     return tuple(items)
 
 

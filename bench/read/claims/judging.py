@@ -52,6 +52,7 @@ def findings(results: Results) -> Iterator[SummaryFinding]:
     }
 
     def verdict(condition: Condition, first: str, second: str, measure: Metric) -> str:
+        """Return the verdict on the claimed direction of two retries, in words; "" if none was claimed."""
         judgement = directions.get((condition.scenario, condition.plan, condition.model, frozenset((first, second))))
         relevant = judgement and (judgement if measure is COUNTED else judgement.whole)
         return relevant.in_words if relevant else ""

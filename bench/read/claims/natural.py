@@ -87,12 +87,8 @@ def _rejection_shares(replies: pd.DataFrame, kinds_by_row: Iterable[Kinds]) -> I
     instances = instances_of(replies)
     clusters = instances if len(set(instances)) > 1 else list(map(str, replies["repetition"].tolist()))
     for kinds in kinds_by_row:
-        is_rejected = replies["kind"].isin(kinds).tolist()
-        yield (
-            kinds,
-            share_by_instance(clusters, is_rejected),
-            independent_number(clusters, [float(rejected) for rejected in is_rejected]),
-        )
+        rejected = replies["kind"].isin(kinds).tolist()
+        yield kinds, share_by_instance(clusters, rejected), independent_number(clusters, list(map(float, rejected)))
 
 
 def _trials_reached(run: Run, model: str, scenario: str) -> Mapping[str, tuple[int, int]]:

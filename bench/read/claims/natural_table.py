@@ -30,20 +30,14 @@ def natural_table(run: Run, published: Published) -> Table:
     """Return the table: how often replies without a fault were rejected, by subtask and kind."""
     rejections = list(natural_failures(run))
     columns = (
-        TableColumn[Rejections]("Scenario", lambda rejection: rejection.scenario),
-        TableColumn[Rejections]("Model", lambda rejection: model_label(run, rejection.model)),
-        TableColumn[Rejections]("Subtask", lambda rejection: rejection.subtask or EVERY_CALL),
-        TableColumn[Rejections](
-            "Trials that came so far", lambda rejection: "{} of {}".format(*rejection.reached) if rejection.reached else "–"
-        ),
-        TableColumn[Rejections]("Kind", lambda rejection: KIND_TEXTS[rejection.kinds]),
-        TableColumn[Rejections]("Rejected", lambda rejection: Rate(rejection.share)),
-        TableColumn[Rejections]("Counts as", lambda rejection: Number(rejection.counts_as, 1)),
-        *(
-            [TableColumn[Rejections]("Paper", lambda rejection: _paper_count(rejection, published))]
-            if published.has_figures
-            else []
-        ),
+        TableColumn[Rejections]("Scenario", lambda row: row.scenario),
+        TableColumn[Rejections]("Model", lambda row: model_label(run, row.model)),
+        TableColumn[Rejections]("Subtask", lambda row: row.subtask or EVERY_CALL),
+        TableColumn[Rejections]("Trials that came so far", lambda row: "{} of {}".format(*row.reached) if row.reached else "–"),
+        TableColumn[Rejections]("Kind", lambda row: KIND_TEXTS[row.kinds]),
+        TableColumn[Rejections]("Rejected", lambda row: Rate(row.share)),
+        TableColumn[Rejections]("Counts as", lambda row: Number(row.counts_as, 1)),
+        *([TableColumn[Rejections]("Paper", lambda row: _paper_count(row, published))] if published.has_figures else []),
     )
     notes = (
         "a reply counts once, even if it held several subtasks or if several architectures and plans used it; replies with a "
@@ -69,9 +63,7 @@ def _paper_count(rejection: Rejections, published: Published) -> str:
 
 def _survivor_note(rejections: list[Rejections]) -> list[str]:
     """Return a note that names the calls that not every trial reached; none if all trials reached all calls."""
-    calls = dict.fromkeys(
-        rejection.subtask or "" for rejection in rejections if rejection.reached and rejection.reached[0] < rejection.reached[1]
-    )
+    calls = dict.fromkeys(row.subtask or "" for row in rejections if row.reached and row.reached[0] < row.reached[1])
     if not calls:
         return []
     note = "not every trial reached these calls, so their rates are rates of survivors"

@@ -54,14 +54,12 @@ ROUND_NOTE = (
 
 def our_number(judgement: Judgement) -> Cell:
     """Return our number for a claim as a cell; NOTHING if the claim was not measured."""
-    measurement = judgement.measured
-    if measurement is None:
+    number = judgement.measured
+    if number is None:
         return NOTHING
-    if isinstance(measurement.basis, Share):
-        return Rate(measurement.basis)
-    return BoundedNumber(
-        measurement.value, measurement.low, measurement.high, *_number_format(judgement.claim), measurement.basis
-    )
+    if isinstance(number.basis, Share):
+        return Rate(number.basis)
+    return BoundedNumber(number.value, number.low, number.high, *_number_format(judgement.claim), number.basis)
 
 
 def whole_round_text(judgement: Judgement) -> str:

@@ -216,7 +216,7 @@ def ratio_by_sizes(source: ModelResults, claim: Claim) -> float | None:
     """
     if not isinstance(claim, DirectionClaim | RatioClaim):
         return None
-    prices, asked_again = source.prices(claim.scenario), _asked_again(source.run, claim)
+    prices, asked_again = source.prices(claim.scenario), _asked_again(source, claim)
     if prices is None or not asked_again:
         return None
     first, second = (prices.round_of(name, asked_again) for name in claim.pair)
@@ -224,7 +224,7 @@ def ratio_by_sizes(source: ModelResults, claim: Claim) -> float | None:
     return None if ratio is None or abs(ratio - 1) < MIN_RATIO_GAP else ratio
 
 
-def _asked_again(run: Run, claim: DirectionClaim | RatioClaim) -> Mapping[str, Sequence[str]]:
+def _asked_again(source: ModelResults, claim: DirectionClaim | RatioClaim) -> Mapping[str, Sequence[str]]:
     """Return architecture -> the subtasks that its round asks for again; empty if the claim is not about rounds. If the fault
     plan does not determine these subtasks, they are what all rounds of the architecture asked for, if all asked for the
     same."""
@@ -232,16 +232,19 @@ def _asked_again(run: Run, claim: DirectionClaim | RatioClaim) -> Mapping[str, S
         return counted_calls(claim.scenario, claim.plan)
     if claim.measure != FIRST_ROUND.tokens.name:
         return {}
-    if subtasks := subtasks_of_round(run, claim.scenario).get(claim.plan, ()):
+    if subtasks := subtasks_of_round(source.run, claim.scenario).get(claim.plan, ()):
         return {"static": subtasks, "runtime_structured": subtasks[:1]}
-    calls = run.calls[run.calls["in_first_round"] & run.calls["scenario"].eq(claim.scenario) & run.calls["plan"].eq(claim.plan)]
+    calls = source.run.calls
+    calls = calls[calls["in_first_round"] & calls["model"].eq(source.model)]
+    calls = calls[calls["scenario"].eq(claim.scenario) & calls["plan"].eq(claim.plan)]
     rounds = calls.groupby(["architecture", "trial"], sort=False)["subtask"].agg(tuple)
-    distinct = {str(architecture): set(group) for architecture, group in rounds.groupby(level=0)}
-    return {architecture: min(group) for architecture, group in distinct.items() if len(group) == 1}
+    by_architecture = {str(name): group.tolist() for name, group in rounds.groupby(level=0)}
+    return {name: subtasks[0] for name, subtasks in by_architecture.items() if len(set(subtasks)) == 1}
 
 
 def _reason_by_sizes(source: ModelResults, claim: Claim, measurement: Measurement, expected: float) -> str:
-    """Return the closed form's reason if the closed form agrees with the measured side; else ""."""
+    """Return in words that the closed form agrees with the side that was measured, whether claimed or not; "" if it does
+    not."""
     side = _side(claim, measurement, expected)
     ratio = ratio_by_sizes(source, claim) if side else None
     if ratio is None:

@@ -11,13 +11,13 @@ from bench.read.analysis.per_solved import PerSolved
 from bench.read.analysis.statistics import Mean
 from bench.read.compare.compare import ArmComparison, ArmDifference, Comparison
 from bench.read.compare.verdict import EQUAL
-from bench.read.render.cells import NONE_SOLVED, NOTHING, BoundedNumber, Cell, Number, text_of
+from bench.read.render.cells import NONE_SOLVED, NOTHING, BoundedNumber, Cell, Number, text_of, value_of
 from bench.read.render.labels import join_names, model_label
 from bench.read.render.limits import coverage_sentence, limit_notes
 from bench.read.render.table import Table, TableColumn, table_of
 
 _TOKENS, _SECONDS = (TOKENS.digits, False), (LATENCY.digits, False)
-_NUMBER_FORMATS: dict[str, tuple[int, bool]] = {
+_FORMATS: dict[str, tuple[int, bool]] = {
     "solved": (1, True),
     "damage": (1, True),
     "price": _TOKENS,
@@ -75,7 +75,7 @@ def _finding_in_words(row: ArmDifference) -> str:
         return f"{row.criterion} {row.finding}"
     if row.finding == "trade-off" or (row.criterion == "damage" and not change.within and row.reason[:1].isdigit()):
         return f"damage {row.finding} ({row.reason})"
-    difference = text_of(BoundedNumber.of(row.difference, *_NUMBER_FORMATS[row.criterion]))
+    difference = text_of(BoundedNumber.of(row.difference, *_FORMATS[row.criterion]))
     share = f", {(change.after / change.before - 1):+.1%}" if not change.is_rate and change.before else ""
     return f"{row.criterion} {row.finding} ({difference}{share})"
 
@@ -99,7 +99,7 @@ def compare_table(comparison: Comparison, by_arm: bool = False) -> Table:
     only the measures that are worse have a row. A difference is the second run's value minus the first run's."""
 
     def number(title: str, read: Callable[[ArmDifference], float | None]) -> TableColumn[FindingRow]:
-        return TableColumn(title, lambda row: Number(read(row.by), *_NUMBER_FORMATS[row.by.criterion]))
+        return TableColumn(title, lambda row: Number(read(row.by), *_FORMATS[row.by.criterion]))
 
     def needed(row: FindingRow) -> Cell:
         return "–" if row.by.finding != "undecided" else row.by.change.needed or NOTHING
@@ -109,9 +109,7 @@ def compare_table(comparison: Comparison, by_arm: bool = False) -> Table:
         TableColumn[FindingRow]("Measure", lambda row: _TITLES.get(row.by.criterion, row.by.criterion)),
         number("A", lambda row: row.change.before),
         number("B", lambda row: row.change.after),
-        TableColumn[FindingRow](
-            "B − A, paired", lambda row: BoundedNumber.of(row.by.difference, *_NUMBER_FORMATS[row.by.criterion])
-        ),
+        TableColumn[FindingRow]("B − A, paired", lambda row: BoundedNumber.of(row.by.difference, *_FORMATS[row.by.criterion])),
         number("Margin", lambda row: row.change.margin),
         TableColumn[FindingRow]("Finding", lambda row: row.by.finding),
         TableColumn[FindingRow]("Gates", lambda row: "yes" if row.by.gates and row.arm is None else "no"),
@@ -197,12 +195,6 @@ def name_in_both(first: str, second: str) -> str:
     return second if first == second else f"{first} → {second}"
 
 
-def _difference(row: ArmDifference) -> tuple[float | None, float | None, float | None]:
-    """Return a difference with the ends of its interval; None for an unknown number."""
-    difference = row.difference
-    return (difference.mean if isinstance(difference, Mean) else difference.difference, difference.low, difference.high)
-
-
 def as_json(comparison: Comparison) -> str:
     """Return the comparison as JSON. Numbers are in the units of the table; an unknown number is null."""
     return json.dumps(
@@ -241,12 +233,15 @@ def _names_as_json(arm: ArmComparison) -> dict[str, str]:
 
 
 def _row_as_json(row: ArmDifference) -> dict[str, Any]:
+    """Return a finding with its numbers as JSON."""
     return {
         "measure": row.criterion,
         "gates": row.gates,
         "before": row.change.before,
         "after": row.change.after,
-        **dict(zip(("difference", "low", "high"), _difference(row), strict=True)),
+        "difference": value_of(row.difference),
+        "low": row.difference.low,
+        "high": row.difference.high,
         "margin": row.change.margin,
         "pairs": row.change.pairs,
         "unpaired": row.unpaired,

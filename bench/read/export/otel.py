@@ -81,10 +81,8 @@ def spans_of(trial: TrialTexts) -> list[ReadableSpan]:
             _nanoseconds(trial, started + seconds),
         )
 
-    return [
-        span(None, f"invoke_agent {record.architecture}", 0.0, end, root, trial.error),
-        *(span(*child) for child in children),
-    ]
+    own_name = f"invoke_agent {record.architecture}"
+    return [span(None, own_name, 0.0, end, root, trial.error), *(span(*child) for child in children)]
 
 
 def _chat_spans(trial: TrialTexts) -> Iterator[ChildSpan]:

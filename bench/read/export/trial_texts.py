@@ -97,6 +97,7 @@ class TrialTexts:
         return whole_text(self.texts[digest])
 
     def _sent_call(self, number: int, event: Called) -> SentCall:
+        """Return a call with its texts. `number` is the index of its event."""
         reply_digest = event.delivered or event.reply
         calls = calls_in(self.text(event.tool_calls)) if event.tool_calls and not event.delivered else ()
         request = f"{self.record.id}/{event.call}/{event.try_}"

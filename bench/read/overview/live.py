@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from bench.common.bounds import SPARSE, excess_in, validate
+from bench.common.bounds import MIN_BYTES_PER_VALUE, excess_in, validate
 from bench.common.errors import ResultsError
 from bench.common.files import opened
 from bench.read.render.cells import Cell, Number
@@ -25,7 +25,7 @@ from bench.record.cost import Tariff
 from bench.record.events import Called, Judged, of_kind
 from bench.record.files import LONGEST_LINE, TRIALS
 from bench.record.reading import read_manifest
-from bench.record.record import RECORD, Outcome, SessionRecord, TrialRecord
+from bench.record.record import RECORD, FailedTrials, Outcome, SessionRecord, TrialRecord
 
 OUTCOMES: dict[Outcome, str] = {
     "solved": "Solved",
@@ -70,7 +70,7 @@ class LiveRun:
         self._read_to, self._link, self._written = 0, "", 0.0
         self.arms: dict[ArmKey, ArmSoFar] = {}
         self.rejections: Counter[tuple[ArmKey, str, str]] = Counter()
-        self._errors: dict[str, ArmKey] = {}
+        self._failed = FailedTrials()
         self.session: SessionRecord | None = None
         self.in_session = 0
 
@@ -113,7 +113,7 @@ class LiveRun:
         """Check a line and add its record. Raises ResultsError if the line is damaged."""
         try:
             content, link = unseal(line, self._link)
-            record = None if excess_in(line, SPARSE) else validate(RECORD, content)
+            record = None if excess_in(line, MIN_BYTES_PER_VALUE) else validate(RECORD, content)
         except BrokenChain as error:
             raise ResultsError(f"{path}: a line at byte {self._read_to} does not follow the one before it") from error
         except ValueError as error:
@@ -135,11 +135,8 @@ class LiveRun:
         """Add a trial to the counts of its arm. It replaces an earlier error of the same trial in the outcomes."""
         key = record.scenario, record.architecture, record.model, record.plan
         arm = self.arms.setdefault(key, ArmSoFar(key))
-        if record.id in self._errors:
+        if self._failed.replaced_by(record):
             arm.outcomes["error"] -= 1
-            del self._errors[record.id]
-        if record.outcome == "error":
-            self._errors[record.id] = key
         cost = self._tariff.cost(record)
         arm.outcomes[record.outcome] += 1
         arm.calls += len(of_kind(record.events, Called))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
 
 from bench.common.errors import ResultsError
@@ -82,7 +83,7 @@ def index_of(
     came_along: Container[str] = (),
     show: Callable[[str], None] = lambda _: None,
 ) -> Index:
-    """Read all runs of a folder. A run that cannot be read becomes a line of the index, and reading goes on.
+    """Return the index of all runs of a folder. A run that cannot be read has a line in `unread`.
 
     Args:
         results: The folder with a folder, or an archive, for each run.
@@ -96,7 +97,9 @@ def index_of(
     paths = (path for path in results.glob("[!.]*") if path.is_dir() or path.suffix == SUFFIX)
     folders = {path.with_name(path.name.removesuffix(SUFFIX)) for path in paths}
     pages = {
-        page.parent.name: f"{page.parent.name}/{name}" for name in reversed(REPORT_FILES) for page in reports.glob(f"*/{name}")
+        report.parent.name: f"{report.parent.name}/{name}"
+        for name in reversed(REPORT_FILES)
+        for report in reports.glob(f"*/{name}")
     }
     for number, folder in enumerate(sorted(folders), 1):
         show(f"reading run {number} of {len(folders)}: {folder.name}")
@@ -229,7 +232,7 @@ def _between(values: Sequence[tuple[float, str, str]], placeholder: str, with_na
     equal; `placeholder` if there are none."""
     if not values:
         return placeholder
-    (low, least, least_name), (high, most, most_name) = (extreme(values, key=lambda value: value[0]) for extreme in (min, max))
+    (low, least, least_name), (high, most, most_name) = min(values, key=itemgetter(0)), max(values, key=itemgetter(0))
     if low == high:
         return f"{least} {least_name if len(values) == 1 else 'each'}" if with_names else least
     return f"{least} {least_name} to {most} {most_name}" if with_names else f"{least} to {most}"

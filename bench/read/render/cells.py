@@ -66,6 +66,7 @@ class Estimate(NumberCell):
     with_n: bool = False
 
     def text(self) -> str:
+        """Return the mean ± its standard deviation, with its interval and, if asked for, its N."""
         mean = self.mean
         if mean.mean is None:
             return NOTHING
@@ -105,6 +106,7 @@ class BoundedNumber(NumberCell):
         return cls(value_of(measured), measured.low, measured.high, digits, percent, measured)
 
     def text(self) -> str:
+        """Return the number with its interval."""
         if self.value is None:
             return NOTHING
         interval = (
@@ -131,6 +133,7 @@ class AdjustedP(NumberCell):
     errs: float | None = None
 
     def text(self) -> str:
+        """Return p, with a mark if it is at the floor, and how often the test errs."""
         if self.p is None:
             return "–"
         text = f"{_number_text(self.p, 3)}{'' if self.floor is None else ' (floor)'}"
@@ -147,6 +150,7 @@ class Rate(NumberCell):
     share: Share
 
     def text(self) -> str:
+        """Return k/n, the rate and its interval."""
         share = self.share
         if share.rate is None:
             return f"{NOTHING} (0/0)"
@@ -165,6 +169,7 @@ class RateGap(NumberCell):
     gap: RateDifference
 
     def text(self) -> str:
+        """Return the difference with its interval, and the numbers of pairs gained and lost."""
         gap = self.gap
         if gap.difference is None:
             return NOTHING
@@ -185,6 +190,7 @@ class Spent(NumberCell):
     digits: int = 0
 
     def text(self) -> str:
+        """Return the amount and the number of solved trials, the amount for each, and its interval."""
         per_solved = self.per_solved
         if not per_solved.trials:
             return NOTHING
@@ -213,6 +219,7 @@ class PublishedNumber(NumberCell):
     percent: bool = False
 
     def text(self) -> str:
+        """Return the mean, ± the standard deviation if one was published."""
         if self.mean is None:
             return "–"
         value = _number_text(self.mean, self.digits, self.percent)

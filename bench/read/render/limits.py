@@ -4,17 +4,11 @@ intervals hold the truth."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import chain
 
 from bench.read.analysis.statistics import Limit, Limited, RateDifference, Ratio, limits_of
 from bench.read.render.cells import BoundedNumber, Estimate, Rate, RateGap, Spent
 from bench.read.render.table import Table
-
-
-def with_limits(table: Table) -> Table:
-    """Return the table with notes on the limits of its numbers."""
-    return replace(table, notes=(*table.notes, *limit_notes(numbers_in(table))))
 
 
 def limit_notes(numbers: Iterable[Limited]) -> tuple[str, ...]:

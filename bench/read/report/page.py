@@ -124,11 +124,14 @@ def page_of(
 ) -> Page:
     """Return a report's content, before it is written as Markdown or HTML. `verdicts` has a finding for each source of
     published claims, such as the paper, of which a claim was judged."""
-    run = results.run
+    run, summary = results.run, summary_of(results.run, results.arms, verdicts, results.models)
+    numbers = (number for table in tables for number in numbers_in(table))
+    if limit := coverage_sentence(numbers, "That every interval is wide enough: with so few trials some are too narrow"):
+        summary = replace(summary, limits=(*summary.limits, limit))
     return Page(
         title=f"Report of {'runs' if run.parts else 'run'} {run.name}",
         warnings=tuple(_warnings(run)),
-        summary=_with_coverage(summary_of(run, results.arms, verdicts, results.models), tables),
+        summary=summary,
         first=next(iter(pictures), None),
         facts=tuple(_facts(run)),
         sections=_sections(tables, pictures[1:]),
@@ -136,13 +139,6 @@ def page_of(
         lead=tuple(table for table in tables if table.section == LEADING_SECTION),
         names=tuple(name for column in NAME_COLUMNS for name in run.names(column) if name != FAULT_FREE),
     )
-
-
-def _with_coverage(summary: Summary, tables: Sequence[Table]) -> Summary:
-    """Return the summary, with a limit if some of the tables' intervals are too narrow."""
-    numbers = (number for table in tables for number in numbers_in(table))
-    text = coverage_sentence(numbers, "That every interval is wide enough: with so few trials some are too narrow")
-    return replace(summary, limits=(*summary.limits, text)) if text else summary
 
 
 def _sections(tables: Sequence[Table], pictures: Sequence[Picture]) -> tuple[Section, ...]:

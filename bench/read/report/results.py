@@ -28,7 +28,7 @@ class Results:
 
     @cached_property
     def models(self) -> tuple[ModelPair, ...]:
-        """Each further model of the run, judged beside the first."""
+        """Each further model of the run, compared with the first."""
         return model_pairs(self.run)
 
     @cached_property

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from bench.common.raised import words_of
 from bench.common.registry import Part
 from bench.read.analysis.rows import FRAMES
-from bench.read.render.limits import with_limits
+from bench.read.render.limits import limit_notes, numbers_in
 from bench.read.render.table import Table
 from bench.read.report.results import Results
 
@@ -80,4 +80,5 @@ class TablePart(Part):
                 raise
             tables = [Table(self.name, f"{self.name}: not shown", ("Why",), ((f"{self.package}: {words_of(error)}",),))]
         for table in tables:
-            yield replace(with_limits(table) if self.says_limits else table, section=self.section)
+            limits = limit_notes(numbers_in(table)) if self.says_limits else ()
+            yield replace(table, notes=(*table.notes, *limits), section=self.section)

@@ -65,11 +65,13 @@ class PieceStore:
 
 @dataclass(frozen=True)
 class Trace:
-    """The explorer's data. `index` holds the columns of the list of trials, the `number` of each trial on the page, and the
-    pieces' `firsts`; it is packed like a piece.
+    """The explorer's data.
 
-    `trials` and `texts` are in the order of recording. `trials_left_out` and `texts_left_out` count what the page has no room
-    for (MAX_PACKED_CHARACTERS).
+    index    the columns of the page's list of trials, with the `number` of each trial in `trials`, and the `firsts` of both
+             stores; packed like a piece
+    trials   the trials, in the order of recording
+    texts    the texts, in the order of recording
+    trials_left_out, texts_left_out   how many the page has no room for (MAX_PACKED_CHARACTERS)
     """
 
     index: str
@@ -296,6 +298,7 @@ class Packer:
         return PieceStore(tuple(self._firsts), tuple(self._packed))
 
     def _close(self) -> None:
+        """Compress the open piece, and begin a new one."""
         self._firsts.append(self._added - len(self._open))
         self._packed.append(_pack(b"[" + b",".join(self._open) + b"]"))
         self.characters += len(self._packed[-1])

@@ -60,7 +60,8 @@ def _drawable(arms: Arms, model: str) -> Arms:
 def first_round(run: Run, arms: Arms) -> Picture:
     """Draw the tokens of each trial's first round after a fault, and each arm's mean with its interval. Each scenario has a
     panel."""
-    figure, axes = panels(len(arms), 3, _width(arms, 3.4), 2.7)
+    inches_for_names = 0.85 * max(map(len, arms.values()))
+    figure, axes = panels(len(arms), 3, max(3.4, inches_for_names), 2.7)
     for (condition, by_architecture), ax in zip(arms.items(), axes, strict=True):
         for x, arm in enumerate(by_architecture.values()):
             _draw_trials(ax, x, arm)
@@ -107,11 +108,6 @@ def _draw_trials(ax: Axes, x: int, arm: Arm) -> None:
         errors = errors_of((mean.mean, mean.low, mean.high))
         mean_label = "mean and 95% interval" if x == 0 else None
         ax.errorbar([x], [mean.mean], yerr=errors, fmt="s", ms=5, color=BLUE, capsize=4, label=mean_label)
-
-
-def _width(arms: Arms, least: float) -> float:
-    """Return a panel's width in inches, with room for each architecture's name."""
-    return max(least, 0.85 * max(len(by_architecture) for by_architecture in arms.values()))
 
 
 PARTS = (

@@ -46,9 +46,8 @@ def framework_time(run: Run, published: Published) -> list[Table]:
 def _share_in_paper(published: Published, scenario: str, architecture: str) -> Cell:
     """Return the framework's share of latency in the paper; "–" if the paper does not have it."""
     try:
-        framework, latency = (
-            published.cell(scenario, measure, architecture) for measure in ("framework_seconds", "latency_seconds")
-        )
+        framework = published.cell(scenario, "framework_seconds", architecture)
+        latency = published.cell(scenario, "latency_seconds", architecture)
     except KeyError:
         return "–"
     return Number(framework.mean / latency.mean, 1, percent=True)

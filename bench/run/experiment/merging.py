@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bench.common.errors import ResultsError
-from bench.record.agreement import COMPARED_PARTS, NamedParts, differences, key_that_differs
+from bench.record.agreement import PARTS, NamedParts, differences, key_that_differs
 from bench.record.archive import archive_path
 from bench.record.files import GRADES, holds
 from bench.record.manifest import BaselineGrades, Manifest, ManifestPack, Merged
@@ -29,7 +29,7 @@ from bench.scenario import scenario_key
 
 Entry = TypeVar("Entry")
 COMPARED_VALUES: Mapping[str, NamedParts] = {
-    **COMPARED_PARTS,
+    **PARTS,
     "version of what is asked by the scenario": lambda manifest: _digests_by_instance(manifest, "asked"),
     "version of the reference of the scenario": lambda manifest: _digests_by_instance(manifest, "reference"),
     "version of the grader of the scenario": lambda manifest: _digests_by_instance(manifest, "graded_by"),

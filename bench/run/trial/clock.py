@@ -18,12 +18,12 @@ from time import perf_counter_ns
 from typing import Any, Literal, TypeVar
 
 from bench.common.values import dataclass
-from bench.record.intervals import Interval, in_nanoseconds, in_seconds, total, union
+from bench.record.intervals import Interval, covered_time, in_nanoseconds, in_seconds
 from bench.run.trial.loop import observer, running_loop
 from bench.run.trial.stopwatch import Stopwatch
 from bench.run.trial.virtual_time import RealTime, VirtualTime
 
-__all__ = ["Pause", "Span", "TrialClock", "in_seconds", "total", "union"]
+__all__ = ["Pause", "Span", "TrialClock", "in_seconds"]
 
 Result = TypeVar("Result")
 CANCEL_TIMEOUT_S = 5.0
@@ -120,7 +120,7 @@ class TrialClock:
         """The seconds in which the trial waited while no call was in flight."""
         if not self._intervals["wait"]:
             return 0.0
-        calls_and_waits = total(union(self._intervals["call"] + self._intervals["wait"]))
+        calls_and_waits = covered_time(self._intervals["call"] + self._intervals["wait"])
         return in_seconds(calls_and_waits - self._call_nanoseconds())
 
     @property
@@ -129,7 +129,7 @@ class TrialClock:
 
     def _call_nanoseconds(self) -> int:
         """Return the nanoseconds in which at least one call was in flight."""
-        return total(union(self._intervals["call"]))
+        return covered_time(self._intervals["call"])
 
     @contextmanager
     def elsewhere(self) -> Iterator[None]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from time import perf_counter_ns
 from typing import Any, Generic, TypeVar
 
-from bench.record.intervals import Interval, total, union
+from bench.record.intervals import Interval, covered_time
 
 Result = TypeVar("Result")
 
@@ -31,8 +31,7 @@ class Stopwatch:
         """The framework time so far."""
         if not self._unobserved:
             return self._in_steps
-        excluded = union(self._excluded)
-        return self._in_steps + total(union(self._unobserved + excluded)) - total(excluded)
+        return self._in_steps + covered_time(self._unobserved + self._excluded) - covered_time(self._excluded)
 
     @contextmanager
     def count_all_time(self) -> Iterator[None]:

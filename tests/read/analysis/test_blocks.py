@@ -41,7 +41,7 @@ def test_frames_of_blocks_are_the_frames_of_one_block(tmp_path: Path, size: int,
     at_once = bench.load_run(folder)
     monkeypatch.setattr(blocks, "TRIALS_PER_BLOCK", size)
     monkeypatch.setattr(blocks, "BLOCKS_PER_JOIN", 3)
-    monkeypatch.setattr(frames, "AT_ONCE", size)
+    monkeypatch.setattr(frames, "CONTROLS_PER_BATCH", size)
     in_blocks = bench.load_run(folder)
     assert_equal(at_once, in_blocks)
     assert in_blocks.rerun == {id_of("static-none-4-demo-m"), id_of("static-paper-7-demo-m")} and in_blocks.errors_rerun == 2

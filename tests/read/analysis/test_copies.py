@@ -36,9 +36,10 @@ def test_each_group_keeps_a_trial_and_its_mean(rows: list[tuple[str, bool]]) -> 
         assert kept and sum(kept) / len(kept) == sum(every) / len(every)
 
 
-def test_a_model_with_failures_draws_anew_in_each_repetition(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rate_name", ["failure_rate", "error_rate"])
+def test_a_model_with_failures_draws_anew_in_each_repetition(tmp_path: Path, rate_name: str) -> None:
     for rate in (0.0, 0.2):
-        run(config({"kind": "simulated", "failure_rate": rate}, repetitions=1, plans=["none"]), tmp_path / str(rate))
+        run(config({"kind": "simulated", rate_name: rate}, repetitions=1, plans=["none"]), tmp_path / str(rate))
     assert [is_error_free(bench.load_run(tmp_path / str(rate)), "small") for rate in (0.0, 0.2)] == [True, False]
 
 

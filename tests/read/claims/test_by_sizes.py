@@ -14,9 +14,10 @@ from trials import matrix_of
 import bench
 from bench.read.analysis.frames import Run
 from bench.read.analysis.published import SIZED_VARIANT, Published, load_published
-from bench.read.claims.counted import COUNTED
+from bench.read.claims.counted import COUNTED, over_whole_rounds
+from bench.read.claims.evidence import results_by_model
 from bench.read.claims.trace import claim_named, trace
-from bench.read.claims.verdicts import Judgement, can_judge, judge_all
+from bench.read.claims.verdicts import Judgement, can_judge, judge_all, ratio_by_sizes
 
 
 def about_the_fix(published: Published) -> Published:
@@ -64,6 +65,16 @@ def test_without_trials_that_no_fault_struck_there_are_no_sizes_to_decide_by() -
     run = recorded()
     struck = run.map_frames(lambda frame: frame[frame["plan"].ne("none")] if "plan" in frame else frame)
     assert judged(struck, BELOW).verdict == "holds"
+
+
+def test_another_models_rounds_take_no_closed_form_away() -> None:
+    run = bench.load_run(RESULTS / "validation-qwen2.5-coder-1.5b-instruct")
+    claim = claim_named(over_whole_rounds(load_published()), ABOVE)
+    rounds = run.calls[run.calls["in_first_round"]]
+    of_other = rounds.assign(model="other", trial=rounds["trial"] + " (other)", subtask="validation")
+    both = replace(run, calls=pd.concat([run.calls, of_other], ignore_index=True))
+    alone, beside = (results_by_model(each)[0] for each in (run, both))
+    assert ratio_by_sizes(alone, claim) == ratio_by_sizes(beside, claim) is not None
 
 
 @pytest.fixture(scope="module")

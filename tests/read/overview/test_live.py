@@ -82,6 +82,16 @@ def test_a_trial_that_is_run_again_after_an_error_counts_once(folder: Path, tmp_
     assert live.trials == 1
 
 
+def test_a_trial_that_other_code_runs_again_after_an_error_counts_once(folder: Path, tmp_path: Path) -> None:
+    record = next(read_trials(folder))
+    writer, live = RunWriter(tmp_path / "run", read_manifest(folder)), LiveRun(tmp_path / "run")
+    writer.add(replace(record, id="0" * 20, outcome="error"), {})
+    writer.add(record, {})
+    writer.close()
+    live.read()
+    assert [+arm.outcomes for arm in live.arms.values()] == [Counter([record.outcome])] and live.trials == 1
+
+
 def test_the_time_left_is_that_of_the_trials_that_are_missing(folder: Path, tmp_path: Path) -> None:
     lines = (folder / TRIALS).read_bytes().splitlines(keepends=True)
     (tmp_path / "manifest.json").write_bytes((folder / "manifest.json").read_bytes())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import threading
 from collections.abc import Coroutine
 from time import perf_counter, perf_counter_ns
@@ -13,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.record.intervals import covered_time
 from bench.run.trial import loop
-from bench.run.trial.clock import TrialClock, in_seconds, total, union
+from bench.run.trial.clock import TrialClock, in_seconds
 
 INTERVALS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)).map(lambda interval: (interval[0], sum(interval))))
 
@@ -43,13 +43,8 @@ class Elapsed:
 
 
 @given(INTERVALS)
-def test_a_union_is_the_same_points_in_time_disjoint_and_in_order(intervals: list[tuple[int, int]]) -> None:
-    merged = union(intervals)
-    assert all(interval[1] < other[0] for interval, other in itertools.pairwise(merged))
-    for point in range(80):
-        inside = any(start < point + 0.5 < end for start, end in intervals)
-        assert inside is any(start < point + 0.5 < end for start, end in merged)
-    assert total(merged) <= sum(end - start for start, end in intervals)
+def test_time_that_several_intervals_cover_counts_once(intervals: list[tuple[int, int]]) -> None:
+    assert covered_time(intervals) == len({moment for start, end in intervals for moment in range(start, end)})
 
 
 def test_simulated_calls_one_after_another_take_the_sum() -> None:

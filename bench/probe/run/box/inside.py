@@ -334,7 +334,7 @@ class BoxProgram:
 
 
 def _overlay(lower: str, path: Path, upper: Path, work: Path) -> None:
-    """Mount a copy of the folder `lower` at `path`. Files that are written there are in `upper`; `work` is the kernel's."""
+    """Mount a copy of the folder `lower` at `path`. Written files are in `upper`; the kernel uses the folder `work`."""
     for folder in (upper, work):
         folder.mkdir(exist_ok=True)
     upper.chmod(stat.S_IMODE(Path(lower).stat().st_mode))

@@ -30,6 +30,7 @@ def resampled(units: int, resamples: int = RESAMPLES) -> Iterator[Numbers]:
 
 @lru_cache(1)  # the intervals of a table resample the same units
 def _resample_counts(units: int, resamples: int) -> Sequence[npt.NDArray[np.integer[Any]]]:
+    """Return the arrays that `resampled` yields, in the smallest type of integers."""
     rng, batch_size, batches = generator(), max(1, MAX_DRAWS // units), []
     for start in range(0, resamples, batch_size):
         size = min(batch_size, resamples - start)

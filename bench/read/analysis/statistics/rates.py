@@ -69,7 +69,8 @@ def share_by_instance(instances: Sequence[str], values: Sequence[bool]) -> Share
 
 def exact_share_by_instance(instances: Sequence[str], values: Sequence[bool]) -> Share:
     """Return the share of values that are true, each of the instance at its index. Clopper and Pearson's interval counts their
-    `effective_number`, which is the number of instances if all or none are true: then it is hidden how alike they are.
+    `effective_number`. If all or none are true, this is the number of instances, because equal values do not show how alike
+    the trials of an instance are.
 
     Source: Korn and Graubard, Survey Methodology 24 (1998).
     """

@@ -91,7 +91,7 @@ def _one_sided(differences: tuple[float, ...]) -> float:
         most = math.floor(minority / sizes.sum() * GRID_STEPS * (1 + RELATIVE_ROUNDING)) + 1
     assignments = np.zeros(most + 1)  # by the steps of the minority
     assignments[0], reached = 1.0, 0
-    for number, step in enumerate(steps, 1):
+    for number, step in enumerate(np.sort(steps), 1):  # the smallest first: fewer sums are reached before a large step
         if step <= most:
             reached = min(reached + int(step), most)
             assignments[step : reached + 1] += assignments[: reached + 1 - step]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from bench.record.events import Event, of_kind
-from bench.record.intervals import Interval, total, union
+from bench.record.intervals import Interval, covered_time
 from bench.record.moment import Moment
 from bench.record.world_events import COMPENSATION, PersonAsked, PersonDecided, Stepped, ToolCalled, WorldBegan
 
@@ -65,7 +65,7 @@ def completion_minutes(events: Sequence[Event], steps: Sequence[StepTaken]) -> i
 def minutes_at_work(steps: Sequence[StepTaken]) -> int:
     """Return the minutes in which at least one step was in progress. Unlike completion time, this leaves out the calendar time
     between steps. Minutes that several steps share count once."""
-    return total(union([(step.began.total, step.ended.total) for step in steps if step.ended]))
+    return covered_time([(step.began.total, step.ended.total) for step in steps if step.ended])
 
 
 def waiting_for_people(events: Sequence[Event]) -> int:
@@ -80,7 +80,7 @@ def waiting_for_people(events: Sequence[Event]) -> int:
             asked.setdefault(event.ticket, _moment(event).total)
         elif isinstance(event, PersonDecided) and event.ticket in asked:
             waits.append((asked[event.ticket], _moment(event).total))
-    return total(union(waits))
+    return covered_time(waits)
 
 
 def tool_retries(events: Sequence[Event]) -> int:

@@ -63,12 +63,6 @@ TITLES = {
 }
 
 
-def _mean(values: pd.Series[float]) -> float | None:
-    """Return the mean of the values that are known; None if none is."""
-    known = values.dropna()
-    return float(known.mean()) if len(known) else None
-
-
 def _share(rows: pd.DataFrame, holds: pd.Series[bool]) -> Rate:
     """Return the share of rows for which `holds` is true, with an interval that clusters by instance."""
     return Rate(share_by_instance(rows["instance"].astype(str).tolist(), holds.astype(bool).tolist()))
@@ -80,7 +74,7 @@ def _steps(run: Run, arms: list[Arm]) -> Table:
         *(column.of(lambda row: row.arm) for column in arm_columns(run)),
         TableColumn[StepOfArm]("Step", lambda row: row.name),
         TableColumn[StepOfArm]("Done, of those that began", lambda row: _share(row.tries, row.tries["done"])),
-        TableColumn[StepOfArm]("Attempts", lambda row: Number(_mean(row.tries["attempts"]), 2)),
+        TableColumn[StepOfArm]("Attempts", lambda row: Number(float(row.tries["attempts"].mean()), 2)),
         TableColumn[StepOfArm]("Why not", _why_not),
     )
     rows = (

@@ -85,7 +85,8 @@ def _harm_rates(paired: pd.DataFrame, beyond: pd.Series[int]) -> HarmRates:
     rate = _for_each_failure(paired, 100 * beyond) if is_signed else _ratio(paired, 100 * beyond, paired["failures"])
     if len(beyond) and not beyond.any():  # zero in all trials has no spread, but has an upper bound
         rate = RatePerFailure(0.0, 0.0, 100 * (after.high or 0.0), rate.n, rate.units)
-    return HarmRates(int(beyond.sum()), int(beyond.clip(lower=0).sum()), int((-beyond).clip(lower=0).sum()), rate, after)
+    more, fewer = (int(surplus.clip(lower=0).sum()) for surplus in (beyond, -beyond))
+    return HarmRates(int(beyond.sum()), more, fewer, rate, after)
 
 
 def _for_each_failure(paired: pd.DataFrame, beyond: pd.Series[int]) -> RatePerFailure:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import PassHat, Share
 from bench.read.render.cells import BoundedNumber, Cell, Rate, text_of
 from bench.read.render.table import Table, TableColumn, table_of
@@ -282,8 +281,12 @@ def _pass(hats: Sequence[PassHat], k: int) -> Cell:
     return BoundedNumber(hat_at_k.value, hat_at_k.low, hat_at_k.high, 0, percent=True) if hat_at_k else UNMEASURED
 
 
-def _of_report(run: Run) -> Sequence[Table]:
-    return tables(scorecard_of([run])) if tells_recovery(run) else ()
-
-
-PARTS = (TablePart("scorecard", lambda of: _of_report(of.run), "scorecard", concerns=("faults",), says_limits=False),)
+PARTS = (
+    TablePart(
+        "scorecard",
+        lambda of: tables(scorecard_of([of.run])) if tells_recovery(of.run) else (),
+        "scorecard",
+        concerns=("faults",),
+        says_limits=False,
+    ),
+)
