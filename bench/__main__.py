@@ -9,16 +9,16 @@ from contextlib import suppress
 
 def main() -> None:
     """Load the command and run it. Ctrl-C ends it without a traceback even while it loads."""
-    heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if heard:
+    has_default_handler = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if has_default_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         command = _code_command() if sys.argv[1:2] == ["code"] else _whole_command()
     except ModuleNotFoundError as error:
-        needed = "`bench code` needs bench-code, typer and pytest; all other commands need: pip install recovery-bench"
-        print(f"bench: {error.name} is not installed; {needed}", file=sys.stderr)
+        advice = "`bench code` needs bench-code, typer and pytest; all other commands need: pip install recovery-bench"
+        print(f"bench: {error.name} is not installed; {advice}", file=sys.stderr)
         sys.exit(2)
-    if heard:
+    if has_default_handler:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     command()
 
@@ -31,18 +31,20 @@ def _code_command() -> Callable[[], None]:
 
 
 def _whole_command() -> Callable[[], None]:
-    completes = "_BENCH_COMPLETE" in os.environ  # a shell asks for it, and types no word
-    from bench.cli.one_command import command_runner, help_runner  # noqa: PLC0415  it takes a tenth of a second
+    """Return a function that runs the typed command. If the words name a built-in command or ask for help, no module of
+    another command is imported."""
+    is_completion = "_BENCH_COMPLETE" in os.environ  # a shell sets this variable to complete a command
+    from bench.cli.one_command import command_runner, help_runner  # noqa: PLC0415  the import takes 0.1 s
 
-    if not completes and (names := help_runner(sys.argv[1:] or ["--help"])):
-        return names
-    from pydantic import create_model  # noqa: PLC0415  it takes a second
+    if not is_completion and (show_help := help_runner(sys.argv[1:] or ["--help"])):
+        return show_help
+    from pydantic import create_model  # noqa: PLC0415  the import takes 1 s
 
     with suppress(Exception):  # pydantic reads all entry points for its first model; where it cannot, it goes on without
         create_model("First")
-    if alone := command_runner(sys.argv[1:]):
-        return alone
-    from bench.cli.main import main  # noqa: PLC0415  the same
+    if run_typed_command := command_runner(sys.argv[1:]):
+        return run_typed_command
+    from bench.cli.main import main  # noqa: PLC0415  it imports all commands
 
     return main
 

@@ -1,6 +1,6 @@
-"""Where our parts stand, by kind. A package of somebody else's declares its parts in the same words, as entry points.
+"""The import paths of the built-in parts, by kind. Another package declares its parts as entry points with the same kinds.
 
-This is the place that knows every room: a new part of ours is a line here, or stands in a file that a line names.
+This module knows every room: a new built-in part is a line here, or an entry in a file that a line names.
 """
 
 ENTRIES = {
@@ -75,4 +75,4 @@ ENTRIES = {
         "bench.read.claims.natural_table:TABLES",
     ),
 }
-"""Import paths of entries. Tables stand within a section in this order."""
+"""The plural of a kind of part -> the import paths of its entries. A report shows the tables of a section in this order."""

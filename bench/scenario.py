@@ -1,4 +1,4 @@
-"""What a scenario is: a task that models can see, and a grader that alone knows the truth.
+"""The types of a scenario: a task that models can see, and a grader, which is the only code that knows the truth.
 
 A pack is a folder `scenarios/<pack>/` whose `scenario.py` defines `scenario(folder) -> Scenario`, or, for many tasks of one
 kind, `instances(folder)` and `scenario(folder, instance)`. `bench.run.packs` says how a pack is found, loaded and refused. A
@@ -68,13 +68,13 @@ __all__ = [
 ]
 
 LONGEST_NOTE = 2000
-"""The most characters kept of what a check or a grader says, which may repeat what hostile code returned."""
+"""The most characters of a check's or a grader's text that are stored. The text may repeat what hostile code returned."""
 MOST_PARTS = 1_000
 """The most partial scores of a grade."""
 
 
 class AnswerOutputs(Inputs):
-    """The outputs that are graded."""
+    """The graded outputs, by subtask. A missing subtask raises NotRead."""
 
     lacks, has = "the answer has no output", "it has"
 
@@ -148,7 +148,8 @@ class Call:
 class TaskEnvironment(Protocol):
     """The environment of a pack's task besides its documents, for instance a world that tools act on.
 
-    A kind of environment brings a type of it, and registers what is done with it (`bench.run.packs.environments`).
+    A kind of environment has a type with these attributes, and registers the functions that run it
+    (`bench.run.packs.environments`).
 
     part    the name of the kind's entry
     given   names of documents that are given with each call
@@ -249,6 +250,7 @@ class Scenario:
         return self._grade(world)
 
     def _grade(self, answer: Any) -> Grade:
+        """Call the grader, and return its grade with a note of one line. Raises TypeError if it returns no Grade."""
         grade = self.grade(answer, self.truth)
         if not isinstance(grade, Grade):
             raise TypeError(f"the grader returned {type(grade).__name__}; it must return a bench.scenario.Grade")
@@ -286,11 +288,12 @@ class Scenario:
         return self._answer({name: self.task.subtask(name).output.model_validate(outputs[name]) for name in names})
 
     def _answer(self, outputs: Mapping[str, Any]) -> Answer:
+        """Return outputs as the answer that a grader gets."""
         return AnswerOutputs(outputs)
 
     @cached_property
     def wrong_outputs(self) -> Mapping[str, tuple[Json, ...]]:
-        """Plausible wrong outputs by subtask, from the wrong answers."""
+        """The wrong outputs of each subtask, collected from all wrong answers."""
         names = {name for wrong in self.wrong for name in wrong.outputs}
         return {name: tuple(wrong.outputs[name] for wrong in self.wrong if name in wrong.outputs) for name in names}
 

@@ -20,7 +20,7 @@ from pydantic_core import CoreSchema
 from bench.common.digests import digest_of
 
 Json = Any
-"""A value from `json.loads`: nothing is known of it before it is verified."""
+"""A value from `json.loads`. Its structure is unknown before it is verified."""
 
 LARGEST_OUTPUT, MOST_LINES = 2**16, 2**13
 """The most characters, and lines, of all texts in one output. A larger output is rejected unread."""
@@ -34,7 +34,7 @@ class Output(BaseModel):
 
 @lru_cache(maxsize=1024)
 def schema_of(output: type[BaseModel]) -> Mapping[str, Any]:
-    """Return the JSON schema of an output. It is made once; do not change it.
+    """Return the JSON schema of an output type. The result is cached, so do not change it.
 
     Args:
         output: The output type.
@@ -85,7 +85,7 @@ class Inputs(dict[str, Any]):
 
 
 class ReadOutputs(Inputs):
-    """The outputs that a subtask reads."""
+    """The outputs that a subtask reads, by subtask. A missing subtask raises NotRead."""
 
     lacks, has = "the subtask does not read the output", "add it to its reads, which now have"
 

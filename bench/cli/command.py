@@ -17,9 +17,9 @@ from bench.common.errors import BenchError, ConfigError, nearest, one_line
 from bench.common.escaping import escape_terminal
 from bench.common.signals import AsCtrlC, exit_code
 
-FIRST = ("probe", "run", "report", "compare", "trace", "scorecard", "new", "check")
+FIRST_COMMANDS = ("probe", "run", "report", "compare", "trace", "scorecard", "new", "check")
 """The commands that help lists first, in the order in which people need them; all others stand under "More"."""
-WORDS = {
+TYPE_NAMES = {
     "<str>": "NAME",
     "<list[str]>": "NAME",
     "<path>": "PATH",
@@ -28,9 +28,9 @@ WORDS = {
     "<int range>": "N",
     "<float range>": "NUMBER",
 }
-"""What help pages call a value, instead of its Python type."""
-COMMAND = "-- COMMAND"
-"""How help shows arguments that are the words of a command."""
+"""typer's name of a Python type -> the name of such a value in help pages."""
+COMMAND_METAVAR = "-- COMMAND"
+"""The metavar of an argument that takes the words of the user's command."""
 PacksOption = Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")]
 UnguardedOption = Annotated[
     bool,
@@ -43,30 +43,29 @@ UsageMistake: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 class SuggestingCommand(TyperCommand):
-    """A command that rejects a repeated option if the option takes one value. Ctrl-C, SIGTERM and SIGHUP end the command
-    with one line."""
+    """A command of `bench`. It rejects a repeated option if the option takes one value. Ctrl-C, SIGTERM and SIGHUP end the
+    command with one line."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for parameter in self.params:
             if isinstance(parameter, TyperOption) and parameter.metavar is None and not parameter.is_flag:
                 shown = str(parameter.display_type(cast(Any, None)))
-                parameter.metavar = WORDS.get(shown, shown.strip("<>"))
+                parameter.metavar = TYPE_NAMES.get(shown, shown.strip("<>"))
             elif isinstance(parameter, TyperArgument):  # its name says enough
                 vars(parameter)["display_type"] = lambda _: None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments. The words after `--` are the words of the user's command, if the last argument of this command
-        takes any words.
+        """Parse the arguments. The words after `--` are the words of the user's command, if this command takes one.
 
         Raises:
-            ConfigError: an option that takes one value is repeated.
+            ConfigError: an option that takes one value is repeated, or the user's command is not behind `--`.
         """
-        last = next((parameter for parameter in reversed(self.params) if isinstance(parameter, TyperArgument)), None)
-        if last and last.name and last.nargs < 0 and last.metavar == COMMAND and "--" in args:
+        user_command = next((parameter.name for parameter in self.params if parameter.metavar == COMMAND_METAVAR), None)
+        if user_command and "--" in args:
             separator = args.index("--")
             rest = self.parse_args(ctx, args[:separator])
-            ctx.params[last.name] = args[separator + 1 :]
+            ctx.params[user_command] = args[separator + 1 :]
             return rest
         try:
             _, _, options = self.make_parser(ctx).parse_args(args=list(args))
@@ -77,7 +76,10 @@ class SuggestingCommand(TyperCommand):
             takes_one_value = isinstance(option, TyperOption) and not (option.multiple or option.is_flag)
             if takes_one_value and options.count(option) > 1:
                 raise ConfigError(f"{option.opts[0]} is given {options.count(option)} times; give it once")
-        return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
+        if user_command and (words := ctx.params[user_command]):
+            raise ConfigError(f"'{words[0]}': a command is typed behind `--`, as in: {ctx.command_path} -- python agent.py")
+        return rest
 
     def invoke(self, ctx: Any) -> Any:
         from bench.cli.loopback import exempt_loopback  # noqa: PLC0415  help sends no request
@@ -115,9 +117,9 @@ class Commands(CommandGroup):
     """The group of all commands. Its help lists the most needed commands first, then the others."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  as typer calls it
-        other_names = tuple(name for name in self.commands if name not in FIRST)
+        other_names = tuple(name for name in self.commands if name not in FIRST_COMMANDS)
         width = max(map(len, self.commands))
-        for title, names in (("First", FIRST), ("More", other_names)):
+        for title, names in (("First", FIRST_COMMANDS), ("More", other_names)):
             rows = [
                 (name.ljust(width), self.commands[name].get_short_help_str(formatter.width - width - 6))
                 for name in names
@@ -186,7 +188,7 @@ def run_command(app: typer.Typer, after_mistake: Callable[[], None]) -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does with what it cannot encode
     try:
         code = app(prog_name="bench", standalone_mode=False)
-        sys.stdout.flush()
+        print(end="", flush=True)  # it fails on a full disk; a closed standard output is None, which only print takes
     except SystemExit:  # also typer's, where its own words were not read
         if is_output_closed():
             exit_unread()
@@ -217,6 +219,10 @@ def _print_line(line: str, stderr: bool = True) -> None:
 
 def _print_mistake(mistake: Any) -> None:
     """Print the mistake of the user in one line. If no command was given, print the list of commands."""
+    if mistake.__cause__:  # typer's words are those of pydantic, and name no value
+        from bench.common.wording import first_violation  # noqa: PLC0415  typer has imported pydantic by now
+
+        mistake.message = first_violation(mistake.__cause__).words
     words = mistake.format_message()
     if "\n" in words:
         _print_line(words, stderr=False)

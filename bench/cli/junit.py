@@ -48,7 +48,8 @@ def write_junit(path: Path, suite: str, cases: Sequence[JunitCase]) -> None:
     attributes = {"name": suite, "tests": f"{len(cases)}", **{name: f"{count}" for name, count in counts.items()}}
     suite_element = ElementTree.SubElement(root, "testsuite", attributes)
     for case in cases:
-        group_name, question, problem = map(escape_terminal, case[:3])  # XML holds no control characters
+        texts = (case.group, case.question, case.problem)
+        group_name, question, problem = map(escape_terminal, texts)  # XML holds no control characters
         element = ElementTree.SubElement(suite_element, "testcase", classname=group_name, name=question)
         if problem:
             kind = {"type": case.kind} if case.kind else {}
@@ -64,8 +65,8 @@ def junit_on_error(path: Path | None, suite: str, group: str, question: str) -> 
     Args:
         path: The file; None writes none.
         suite: The suite's name.
-        of: The part that the question concerns.
-        what: The question.
+        group: The part that the question concerns.
+        question: The question.
     """
     try:
         yield

@@ -18,8 +18,8 @@ def add_commands(target: typer.Typer) -> None:
         try:
             if part.package:
                 with foreign_code(part.home):
-                    add_command(probe_app := typer.Typer(), part.name, part.load(part.path))
-                    typer.main.get_command(probe_app)  # typer reads a function's arguments here, for all commands together
+                    add_command(test_app := typer.Typer(), part.name, part.load(part.path))
+                    typer.main.get_command(test_app)  # typer reads a function's arguments here, for all commands together
             add_command(target, part.name, part.load(part.path) if part.path else group_of(part.help))
         except Unusable as error:
             COMMANDS.leave_out(part, str(error))

@@ -1,4 +1,4 @@
-"""The output of a probe: its page, the last lines of the command, and the files for a CI server."""
+"""The output of a probe: its progress, its page, the last lines of the command, and the files for a CI server."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class ProbeProgress:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._bar.stop()
 
-    def saw(self, run: CellRun) -> None:
-        """Show a finished run of the agent."""
+    def show(self, run: CellRun) -> None:
+        """Print the verdict of a finished run of the agent, and move the bar."""
         from bench.probe.run.preview import estimate  # noqa: PLC0415
         from bench.record.events import of_kind  # noqa: PLC0415
         from bench.record.probe_events import CLEAN, CONTROL, EARLY, CellsPlanned  # noqa: PLC0415

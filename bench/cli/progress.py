@@ -12,10 +12,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from bench.run.experiment.so_far import SoFar
 from bench.run.experiment.trial import TrialResult
 
-LINES = 10
-"""Without a terminal, at most this many plain lines replace the moving bar."""
-SELDOM = 10.0
-"""The least seconds between two of these lines."""
+MOST_LINES = 10
+"""The most lines of progress that a run prints if the output is no terminal and so has no bar."""
+MIN_INTERVAL_S = 10.0
+"""The least seconds between two lines of progress."""
 
 
 class RunProgress:
@@ -42,17 +42,17 @@ class RunProgress:
 
     @property
     def ends_alike(self) -> bool:
-        """Whether all trials of an arm end the same way without being solved."""
+        """Whether all trials of some arm end the same way without being solved."""
         return self._so_far.endings.alike
 
-    def saw(self, result: TrialResult) -> None:
+    def show(self, result: TrialResult) -> None:
         """Show a trial that has ended."""
         trials_before = self._so_far.trials
         self._so_far.add(result)
         so_far, done = f"{self._so_far.outcomes_text}; {self._so_far.account}", self._so_far.trials
         self._bar.update(self._task, completed=done, so_far=so_far)
-        now, is_next_line = perf_counter(), (done * LINES // self._total) > (trials_before * LINES // self._total)
-        if not self._console.is_terminal and is_next_line and now - self._printed_at >= SELDOM:
+        now, is_next_line = perf_counter(), (done * MOST_LINES // self._total) > (trials_before * MOST_LINES // self._total)
+        if not self._console.is_terminal and is_next_line and now - self._printed_at >= MIN_INTERVAL_S:
             self._printed_at, seconds = now, now - self._started_at
             left = timedelta(seconds=round(seconds / done * (self._total - done)))
             self._console.print(f"{done} of {self._total} trials in {timedelta(seconds=round(seconds))}, left {left}: {so_far}")

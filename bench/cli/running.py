@@ -1,4 +1,4 @@
-"""The course of a run for a person: its first lines, the signals that stop it, and its last lines."""
+"""Running the missing trials of a config, with the lines that a person sees before, during and after the run."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from bench.run.experiment.so_far import SoFar
 from bench.run.experiment.trial import TrialResult
 from bench.run.trial import loop
 
-AT_A_TIME = 2
-"""How many trials of commands run at a time if nothing else is asked for."""
-ALIKE = "--stop-early: all trials of an arm end alike"
-WITHOUT = "without --stop-early"
+DEFAULT_WORKERS = 2
+"""How many trials of commands run at a time without --workers."""
+EARLY_STOP_REASON = "--stop-early: all trials of an arm end alike"
+CONTINUE_ADVICE = "without --stop-early"
 
 
 def run_missing_trials(
@@ -65,7 +65,7 @@ def run_missing_trials(
         raise typer.Exit(exit_code(stopped))
     if so_far.trials < len(missing_specs):
         recorded = f"{so_far.trials} of {len(missing_specs)} missing trials are recorded, and what else was answered is kept"
-        advice = WITHOUT if early and so_far.endings.alike else "with this budget anew, a larger one or none"
+        advice = CONTINUE_ADVICE if early and so_far.endings.alike else "with this budget anew, a larger one or none"
         err.print(f"stopped: {session.ending}; {recorded}; the same command goes on, {advice}")
         raise typer.Exit(1)
     out.print(f"done: {so_far.outcomes_text or 'no trial was missing'}; {so_far.account}")
@@ -84,7 +84,7 @@ def _stop_if_recorded_trials_end_alike(writer: RunWriter, so_far: SoFar, err: Te
     if so_far.endings.alike:
         writer.close()
         err.print("\n".join(so_far.endings.news()))
-        err.print(f"stopped: {ALIKE}; nothing was asked; the same command goes on, {WITHOUT}")
+        err.print(f"stopped: {EARLY_STOP_REASON}; nothing was asked; the same command goes on, {CONTINUE_ADVICE}")
         raise typer.Exit(1)
 
 
@@ -93,7 +93,7 @@ def concurrent_trials(workers: int | None, matrix: Matrix) -> int:
     command."""
     if workers and not matrix.has_commands:
         raise ConfigError("--workers: no agent of this config is a command; a model's `concurrency` bounds the calls of others")
-    return workers or AT_A_TIME
+    return workers or DEFAULT_WORKERS
 
 
 def print_process_count(out: Terminal, matrix: Matrix, workers: int) -> None:
@@ -126,9 +126,9 @@ async def _run_until_signal(
             err.print(f"stopping: waiting for {calls_in_flight} calls in flight; Ctrl-C again ends at once and gives them up")
 
     def saw(result: TrialResult) -> None:
-        progress.saw(result)
+        progress.show(result)
         if early and progress.ends_alike:
-            session.end(ALIKE)
+            session.end(EARLY_STOP_REASON)
 
     running = asyncio.create_task(run_matrix(matrix, writer, saw, session))
     with Stop(asyncio.get_running_loop(), stop_soon) as stop, suppress(asyncio.CancelledError):
@@ -152,6 +152,7 @@ def show_preview(out: Terminal, matrix: Matrix) -> None:
 
 
 def _total(numbers: Iterable[float | None]) -> float | None:
+    """Return the sum of the numbers; None if any number is unknown."""
     known = list(numbers)
     return None if None in known else sum(number or 0 for number in known)
 

@@ -15,7 +15,8 @@ from bench.common.errors import PackError
 from bench.common.paths import PACKS
 from bench.record.files import write_files
 
-RENDERED = ".j2"
+TEMPLATE_SUFFIX = ".j2"
+"""The suffix of a file that jinja renders. The rendered file has the name without the suffix."""
 
 
 def render_templates(folder: Path, values: Mapping[str, object]) -> None:
@@ -24,7 +25,7 @@ def render_templates(folder: Path, values: Mapping[str, object]) -> None:
     Args:
         values: The values that the templates use.
     """
-    for path in sorted(folder.rglob(f"*{RENDERED}")):
+    for path in sorted(folder.rglob(f"*{TEMPLATE_SUFFIX}")):
         text = environment_of(folder).get_template(path.relative_to(folder).as_posix()).render(values)
         path.with_suffix("").write_text(text, encoding="utf-8")
         path.unlink()

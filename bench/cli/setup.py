@@ -28,9 +28,9 @@ from bench.run.models.cached import CachedModel, CacheSettings
 from bench.run.models.routed import answerers
 from bench.run.openai.providers import provided_entries
 
-OPTION = "--go-on-with-other-code"
+OTHER_CODE = "--go-on-with-other-code"
 Entries = dict[str, dict[str, Any]]
-"""A config's tables of models, by name."""
+"""A model's name -> its table in a config."""
 
 
 def chosen_models(words: Iterable[str]) -> tuple[list[str] | None, Entries]:
@@ -75,7 +75,8 @@ def with_concurrency(entries: Entries, concurrency: int | None) -> Entries:
 def cache_from(config: Config, runs: Sequence[str]) -> Config:
     """Return a config in which the caching models reuse the replies recorded in these runs.
 
-    Raises ConfigError if no model caches.
+    Raises:
+        ConfigError: no model of the config caches.
     """
     caching_models = dict[str, BaseModelEntry]()
     for name, entry in config.model.items():
@@ -105,11 +106,11 @@ def open_run(
     """Begin the run in this folder, or continue it. Print what was done to the folder, and how the answers are graded.
 
     Args:
-        aside: Whether a folder of another experiment or of other code is renamed.
-        permitted: How the run is graded.
-        tags: Words on the run. A continued run keeps its earlier tags.
-        note: A line on the run.
-        goes_on: Whether this code may go on with a run that other code recorded.
+        sets_aside: Whether a folder of another experiment or of other code is renamed.
+        permitted: How the sandbox grades the run's answers.
+        tags: Words by which `bench runs` finds the run. A continued run keeps its earlier tags.
+        note: A line about the run.
+        continues_other_code: Whether this code may continue a run that other code recorded.
 
     Returns:
         The run's writer. None if other code recorded all trials: nothing is left to run.
@@ -143,7 +144,7 @@ def open_run(
 def _continues_other_code(
     console: Terminal, folder: Path, matrix: Matrix, other: RecordedByOtherCode, continues_other_code: bool
 ) -> bool:
-    """Return whether this code continues a run that other code recorded. If it does not, no trial is missing.
+    """Whether this code continues a run that other code recorded. If it does not, no trial is missing.
 
     Raises:
         ResultsError: trials are missing, and the user did not ask to run them with this code.
@@ -159,8 +160,8 @@ def _continues_other_code(
         )
         return True
     if unrun:
-        raise ResultsError(f"{other}; {unrun} {of_total} are missing: {OPTION} runs them by this code and marks the run")
-    errors = f" {failures} of them ended in an error; {OPTION} runs these again by this code." if failures else ""
+        raise ResultsError(f"{other}; {unrun} {of_total} are missing: {OTHER_CODE} runs them by this code and marks the run")
+    errors = f" {failures} of them ended in an error; {OTHER_CODE} runs these again by this code." if failures else ""
     console.print(
         f"{folder}: all {of_total[3:]} are recorded, and nothing is run.{errors} Other code recorded them: {other.what}"
     )

@@ -23,10 +23,10 @@ from bench.common.files import content_of, write_whole
 from bench.common.paths import cache_folder
 from bench.common.registry import GROUPS
 
-CODE = Path(__file__).parents[1]
-COMPUTING = ("numpy", "pandas", "pydantic", "scipy")
+PACKAGE_FOLDER = Path(__file__).parents[1]
+COMPUTING_PACKAGES = ("numpy", "pandas", "pydantic", "scipy")
 MOST_BYTES = 2**24
-"""The most bytes that are read of what was printed for a folder."""
+"""The most bytes of a cache file."""
 
 
 class RunsTable(BaseModel):
@@ -48,6 +48,8 @@ class RunsOutput(BaseModel):
 
 
 class _CacheFile(BaseModel):
+    """A cache file: the digest of everything that determines the output, the state of the page's file, and the output."""
+
     key: str
     page: Many[int]
     shown: RunsOutput
@@ -62,14 +64,14 @@ class RunsOutputCache:
         Args:
             results: The folder of runs.
             page: The page of the runs, in the folder of reports.
-            asked: All other values on which the output depends.
+            dependencies: All other values on which the output depends.
         """
         self._path = cache_folder("shown") / f"{hashlib.sha256(os.fsencode(results.absolute())).hexdigest()}.json"
         self._page, self._key = page, _key_of(results, page.parent, dependencies)
 
     def read(self) -> RunsOutput | None:
         """Return the cached output if nothing has changed since it was stored and the page exists."""
-        with suppress(Exception):  # made anew, whatever is wrong with it
+        with suppress(Exception):  # whatever is wrong with the file, the output is made anew
             cached = _CacheFile.model_validate_json(content_of(self._path, MOST_BYTES))
             if self._key and (cached.key, cached.page) == (self._key, _file_state(self._page)):
                 return cached.shown
@@ -88,10 +90,10 @@ def _key_of(results: Path, reports: Path, dependencies: Sequence[str]) -> str | 
     """Return the digest of everything that determines the output; None if another package adds parts."""
     if any(group.startswith(GROUPS) and group != f"{GROUPS}commands" for group in metadata.entry_points().groups):
         return None
-    versions = [sys.version, *(metadata.version(name) for name in COMPUTING)]
+    versions = [sys.version, *(metadata.version(name) for name in COMPUTING_PACKAGES)]
     pages = (path for name in ("report.html", "report.md") for path in reports.glob(f"*/{name}"))
     states = []
-    for path in (*_files_below(results), *pages, *_files_below(CODE)):
+    for path in (*_files_below(results), *pages, *_files_below(PACKAGE_FOLDER)):
         with suppress(FileNotFoundError):  # somebody removed it meanwhile
             states.append((str(path), *_file_state(path)))
     return hashlib.sha256(json.dumps([versions, *dependencies, sorted(states)]).encode()).hexdigest()

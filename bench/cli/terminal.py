@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from bench.common.registry import Registry
     from bench.read.render import table
 
-LONGEST_LINE = 1000
-WIDEST = 160
-"""Characters of a report's table in a pipe or a file, unless COLUMNS says how wide it is."""
-SELDOM = 60.0
-"""The least seconds between two lines on how far some work is, in a pipe or a file."""
+PIPE_TABLE_WIDTH = 1000
+"""The width of a table in a pipe or a file, in characters, so that each row is one line."""
+REPORT_TABLE_WIDTH = 160
+"""The most characters of a line of a report's table in a pipe or a file, unless COLUMNS gives the width."""
+PROGRESS_INTERVAL_S = 60.0
+"""The least seconds between two lines of progress in a pipe or a file."""
 
 
 class Terminal(Console):
@@ -41,19 +42,19 @@ class Terminal(Console):
     def show(self, table: Table) -> None:
         """Print a table. On a terminal that is narrower than the longest words, the lines are longer than the terminal is
         wide. In a pipe or a file each row is one line."""
-        minimum_width = Measurement.get(self, self.options.update(max_width=LONGEST_LINE), table).minimum
+        minimum_width = Measurement.get(self, self.options.update(max_width=PIPE_TABLE_WIDTH), table).minimum
         needed_width = minimum_width + len(table.columns)  # rich does not count the space after each column
-        width = max(needed_width, self.width) if self.is_terminal else LONGEST_LINE
+        width = max(needed_width, self.width) if self.is_terminal else PIPE_TABLE_WIDTH
         self._of_width(width).print(table)
 
     def show_report_table(self, report_table: table.Table) -> None:
-        """Print a table of a report. In a pipe or a file the table is as wide as its cells, up to WIDEST.
+        """Print a table of a report. In a pipe or a file the table is as wide as its cells, up to REPORT_TABLE_WIDTH.
 
         If the width would break a word, rows with equal first cells are grouped below these cells. If a word would still
         break, each row becomes a block with one line for each column.
         """
-        if not self.is_terminal and not os.environ.get("COLUMNS") and self.width < WIDEST:
-            self._of_width(WIDEST, wrapped=True).show_report_table(report_table)
+        if not self.is_terminal and not os.environ.get("COLUMNS") and self.width < REPORT_TABLE_WIDTH:
+            self._of_width(REPORT_TABLE_WIDTH, wrapped=True).show_report_table(report_table)
             return
         shortened = report_table.shortened(1)
         rows = list(shortened.texts())
@@ -113,7 +114,7 @@ class Terminal(Console):
         def show(text: str) -> None:
             nonlocal shown_at
             status.update(text)
-            if not self.is_terminal and perf_counter() - shown_at >= SELDOM:
+            if not self.is_terminal and perf_counter() - shown_at >= PROGRESS_INTERVAL_S:
                 shown_at = perf_counter()
                 self.print(text)
 

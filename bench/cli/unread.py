@@ -8,13 +8,13 @@ import signal
 import sys
 from typing import NoReturn
 
-UNREAD = 128 + signal.SIGPIPE
+UNREAD_EXIT_CODE = 128 + signal.SIGPIPE
 """The exit code of a command that SIGPIPE ends. The signal itself stays ignored: it would also end a command whose agent or
 model closed a connection."""
 
 
 def is_output_closed() -> bool:
-    """Return whether the reader of standard output or standard error has closed the pipe."""
+    """Whether the reader of standard output or standard error has closed the pipe."""
     poll = select.poll()
     for number in (1, 2):
         poll.register(number, 0)
@@ -23,7 +23,7 @@ def is_output_closed() -> bool:
 
 def exit_unread() -> NoReturn:
     """Exit the command silently. The remaining output in the buffers is discarded."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+    null_device = os.open(os.devnull, os.O_WRONLY)
     for number in (1, 2):
-        os.dup2(nowhere, number)
-    sys.exit(UNREAD)
+        os.dup2(null_device, number)
+    sys.exit(UNREAD_EXIT_CODE)

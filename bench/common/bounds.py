@@ -17,19 +17,19 @@ Item = TypeVar("Item")
 Key = TypeVar("Key")
 
 Many = Annotated[tuple[Item, ...], Field(fail_fast=True)]
-"""A list from outside."""
+"""A tuple from outside, for instance from JSON; validation stops at the first wrong item."""
 Listed = Annotated[list[Item], Field(fail_fast=True)]
-"""A list from outside that stays a Python list."""
+"""The same as a Python list."""
 BoundedTable = Annotated[dict[Key, Item], Field(fail_fast=True)]
-"""A table from outside."""
+"""A dict from outside; validation stops at the first wrong entry."""
 Lookup = Annotated[Mapping[Key, Item], Field(fail_fast=True)]
-"""A table from outside that no code changes."""
+"""The same for code that never changes the dict."""
 MOST_VALUES = 100_000
 """The most values in one JSON text."""
-SPARSE = 10
-"""The fewest bytes for each value in a run's long records. Our densest records have 12."""
-LONG = 2**17
-"""In bytes."""
+MIN_BYTES_PER_VALUE = 10
+"""A run's long record must have at least this many bytes for each of its values. Our densest records have 12."""
+LONG_TEXT_BYTES = 2**17
+"""A JSON text of this many bytes is parsed before it is validated."""
 
 MOST_ITEMS = 10_000
 """The most values in a model's output, or in a call's arguments: each can violate a schema in several ways."""
@@ -39,14 +39,14 @@ MOST_LEVELS = 64
 
 
 def validate(adapter: TypeAdapter[Item], text: bytes) -> Item:
-    """Return a JSON text as this type. Raises ValidationError.
+    """Return the value of a JSON text, validated as the adapter's type. Raises ValidationError.
 
-    For a long text Python's values are made first. Otherwise pydantic makes the values of a violation anew for each violation,
-    and each missing field is a violation of the whole.
+    A long text is first parsed into Python values. Otherwise pydantic would copy the values for each violation, and each
+    missing field is a violation of the whole text.
     """
-    if len(text) < LONG:
-        made: Item = adapter.validator.validate_json(text)
-        return made
+    if len(text) < LONG_TEXT_BYTES:
+        item: Item = adapter.validator.validate_json(text)
+        return item
     try:
         value = from_json(text, cache_strings=False)
     except ValueError:
@@ -54,25 +54,26 @@ def validate(adapter: TypeAdapter[Item], text: bytes) -> Item:
     return adapter.validate_python(value)
 
 
-def excess_in(text: bytes, sparse: int = 0) -> str:
-    """Return why a JSON text has too many values to be parsed; "" if it can be parsed. A long text may have one value for
-    every `sparse` bytes. The check does not parse the text."""
-    most = max(MOST_VALUES, len(text) // sparse) if sparse else MOST_VALUES
-    if len(text) <= most or _separators(text) <= most:
+def excess_in(text: bytes, bytes_per_value: int = 0) -> str:
+    """Return why a JSON text has too many values to be parsed; "" if it can be parsed. With `bytes_per_value` a long text may
+    have one value for each so many bytes. The check counts separators and does not parse the text."""
+    limit = max(MOST_VALUES, len(text) // bytes_per_value) if bytes_per_value else MOST_VALUES
+    if len(text) <= limit or _separators(text) <= limit:
         return ""
-    bare = text.replace(rb"\\", b"").replace(rb"\"", b"")
-    if bare.count(b'"') <= 4 * most and _separators(b"".join(bare.split(b'"')[::2])) <= most:
+    unescaped = text.replace(rb"\\", b"").replace(rb"\"", b"")
+    outside_quotes = b"".join(unescaped.split(b'"')[::2]) if unescaped.count(b'"') <= 4 * limit else text
+    if _separators(outside_quotes) <= limit:
         return ""
-    return f"it holds more than {most:,} values"
+    return f"it holds more than {limit:,} values"
 
 
 def _separators(text: bytes) -> int:
-    """Return the number of separators. Each value but the first follows a separator."""
+    """Return the number of commas and opening brackets. Each value but the first follows one of these."""
     return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
 def is_too_deep(value: Any) -> bool:
-    """Return whether a value is nested deeper than `MOST_LEVELS`, in time linear in its size."""
+    """Whether a value is nested deeper than MOST_LEVELS. The time is linear in the size of the value."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(MOST_LEVELS):
         level = [

@@ -7,21 +7,21 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import IO
 
-LONG, KEPT = 2**14, 256
-"""Characters of a text up to which its digest is kept, and the number of kept digests. A call names its reply three times, and
-architectures and repetitions send many of the same texts."""
+LONG_TEXT_CHARACTERS, MOST_CACHED_DIGESTS = 2**14, 256
+"""The digest of a text with more characters is not cached; and the number of cached digests. A call names its reply three
+times, and architectures and repetitions send many of the same texts."""
 
 
 def digest_of(text: str) -> str:
     """Return twenty hexadecimal digits that identify a text."""
-    return (_digest if len(text) > LONG else kept_digest)(text)
+    return (_digest if len(text) > LONG_TEXT_CHARACTERS else cached_digest)(text)
 
 
 def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
 
-kept_digest = lru_cache(maxsize=KEPT)(_digest)
+cached_digest = lru_cache(maxsize=MOST_CACHED_DIGESTS)(_digest)
 
 
 def digest_of_file(file: IO[bytes]) -> str:
@@ -43,5 +43,6 @@ class Texts(dict[str, str]):
 
 
 def case_of(documents: Mapping[str, str]) -> str:
-    """Return an identifier for a state of the world: a digest of the documents that describe it; "" if there are none."""
+    """Return an identifier for a state of the world: the digest of the names and texts of the documents that describe the
+    state; "" if there are no documents."""
     return digest_of("\0".join(f"{name}\0{documents[name]}" for name in sorted(documents))) if documents else ""

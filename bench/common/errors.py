@@ -172,6 +172,7 @@ class NotRecorded(CallFailed):
 
 
 def failures_by_kind() -> dict[str, type[CallFailed]]:
+    """Return the direct subclasses of CallFailed by their `kind`, as records name them."""
     return {failure.kind: failure for failure in CallFailed.__subclasses__()}
 
 
@@ -203,31 +204,32 @@ class UndeclaredCalls(Exception):
     """Calls overlapped, and virtual time could not determine when each began. Their seconds would be a guess."""
 
 
-MOST_NAMED, LONGEST_LIST = 12, 400
-"""The most known names in an error line, and the most characters of them."""
-SURELY = 0.7
-"""A known name that is nearer than this (1 is the same) is named without others."""
-LONGEST_NAME = 200
-"""Only this many characters of a name are compared with known names: the time grows faster than the length."""
+MOST_LISTED_NAMES, LONGEST_NAME_LIST = 12, 400
+"""The most known names that an error line lists, and the most characters of this list."""
+CLEAR_MATCH_RATIO = 0.7
+"""If the nearest known name is more similar to the typed name than this (1 means equal), no other name is suggested."""
+LONGEST_COMPARED_NAME = 200
+"""The most characters of a typed name that are compared with known names: the time grows faster than the length."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the end of an error line for an unknown name: the single name that is clearly meant, or the three nearest
-    names, or else the known names, at most MOST_NAMED names and LONGEST_LIST characters."""
-    names, asked = sorted(known), name[:LONGEST_NAME]
-    holding = [each for each in names if len(asked) > 1 and asked in each]
-    close = list(dict.fromkeys((*difflib.get_close_matches(asked, names, n=3, cutoff=0.5), *holding)))[:3]
+    names, or else the known names, at most MOST_LISTED_NAMES names and LONGEST_NAME_LIST characters."""
+    names, typed = sorted(set(known)), name[:LONGEST_COMPARED_NAME]
+    containing = [known_name for known_name in names if len(typed) > 1 and typed in known_name]
+    close = list(dict.fromkeys((*difflib.get_close_matches(typed, names, n=3, cutoff=0.5), *containing)))[:3]
     if close:
-        surely = difflib.SequenceMatcher(None, close[0], asked).ratio() > SURELY or len(close) == 1
-        return f"did you mean {_either([close[0]] if surely else close)}?"
-    shown = names[:MOST_NAMED]
-    while len(", ".join(shown)) > LONGEST_LIST:
+        is_clear = difflib.SequenceMatcher(None, close[0], typed).ratio() > CLEAR_MATCH_RATIO or len(close) == 1
+        return f"did you mean {_quoted_choice([close[0]] if is_clear else close)}?"
+    shown = names[:MOST_LISTED_NAMES]
+    while len(", ".join(shown)) > LONGEST_NAME_LIST:
         shown.pop()
     more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
     return f"known: {', '.join(shown) or 'none'}{more}"
 
 
-def _either(names: Sequence[str]) -> str:
+def _quoted_choice(names: Sequence[str]) -> str:
+    """Return names as a choice: `'a', 'b' or 'c'`."""
     *others, last = (f"'{name}'" for name in names)
     return f"{', '.join(others)} or {last}" if others else last
 

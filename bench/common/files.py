@@ -10,7 +10,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from errno import EFBIG, EINVAL
 from pathlib import Path
 from typing import IO
@@ -28,10 +28,10 @@ def opened(path: Path) -> IO[bytes]:
 def content_of(path: Path, most: int) -> bytes:
     """Return the content of a file. Raises OSError, also for a file of more than `most` bytes."""
     with opened(path) as file:
-        return within(file, path, most)
+        return read_bounded(file, path, most)
 
 
-def within(file: IO[bytes], path: Path, most: int) -> bytes:
+def read_bounded(file: IO[bytes], path: Path, most: int) -> bytes:
     """Return the content of an open file. Raises OSError if it has more than `most` bytes."""
     content = file.read(most + 1)
     if len(content) > most:
@@ -57,26 +57,32 @@ def write_whole(path: Path, content: bytes) -> None:
         file.write(content)
 
 
-HALF = f".{'[0-9a-f]' * 16}.half"
-"""The names of files that `new_file` has begun."""
+DEVICES = Path("/dev")
+UNFINISHED_NAMES = f".{'[0-9a-f]' * 16}.half"
+"""A glob pattern for the names of files that `new_file` has begun."""
 
 
-def remove_halves(folder: Path) -> None:
+def remove_unfinished(folder: Path) -> None:
     """Remove the unfinished files that killed processes left (`new_file`). No other process may write in the folder."""
-    for half in folder.glob(HALF):
-        half.unlink(missing_ok=True)
+    for path in folder.glob(UNFINISHED_NAMES):
+        path.unlink(missing_ok=True)
 
 
 @contextmanager
 def new_file(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
     """Open a new file. When the block ends, and only then, the file replaces any file or link of the same name. Two
-    processes can write a file at once; the later file replaces the earlier. Raises OSError."""
-    half = path.with_name(f".{secrets.token_hex(8)}.half")
-    with os.fdopen(os.open(half, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode), "w+b") as file:
+    processes can write a file at once; the later file replaces the earlier. Raises OSError, also if the name is a pipe, a
+    device, or a link in /dev such as /dev/stdout: root could replace it for all programs of the machine."""
+    with suppress(FileNotFoundError):
+        kind = stat.S_IFMT(path.lstat().st_mode)
+        if kind not in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK) or path.absolute().parent == DEVICES:
+            raise OSError(EINVAL, "is a device or a pipe; name a file", str(path))
+    unfinished = path.with_name(f".{secrets.token_hex(8)}.half")
+    with os.fdopen(os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode), "w+b") as file:
         try:
             yield file
             file.flush()
-            half.replace(path)
+            unfinished.replace(path)
         except BaseException:
-            half.unlink()
+            unfinished.unlink()
             raise

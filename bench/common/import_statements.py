@@ -25,13 +25,13 @@ def _imports_in(source: bytes) -> tuple[Statement, ...]:
     return tuple(node for node in ast.walk(ast.parse(source)) if isinstance(node, Statement))
 
 
-def run_statements_in(node: ast.AST) -> Iterator[Statement]:
+def executed_imports_in(node: ast.AST) -> Iterator[Statement]:
     """Yield the imports in a syntax tree that are executed, without the imports below `if TYPE_CHECKING:`."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, Statement):
             yield child
         elif isinstance(child, ast.If) and ast.unparse(child.test).rpartition(".")[2] == "TYPE_CHECKING":
             for other in child.orelse:
-                yield from run_statements_in(ast.Module([other], []))
+                yield from executed_imports_in(ast.Module([other], []))
         else:
-            yield from run_statements_in(child)
+            yield from executed_imports_in(child)

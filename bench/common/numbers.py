@@ -7,10 +7,10 @@ from typing import Annotated, NoReturn
 
 from pydantic import Field
 
-MOST = 10**12
-"""The most tokens in a call, for instance: the sum of nine million such calls fits into 64 bits."""
+MOST_COUNT = 10**12
+"""The largest count in a file, such as the tokens of a call. The sum of nine million of these counts fits into 64 bits."""
 
-Count = Annotated[int, Field(ge=0, le=MOST)]
+Count = Annotated[int, Field(ge=0, le=MOST_COUNT)]
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
 Price = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 """Dollars per million tokens. The most expensive known model costs 600."""

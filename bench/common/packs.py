@@ -6,16 +6,16 @@ A package declares its folders as entry points in the group `recovery_bench.pack
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.common.errors import PackError
-from bench.common.paths import PACKS, SHIPPED
+from bench.common.paths import PACKS, SHIPPED_PACKS
 from bench.common.registry import Part, Registry
 
 ENTRY = "scenario.py"
-"""A pack's code."""
+"""The file of a pack's code. A folder that has this file is a pack."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,18 @@ def find_packs(roots: Iterable[Path]) -> dict[str, Path]:
     under the roots share a name."""
     roots = list(roots)
     folders = _packs_in(roots)
-    return _packs_in([part.folder for part in PACKAGED]) | _packs_in([SHIPPED]) | folders if roots == PACKS else folders
+    return _packs_in([part.folder for part in PACKAGED]) | _packs_in([SHIPPED_PACKS]) | folders if roots == PACKS else folders
 
 
 def package_of(folder: Path) -> str:
     """Return the installed package of the pack in `folder`, with its version; "" if no package has it."""
     return next((part.package for part in PACKAGED if folder.is_relative_to(part.folder)), "")
+
+
+def no_packs_in(roots: Sequence[Path]) -> str:
+    """Return the line for folders that contain no pack."""
+    todo = "begin one with `bench new scenario NAME`, or name a folder of packs with --scenarios"
+    return f"none in {', '.join(f'{root}/' for root in roots)}; {todo}"
 
 
 def _packs_in(roots: Iterable[Path]) -> dict[str, Path]:

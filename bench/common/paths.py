@@ -11,19 +11,19 @@ from bench.common.errors import ConfigError, ResultsError, nearest
 
 RESULTS, REPORTS, CONFIGS = Path("results"), Path("reports"), Path("configs")
 PACKS, STUDIES_FOLDER = [Path("scenarios")], Path("studies")
-SHIPPED = Path(__file__).parents[1] / "scenarios"
+SHIPPED_PACKS = Path(__file__).parents[1] / "scenarios"
 """The packs of an installed package. A checkout has none here."""
-CHECKED_OUT = Path(__file__).parents[2] / "studies"
+CHECKOUT_STUDIES = Path(__file__).parents[2] / "studies"
 """The studies of a checkout. An installed package has none."""
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$"
-"""The names that are part of a folder's name: of a config, a model, a variant, a plan."""
-LONGEST = 200
+"""The pattern of a name that becomes a part of a folder's name: the name of a config, a model, a variant or a plan."""
+LONGEST_NAME = 200
 """The most characters of a folder's name: file systems allow 255 bytes, and suffixes are added."""
 MOST_NAMES = 2_000
 """The most names of runs with which an unknown name is compared."""
 DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(1, 10))}
-"""Names that are devices on Windows, whatever their ending. https://learn.microsoft.com/windows/win32/fileio/naming-a-file"""
+"""Names that are devices on Windows, with any suffix. https://learn.microsoft.com/windows/win32/fileio/naming-a-file"""
 
 
 def state_folder() -> Path:
@@ -45,15 +45,18 @@ def expanded_path(written: str) -> Path:
 
 def folder_of(run: str) -> Path:
     """Return the folder of a run. The run is given as its folder, its archive, or its name under results/. Raises
-    ResultsError if the run does not exist but results/ has others; the message gives the nearest name."""
+    ResultsError for an empty text, and if the run does not exist but results/ has others; the message gives the nearest
+    name."""
+    if not run:
+        raise ResultsError(f"'' names no run; name a folder under {RESULTS}/, or its path")
     path = Path(run)
     if path.suffix == ".zip" and path.is_file():
         return path.with_suffix("")
-    meant = RESULTS / run if path.name == run else path
+    default_path = RESULTS / run if path.name == run else path
     folder = next((folder for folder in (path, RESULTS / run) if folder.is_dir() or Path(f"{folder}.zip").is_file()), None)
     if folder is None and (known := runs_known()):
-        raise ResultsError(f"{meant}: holds no run; {nearest(path.name, known)}")
-    return folder or meant
+        raise ResultsError(f"{default_path}: holds no run; {nearest(path.name, known)}")
+    return folder or default_path
 
 
 def runs_known() -> list[str]:
@@ -77,6 +80,8 @@ def named(parent: Path, name: str) -> Path:
     problem = f"{shown!r} is no name for a folder in {parent}"
     if (device := name.partition(".")[0]).lower() in DEVICES:
         raise ConfigError(f"{problem}: '{device}' is a device on Windows; take another name")
-    if name.endswith(".") or len(name) > LONGEST or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", name):
-        raise ConfigError(f"{problem}; use at most {LONGEST} letters, digits and . _ + -, a letter or digit first, no dot last")
+    if name.endswith(".") or len(name) > LONGEST_NAME or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", name):
+        raise ConfigError(
+            f"{problem}; use at most {LONGEST_NAME} letters, digits and . _ + -, a letter or digit first, no dot last"
+        )
     return parent / name

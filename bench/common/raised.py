@@ -6,11 +6,11 @@ import re
 import traceback
 from pathlib import Path
 
-LONGEST = 300
+LONGEST_TEXT = 300
 """The most characters of an exception's text. Some texts hold a whole document."""
 
-NAME = vars(type)["__name__"].__get__
-"""The name of a class, of which a class of its own kind can say another."""
+_class_name = vars(type)["__name__"].__get__
+"""Returns the name of a class. A class with a metaclass can give another name as its `__name__`."""
 
 
 def place_of(error: BaseException, folder: Path) -> str:
@@ -35,9 +35,9 @@ def text_of(error: BaseException) -> str:
         text = " ".join(f"{words}".split())
     except BaseException:
         return "it has no text"
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
 
 
 def words_of(error: BaseException) -> str:
     """Return an exception's type and text, for example `KeyError: 'apples'`, in one line and shortened if it is long."""
-    return f"{NAME(type(error))}: {text_of(error)}".rstrip(": ")
+    return f"{_class_name(type(error))}: {text_of(error)}".rstrip(": ")

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from bench.common.errors import ConfigError, nearest
 from bench.common.raised import place_of, text_of, words_of
@@ -104,6 +104,14 @@ class Part:
 P = TypeVar("P", bound=Part)
 
 
+class LoadedParts(NamedTuple, Generic[P]):
+    """The parts by key, the parts in order, and the reasons why parts are missing, a line each."""
+
+    by_key: Mapping[Hashable, P]
+    in_order: Sequence[P]
+    left_out: list[str]
+
+
 class Unusable(Exception):
     """The code of another package cannot be used. The text gives the reason in one line."""
 
@@ -114,7 +122,7 @@ class Registry(Generic[P]):
     word     a part's noun
     plural   the noun's plural; with GROUPS before it, the group of entry points
     entry    the type of its entries
-    in_folders    finds the entries of parts that lie in folders
+    in_folders    returns the entries of parts that lie in folders
     """
 
     def __init__(self, word: str, entry: type[P], plural: str = "", in_folders: Callable[[], Iterable[P]] = tuple):
@@ -123,7 +131,7 @@ class Registry(Generic[P]):
 
     def __iter__(self) -> Iterator[P]:
         """Iterate over each part once, built-in parts first."""
-        return iter(self._all[1])
+        return iter(self._parts.in_order)
 
     def __getitem__(self, key: Hashable) -> P:
         """Return the part with this key. Raises KeyError."""
@@ -169,16 +177,16 @@ class Registry(Generic[P]):
     @property
     def by_key(self) -> Mapping[Hashable, P]:
         """The parts by key."""
-        return self._all[0]
+        return self._parts.by_key
 
     @property
     def left_out(self) -> Sequence[str]:
         """The reasons why parts of other packages are missing, a line each."""
-        return self._all[2]
+        return self._parts.left_out
 
     @cached_property
-    def _all(self) -> tuple[Mapping[Hashable, P], Sequence[P], list[str]]:
-        """The parts by key, the parts in order, and the reasons why parts are missing."""
+    def _parts(self) -> LoadedParts[P]:
+        """All parts, from folders, from our entries, and from other packages."""
         parts: dict[Hashable, P] = {key: part for part in self.in_folders() for key in part.keys}
         for path in attribute_at(ENTRIES).get(self.plural, ()):
             for part in self._entries(attribute_at(path)):
@@ -188,7 +196,7 @@ class Registry(Generic[P]):
         for point, distribution in points:
             if point.group == self.group:
                 self._add(point, distribution, parts, left_out)
-        return parts, tuple(dict.fromkeys(parts.values())), left_out
+        return LoadedParts(parts, tuple(dict.fromkeys(parts.values())), left_out)
 
     def leave_out(self, part: P, why: str) -> None:
         """Leave out a part that turned out to be unusable.
@@ -197,15 +205,15 @@ class Registry(Generic[P]):
             part: The part, of another package.
             why: Why, in one line.
         """
-        self._all[2].append(f"{part.package}: its {self.word} '{part.name}' is left out: {why}")
+        self._parts.left_out.append(f"{part.package}: its {self.word} '{part.name}' is left out: {why}")
 
     def _add(
         self, point: metadata.EntryPoint, distribution: metadata.Distribution, parts: dict[Hashable, P], left_out: list[str]
     ) -> None:
         """Add the parts of an entry point, or record why they are left out."""
         package = f"{distribution.name} {distribution.version}"
-        if newer := _newer(distribution):
-            left_out.append(f"{package} is left out: it needs {newer}, and this is {metadata.version(DISTRIBUTION)}")
+        if required_version := _required_version(distribution):
+            left_out.append(f"{package} is left out: it needs {required_version}, and this is {metadata.version(DISTRIBUTION)}")
             return
         home = point.value.partition(":")[0]
         try:
@@ -223,17 +231,17 @@ class Registry(Generic[P]):
             except Unusable as error:
                 left_out.append(f"{package}: a {self.word} in '{point.value}' is left out: {error}")
                 continue
-            if taken := next((parts[key] for key in keys if key in parts), None):
-                problem = f"there is one of this name, by {taken.package or DISTRIBUTION}; it is to be given another"
+            if other_part := next((parts[key] for key in keys if key in parts), None):
+                problem = f"there is one of this name, by {other_part.package or DISTRIBUTION}; it is to be given another"
                 left_out.append(f"{package}: its {self.word} '{part.name}' is left out: {problem}")
                 continue
             parts |= keys
 
     def _entries(self, value: Any) -> Sequence[P]:
         """Return the value of an entry point as entries. Raises TypeError if it is neither an entry nor a sequence of them."""
-        several = value if isinstance(value, tuple | list) else (value,)
-        entries = [entry for entry in several if isinstance(entry, self.entry)]
-        if len(entries) < len(several):
+        values = value if isinstance(value, tuple | list) else (value,)
+        entries = [entry for entry in values if isinstance(entry, self.entry)]
+        if len(entries) < len(values):
             raise TypeError(f"it is no {self.entry.__module__}.{self.entry.__name__}, and no tuple of them")
         return entries
 
@@ -255,9 +263,8 @@ def written_names(plural: str) -> list[str] | None:
     for path in paths:
         module, _, attribute = path.partition(":")
         source = Path(__file__).parents[1].joinpath(*module.split(".")[1:]).with_suffix(".py").read_text(encoding="utf-8")
-        value = next(
-            (each.value for each in ast.parse(source).body if isinstance(each, ast.Assign) and _binds(each, attribute)), None
-        )
+        assignments = [statement for statement in ast.parse(source).body if isinstance(statement, ast.Assign)]
+        value = next((assignment.value for assignment in assignments if _binds(assignment, attribute)), None)
         for entry in value.elts if isinstance(value, ast.Tuple) else (value,):
             match entry:
                 case ast.Call(args=[ast.Constant(value=str(name)), *_]):
@@ -267,9 +274,9 @@ def written_names(plural: str) -> list[str] | None:
     return names
 
 
-def _binds(assigned: ast.Assign, name: str) -> bool:
-    """Return whether an assignment binds this name."""
-    return any(isinstance(target, ast.Name) and target.id == name for target in assigned.targets)
+def _binds(assignment: ast.Assign, name: str) -> bool:
+    """Whether an assignment binds this name."""
+    return any(isinstance(target, ast.Name) and target.id == name for target in assignment.targets)
 
 
 @contextmanager
@@ -297,49 +304,51 @@ def foreign_code(home: str | Path) -> Iterator[None]:
 
 def _require_texts(part: Part) -> None:
     """Raise TypeError if a text field of an entry has another type."""
-    for each in fields(part):
-        value = getattr(part, each.name)
-        if each.type == "str" and (not isinstance(value, str) or (each.name == "name" and not value)):
-            raise TypeError(f"its {each.name} is {type(value).__name__}, and no text" if value else "it has no name")
+    for field_ in fields(part):
+        value = getattr(part, field_.name)
+        if field_.type == "str" and (not isinstance(value, str) or (field_.name == "name" and not value)):
+            raise TypeError(f"its {field_.name} is {type(value).__name__}, and no text" if value else "it has no name")
 
 
 @cache
 def _entry_points() -> tuple[Sequence[tuple[metadata.EntryPoint, metadata.Distribution]], Sequence[str]]:
     """Return the entry points of the suite's groups in a fixed order, and a line about each unreadable distribution."""
-    declaring: dict[str, tuple[metadata.Distribution, Sequence[metadata.EntryPoint]]] = {}
+    declared: dict[str, tuple[metadata.Distribution, Sequence[metadata.EntryPoint]]] = {}
     unread: list[str] = []
     for distribution in metadata.distributions():
         try:
             if GROUPS in (distribution.read_text("entry_points.txt") or ""):
                 points = [point for point in distribution.entry_points if point.group.startswith(GROUPS)]
-                declaring.setdefault(f"{distribution.name}", (distribution, points))  # of two, Python imports the first
+                declared.setdefault(f"{distribution.name}", (distribution, points))  # of two, Python imports the first
         except Exception as error:
             if not isinstance(error, UnicodeDecodeError) or GROUPS.encode() in error.object:
                 place = getattr(distribution, "_path", "a package")
                 unread.append(f"{Path(str(place)).name} is left out: its entry_points.txt cannot be read: {words_of(error)}")
-    return [
-        (point, distribution)
-        for _, (distribution, points) in sorted(declaring.items(), key=lambda item: item[0])
-        for point in sorted(points, key=lambda point: (point.group, point.name))
-    ], unread
+    points_in_order = []
+    for _, (distribution, declared_points) in sorted(declared.items(), key=lambda item: item[0]):
+        points_in_order += [
+            (point, distribution) for point in sorted(declared_points, key=lambda point: (point.group, point.name))
+        ]
+    return points_in_order, unread
 
 
-def _newer(distribution: metadata.Distribution) -> str:
+def _required_version(distribution: metadata.Distribution) -> str:
     """Return the version of this package that a distribution requires, if that version is not installed; else ""."""
     from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415  slow, and few have such a distribution
     from packaging.utils import canonicalize_name  # noqa: PLC0415  the same
 
     for line in distribution.requires or ():
         with suppress(InvalidRequirement):
-            asked = Requirement(line)
-            if canonicalize_name(asked.name) == DISTRIBUTION and (asked.marker is None or asked.marker.evaluate({"extra": ""})):
-                here = metadata.version(DISTRIBUTION)
-                return "" if asked.specifier.contains(here, prereleases=True) else f"{DISTRIBUTION}{asked.specifier}"
+            needed = Requirement(line)
+            applies = needed.marker is None or needed.marker.evaluate({"extra": ""})
+            if canonicalize_name(needed.name) == DISTRIBUTION and applies:
+                installed = metadata.version(DISTRIBUTION)
+                return "" if needed.specifier.contains(installed, prereleases=True) else f"{DISTRIBUTION}{needed.specifier}"
     return ""
 
 
 def is_path(name: str) -> bool:
-    """Return whether a name is an import path, and no name of a registered part.
+    """Whether a name is an import path, and no name of a registered part.
 
     Args:
         name: A name in a config.

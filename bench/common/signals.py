@@ -15,45 +15,45 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stop:
-    """A context in which the first of these signals calls `then`. `loop` is the running event loop. From then on a second
-    signal ends the process at once, without waiting for threads or for Python's signal handlers.
+    """A context in which the first signal of STOP_SIGNALS calls `on_stop`. `loop` is the running event loop. A second signal
+    ends the process at once, without waiting for threads or for Python's signal handlers.
 
     A command that was started in the background inherits an ignored SIGINT. Inside the context it is heard all the same. A
     SIGHUP that `nohup` ignores stays ignored.
     """
 
-    def __init__(self, loop: AbstractEventLoop, then: Callable[[], object]):
-        self._loop, self._then = loop, then
+    def __init__(self, loop: AbstractEventLoop, on_stop: Callable[[], object]):
+        self._loop, self._on_stop = loop, on_stop
         self.by: signal.Signals | None = None
 
     def __enter__(self) -> Stop:
-        self._before = {number: signal.getsignal(number) for number in _heard_signals()}
-        for number in self._before:
+        self._former_handlers = {number: signal.getsignal(number) for number in _heard_signals()}
+        for number in self._former_handlers:
             self._loop.add_signal_handler(number, self._ask_to_stop, number)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self.by is None:
-            self._let_go()
-            for number, handler in self._before.items():
+            self._remove_handlers()
+            for number, handler in self._former_handlers.items():
                 signal.signal(number, handler)
 
     def _ask_to_stop(self, by: signal.Signals) -> None:
         """Handle the first signal."""
         self.by = by
-        self._let_go()
-        for number in self._before:
+        self._remove_handlers()
+        for number in self._former_handlers:
             signal.signal(number, signal.SIG_DFL)
         _leave_closed_terminal()
-        self._then()
+        self._on_stop()
 
-    def _let_go(self) -> None:
-        """Restore the signal handlers."""
-        for number in self._before:
+    def _remove_handlers(self) -> None:
+        """Remove the handlers of the event loop."""
+        for number in self._former_handlers:
             self._loop.remove_signal_handler(number)
 
 
@@ -68,16 +68,17 @@ class AsCtrlC:
 
     def __enter__(self) -> AsCtrlC:
         others = [number for number in _heard_signals() if number != signal.SIGINT]
-        self._before = {number: signal.signal(number, self._ask_to_stop) for number in others}
+        self._former_handlers = {number: signal.signal(number, self._ask_to_stop) for number in others}
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        for number, handler in self._before.items():
+        for number, handler in self._former_handlers.items():
             signal.signal(number, handler)
 
     def _ask_to_stop(self, number: int, frame: FrameType | None) -> None:
+        """Handle SIGTERM or SIGHUP by calling the handler of SIGINT. The next such signal has its default effect."""
         self.by = signal.Signals(number)
-        for other in self._before:
+        for other in self._former_handlers:
             signal.signal(other, signal.SIG_DFL)
         _leave_closed_terminal()
         interrupt = signal.getsignal(signal.SIGINT)
@@ -111,8 +112,8 @@ def exit_code(by: signal.Signals) -> int:
 
 
 def _heard_signals() -> list[signal.Signals]:
-    """Return the signals of STOPPING, without SIGHUP if it is ignored."""
-    return [number for number in STOPPING if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN]
+    """Return the signals of STOP_SIGNALS, without SIGHUP if it is ignored."""
+    return [number for number in STOP_SIGNALS if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN]
 
 
 def _leave_closed_terminal() -> None:

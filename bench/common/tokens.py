@@ -43,55 +43,57 @@ def read_table(table: Path) -> dict[bytes, int]:
 
 @cache
 def _encoding() -> tiktoken.Encoding:
+    """Return the tokenizer cl100k_base, with the table of this package."""
     return tiktoken.Encoding(TOKENIZER, pat_str=PATTERN, mergeable_ranks=read_table(TABLE), special_tokens={})
 
 
-KEPT = 4096
-"""The most counts kept. Repetitions send many of the same prompts."""
-LONG = 2**16
-"""A text with more characters is counted in a thread. This many take up to 30 ms, and a million take seconds."""
+MOST_CACHED_COUNTS = 4096
+"""The most counts in the cache. Repetitions send many of the same prompts."""
+LONG_TEXT_CHARACTERS = 2**16
+"""A text with more characters is counted in a thread. A text of this length takes up to 30 ms, and a million characters take
+seconds."""
 LONGEST_BLANK = 2**18
-"""A text is cut at this many blanks in a row: with somewhat more, tiktoken's pattern overflows its stack."""
+"""A text is split at a row of this many blanks: on a somewhat longer row, tiktoken's pattern overflows its stack."""
 BLANKS = "\t\v\f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 """What the pattern's `\\s` matches, except line ends."""
-STEP = 2**16
-"""Characters looked at in one go, during which the interpreter's lock is held."""
+SCAN_CHARACTERS = 2**16
+"""How many characters one step scans for blanks. The interpreter's lock is held during a step."""
 
 
 class Counts:
-    """Token counts by the digest of the text, so that the count of a long text takes as little memory as the count of a
-    word."""
+    """A cache of token counts. The key is the digest of the text, so that the entry of a long text takes as little memory as
+    the entry of a word."""
 
     def __init__(self) -> None:
-        self._known: dict[str, int] = {}
-        self._keeping, self._counting = threading.Lock(), threading.Lock()
+        self._counts: dict[str, int] = {}
+        self._cache_lock, self._count_lock = threading.Lock(), threading.Lock()
 
     def knows(self, text: str) -> bool:
-        """Return whether the count of this text is stored."""
-        return digest_of(text) in self._known
+        """Whether the count of this text is stored."""
+        return digest_of(text) in self._counts
 
     def of(self, text: str) -> int:
         """Return the number of tokens in a text."""
         digest = digest_of(text)
-        if (known := self._known.get(digest)) is not None:
+        if (known := self._counts.get(digest)) is not None:
             return known
-        count = self._of_long(text) if len(text) > LONG else len(_encoding().encode_ordinary(text))
-        with self._keeping:
-            if len(self._known) >= KEPT:
-                del self._known[next(iter(self._known))]
-            self._known[digest] = count
+        count = self._of_long(text) if len(text) > LONG_TEXT_CHARACTERS else len(_encoding().encode_ordinary(text))
+        with self._cache_lock:
+            if len(self._counts) >= MOST_CACHED_COUNTS:
+                del self._counts[next(iter(self._counts))]
+            self._counts[digest] = count
         return count
 
     def _of_long(self, text: str) -> int:
         """Count the tokens of a long text, one text at a time, because counting takes about fifty times the size of the text
         in memory."""
-        with self._counting:
+        with self._count_lock:
             return sum(len(_encoding().encode_to_numpy(piece, disallowed_special=())) for piece in pieces(whole_text(text)))
 
 
 @cache
 def counts() -> Counts:
-    """Return the stored counts of this process."""
+    """Return the cache of token counts of this process."""
     return Counts()
 
 
@@ -101,8 +103,8 @@ def count_tokens(text: str) -> int:
 
 
 def texts_to_count(texts: Iterable[str]) -> list[str]:
-    """Return the long texts that are not yet counted."""
-    return [text for text in texts if len(text) > LONG and not counts().knows(text)]
+    """Return the texts with more than LONG_TEXT_CHARACTERS whose counts are not in the cache."""
+    return [text for text in texts if len(text) > LONG_TEXT_CHARACTERS and not counts().knows(text)]
 
 
 def pieces(text: str, longest_blank: int = LONGEST_BLANK) -> Iterator[str]:
@@ -124,20 +126,26 @@ def pieces(text: str, longest_blank: int = LONGEST_BLANK) -> Iterator[str]:
 
 
 def _rows(text: str, shortest: int) -> Iterator[tuple[int, int]]:
-    """Yield the beginning and end of each row of at least `shortest` blanks. Each row contains one of the sampled places."""
-    at = shortest - 1
-    while at < len(text):
-        if text[at] not in BLANKS:
-            at += shortest
+    """Yield the beginning and end of each row of at least `shortest` blanks. Only each `shortest`-th character is looked at:
+    every such row contains one of these."""
+    position = shortest - 1
+    while position < len(text):
+        if text[position] not in BLANKS:
+            position += shortest
             continue
-        begin, end = at, at
-        while blanks := len(before := text[max(0, begin - STEP) : begin]) - len(before.rstrip(BLANKS)):
+        begin, end = position, position
+        while blanks := _count_blanks(text[max(0, begin - SCAN_CHARACTERS) : begin][::-1]):
             begin -= blanks
-        while blanks := len(behind := text[end : end + STEP]) - len(behind.lstrip(BLANKS)):
+        while blanks := _count_blanks(text[end : end + SCAN_CHARACTERS]):
             end += blanks
         if end - begin >= shortest:
             yield begin, end
-        at = end + shortest
+        position = end + shortest
+
+
+def _count_blanks(text: str) -> int:
+    """Return the number of blanks at the beginning of a text."""
+    return len(text) - len(text.lstrip(BLANKS))
 
 
 def first_tokens(text: str, most: int) -> str:

@@ -12,16 +12,17 @@ from bench.common.files import text_of
 
 MOST_LEVELS = 64
 """The most tables and lists inside each other. A dotted key has as many levels as parts."""
-LARGEST = 2**64 - 1
-FURTHEST = 1e9
-"""The largest number with a fraction, for instance of seconds or dollars. Even a million times as much can be calculated
-with."""
+LARGEST_INTEGER = 2**64 - 1
+"""The largest absolute value of an integer in a file."""
+LARGEST_FLOAT = 1e9
+"""The largest absolute value of a number with a fraction, for instance of seconds or dollars. A million times this number
+still is a finite float."""
 MOST_BYTES = 256 * 2**10
 """The most bytes of a file. The largest config of this package has 7 KB."""
 
 _part = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+"""
 _too_deep = re.compile(rf"(?<![\w-])(?:{_part}\.[ \t]*+){{{MOST_LEVELS}}}")
-"""Tomllib's time and memory grow as the square of the number of parts of a dotted key."""
+"""Matches a dotted key of too many parts: the time and memory of tomllib grow as the square of the number of parts."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -49,18 +50,18 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def _refuse_extremes(values: dict[str, Any]) -> None:
-    """Raise ValueError for more than MOST_LEVELS levels, for a number beyond LARGEST or FURTHEST, or for a zero character,
-    which no path may contain. The values are checked level by level, because Python bounds recursion."""
+    """Raise ValueError for more than MOST_LEVELS levels, for a number beyond LARGEST_INTEGER or LARGEST_FLOAT, or for a zero
+    character, which no path may contain. The values are checked level by level, because Python bounds recursion."""
     level: list[tuple[str, Any]] = [("", values)]
     for _ in range(MOST_LEVELS):
         below = list[tuple[str, Any]]()
         for place, table in level:
             for name, value in table.items() if isinstance(table, dict) else enumerate(table):
                 where = f"{place}.{name}" if place else str(name)
-                if isinstance(value, int) and abs(value) > LARGEST:
-                    raise ValueError(f"{where}: must be at most {LARGEST}")
-                if isinstance(value, float) and not abs(value) <= FURTHEST:
-                    raise ValueError(f"{where}: must be a number of at most {FURTHEST:,.0f}, not {value}")
+                if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+                    raise ValueError(f"{where}: must be at most {LARGEST_INTEGER}")
+                if isinstance(value, float) and not abs(value) <= LARGEST_FLOAT:
+                    raise ValueError(f"{where}: must be a number of at most {LARGEST_FLOAT:,.0f}, not {value}")
                 if isinstance(value, str) and "\0" in value:
                     raise ValueError(f"{where}: holds a zero character; take it out")
                 if isinstance(value, dict | list):

@@ -18,10 +18,10 @@ else:
     def dataclass(cls: type | None = None, /, *, frozen: bool = False, eq: bool = True) -> Any:
         """If `frozen`, mypy refuses to set a field, and values are hashed by their content, or by the class's `__hash__`."""
 
-        def made(cls: type) -> type:
+        def decorate(cls: type) -> type:
             return dataclasses.dataclass(cls, eq=eq, unsafe_hash=frozen and eq and "__hash__" not in vars(cls))
 
-        return made(cls) if cls else made
+        return decorate(cls) if cls else decorate
 
     class kept:  # noqa: N801  it replaces `functools.cached_property`, which takes a lock before Python 3.12
         def __init__(self, make: Callable[[Any], Any]):

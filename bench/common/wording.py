@@ -41,7 +41,8 @@ PHRASES = {
     "string_pattern_mismatch": "does not fit {pattern}: {input}",
 }
 """Pydantic's error types -> our words. An error of another type keeps pydantic's words."""
-LONGEST = 60
+LONGEST_VALUE = 60
+"""The most characters of a wrong value that a message shows."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +64,15 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def first_of(error: ValidationError, most: int = 1) -> list[ErrorDetails]:
-    """Return the first violations, in pydantic's order. Pydantic always lists all violations; the list is bounded because
-    input from outside is bounded before validation (`bench.common.bounds`)."""
+def first_violations(error: ValidationError, most: int = 1) -> list[ErrorDetails]:
+    """Return the first `most` violations, in pydantic's order. Pydantic makes the list of all violations first; that list is
+    short enough because input from outside is bounded before it is validated (`bench.common.bounds`)."""
     return error.errors(include_url=False)[:most]
 
 
 def first_violation(error: ValidationError, kind: str = "") -> Violation:
     """Return the first violation, or the first of this kind if there is one."""
-    details = first_of(error, error.error_count())
+    details = first_violations(error, error.error_count())
     detail = next((detail for detail in details if detail["type"] == kind), details[0])
     return Violation(".".join(str(step) for step in detail["loc"]), detail["type"], _words(detail))
 
@@ -91,4 +92,4 @@ def _words(detail: ErrorDetails) -> str:
 def _show(value: object) -> str:
     """Return a value as a short text."""
     text = repr(value)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"

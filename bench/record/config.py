@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, WrapValidator
 
 from bench.common.bounds import Lookup, Many
-from bench.common.paths import LONGEST, NAME
+from bench.common.paths import LONGEST_NAME, NAME
 from bench.record.architecture_entry import ArchitectureEntry
 from bench.record.entry import MOST, ConfigEntry, unless_stored
 from bench.record.form import Repair
@@ -39,7 +39,7 @@ class StoredConfig(ConfigEntry):
 
     name: Name
     """The beginning of the run's folder name under results/."""
-    scenarios: Many[Annotated[str, Field(max_length=LONGEST)]] = Field(min_length=1, max_length=MOST)
+    scenarios: Many[Annotated[str, Field(max_length=LONGEST_NAME)]] = Field(min_length=1, max_length=MOST)
     """The packs by name; `PACK:VARIANT` for a variant other than the pack's first."""
     architectures: Many[ArchitectureName] = Field(min_length=1, max_length=MOST)
     """By name, as `bench list` shows them; as `module:function`, for one of your own; or a variant, `[architecture.NAME]`."""

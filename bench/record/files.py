@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 from typing import IO
 
 from bench.common import files
-from bench.common.bounds import SPARSE, excess_in
+from bench.common.bounds import MIN_BYTES_PER_VALUE, excess_in
 from bench.common.errors import ResultsError, one_line
 from bench.record.archive import MEMBERS, SUFFIX, archive_of, member, names_in, refuse_archived
 from bench.record.chain import SUFFIX as SEAL
@@ -121,10 +121,10 @@ def runs_in(results: Path) -> list[Path]:
 def manifest_bytes(folder: Path) -> bytes:
     """Return the manifest's bytes. Raises OSError, and ResultsError for an archive that is not a run's."""
     with opened(folder / MANIFEST) as file:
-        return files.within(file, folder / MANIFEST, LARGEST_MANIFEST)
+        return files.read_bounded(file, folder / MANIFEST, LARGEST_MANIFEST)
 
 
-def lines_of(path: Path, sparse: int = SPARSE) -> Iterator[tuple[int, bytes]]:
+def lines_of(path: Path, sparse: int = MIN_BYTES_PER_VALUE) -> Iterator[tuple[int, bytes]]:
     """Yield (number, line) for each complete line of a file. Raises ResultsError for an unreadable file, a line that is too
     long, or a line with too many values."""
     try:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from bench.common.bounds import SPARSE, Lookup, Many, excess_in
+from bench.common.bounds import MIN_BYTES_PER_VALUE, Lookup, Many, excess_in
 from bench.common.numbers import Count, Seconds, finite, no_number
 from bench.common.wording import first_violation
 from bench.record.config import StoredConfig
@@ -240,7 +240,7 @@ class OtherFormat(Exception):
 def manifest_in(text: bytes) -> Manifest:
     """Parse a manifest. Raises OtherFormat; ValueError or RecursionError if the text is no manifest, or contains more values
     than any run has, a number that does not fit into 64 bits, or half a surrogate pair, which no report could hold."""
-    if why := excess_in(text, 2 * SPARSE):
+    if why := excess_in(text, 2 * MIN_BYTES_PER_VALUE):
         raise ValueError(why)
     value = json.loads(text.decode(), parse_constant=no_number, parse_float=finite, parse_int=_whole)
     json.dumps(value, ensure_ascii=False).encode()

@@ -24,7 +24,7 @@ from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError, SchemaSerializer
 
 from bench.common.errors import ResultsError, whole_text
-from bench.common.files import opened, remove_halves, write_whole
+from bench.common.files import opened, remove_unfinished, write_whole
 from bench.record.agreement import RecordedByOtherCode, refuse_other
 from bench.record.archive import archive_of, refuse_archived
 from bench.record.ended import EndedTrials
@@ -74,7 +74,7 @@ class RunWriter:
                     AppendOnly(folder / name, opened) for name in (TRIALS, TEXTS, RESPONSES)
                 )
                 _lock(self._trials)
-                remove_halves(folder)
+                remove_unfinished(folder)
                 self._write_manifest(manifest, goes_on)
             except OSError as error:
                 raise ResultsError(f"{folder}: cannot be written: {error.strerror}") from error

@@ -149,7 +149,7 @@ class RunCheck:
             responses,
             len(texts.known),
             tuple(defects.as_list),
-            *_ending(trials.session, trials.is_last),
+            *_ending(trials.session, trials.is_last, responses),
         )
 
     def _compare(self, defects: Defects, sought: str, kept: Container[int], trials: _Trials, texts: _Texts) -> None:
@@ -486,10 +486,11 @@ def _in_messages(messages: Iterable[StoredMessage]) -> Sequence[str | None]:
     return [digest for message in messages for digest in (message.content, message.tool_calls, message.extra)]
 
 
-def _ending(session: SessionRecord | None, is_last: bool) -> tuple[str, bool]:
-    """Return how the last session ended: `complete`, or why it stopped; and whether its end is recorded."""
+def _ending(session: SessionRecord | None, is_last: bool, responses: int) -> tuple[str, bool]:
+    """Return how the last session ended: `complete`, or why it stopped; and whether its end is recorded. A response is only
+    written in a session, so responses without a session show that lines were lost."""
     if session is None:
-        return "no session began", True
+        return (f"no session, but {responses} responses", False) if responses else ("no session began", True)
     if session.what == "ended" and is_last:
         return "complete" if session.mark else session.detail, True
     return f"no end: its last session began with {session.detail}", False

@@ -120,7 +120,8 @@ def learn_pack(
 
 
 def _count_first_replies(trial: TrialRecord, reply_counts: Mapping[str, _ReplyCounts]) -> None:
-    """Count the first reply for each subtask of a trial."""
+    """Count the first reply for each subtask of a trial, if a call asked for this subtask alone and the verdict was told to the
+    system."""
     calls = {call.call: call for call in of_kind(trial.events, Called)}
     judged: set[str] = set()
     for verdict in of_kind(trial.events, Judged):

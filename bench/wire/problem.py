@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from bench.common.bounds import excess_in, validate
-from bench.common.wording import first_of
+from bench.common.wording import first_violations
 
 MAX_NAME_CHARS = 80
 """Characters of a field's name that a refusal repeats."""
@@ -58,7 +58,7 @@ def refuse_oversized(body: bytes) -> None:
 
 def _first_error(error: ValidationError) -> Problem:
     """Return the first of pydantic's errors as a problem in one line, with status 400."""
-    first = first_of(error)[0]
+    first = first_violations(error)[0]
     message = " ".join(first["msg"].removeprefix("Value error, ").split())
     param = " ".join(".".join(str(step)[:MAX_NAME_CHARS] for step in first["loc"]).split())
     if first["type"] == "json_invalid":

@@ -397,12 +397,24 @@ def test_where_there_are_no_packs_the_list_says_how_to_get_some(tmp_path: Path) 
     assert "  none in scenarios/; begin one with `bench new scenario NAME`, or name a folder of packs with --scenarios\n" in out
 
 
+def test_a_check_of_no_pack_is_a_mistake_and_no_success(tmp_path: Path) -> None:
+    line = refused(bench(tmp_path, "check", "--scenarios", "elsewhere"))
+    assert line.startswith("bench: no pack is checked: none in elsewhere/; begin one with")
+
+
+@pytest.mark.parametrize("name", ["class", "json", "bench"])
+def test_a_package_of_parts_has_no_name_that_python_has_already(tmp_path: Path, name: str) -> None:
+    line = refused(bench(tmp_path, "new", "plugin", name))
+    assert line == f"bench: '{name}' is a word or a module of Python already; choose another name\n"
+    assert not (tmp_path / name).exists()
+
+
 def test_packs_that_came_with_the_package_are_found_beside_those_of_the_folder_which_count_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new_scenario("brought", tmp_path / "package")
     new_scenario("mine", tmp_path / "elsewhere")
-    monkeypatch.setattr("bench.common.packs.SHIPPED", tmp_path / "package")
+    monkeypatch.setattr("bench.common.packs.SHIPPED_PACKS", tmp_path / "package")
     monkeypatch.chdir(tmp_path)
     assert list(find_packs(PACKS)) == ["brought"]
     assert list(find_packs([Path("elsewhere")])) == ["mine"]

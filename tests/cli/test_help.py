@@ -16,7 +16,7 @@ from commands import bench
 from reference import command_pages
 
 from bench.cli.command import SuggestingCommand
-from bench.common.signals import STOPPING, exit_code
+from bench.common.signals import STOP_SIGNALS, exit_code
 from bench.run.trial import loop
 
 ROOT = Path(__file__).parents[2]
@@ -67,6 +67,20 @@ def test_the_help_of_each_command_has_an_example_and_says_what_each_option_does(
         (("comprae",), "bench: no such command 'comprae'; did you mean 'compare'; see: bench --help\n"),
         (("explain", "shrikn"), "bench: no such command 'shrikn'; did you mean 'shrink'; see: bench explain --help\n"),
         (("runs", "--tag"), "bench: option '--tag' requires an argument; see: bench runs --help\n"),
+        (("new", "scenaro"), "bench: no such command 'scenaro'; did you mean 'scenario'; see: bench new --help\n"),
+        (
+            ("watch", "x", "--port", "a"),
+            "bench: invalid value for '--port': must be a whole number, not 'a'; see: bench watch --help\n",
+        ),
+        (
+            ("probe", "--workers", "17"),
+            "bench: invalid value for '--workers': must be at most 16, not '17'; see: bench probe --help\n",
+        ),
+        (
+            ("compare", "x", "--by", "y"),
+            "bench: invalid value for '--by': 'y' is not one of 'arm'; see: bench compare --help\n",
+        ),
+        (("probe", "python", "a.py"), "bench: 'a.py': a command is typed behind `--`, as in: bench probe -- python agent.py\n"),
     ],
 )
 def test_what_is_typed_wrong_is_told_in_one_line_with_where_to_look(
@@ -93,7 +107,7 @@ async def _stops_its_loop(asked: signal.Signals) -> None:
     await asyncio.sleep(10)
 
 
-@pytest.mark.parametrize("asked", STOPPING)
+@pytest.mark.parametrize("asked", STOP_SIGNALS)
 @pytest.mark.parametrize("work", [_stops_itself, lambda asked: loop.run_whole(_stops_its_loop(asked))], ids=["plain", "loop"])
 def test_each_signal_to_stop_ends_a_command_in_one_line(
     capsys: pytest.CaptureFixture[str], asked: signal.Signals, work: Callable[[signal.Signals], None]
@@ -106,10 +120,10 @@ def test_each_signal_to_stop_ends_a_command_in_one_line(
 
     began_with = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores Ctrl-C
     try:
-        before = [signal.getsignal(number) for number in STOPPING]
+        before = [signal.getsignal(number) for number in STOP_SIGNALS]
         assert app([], prog_name="slow", standalone_mode=False) == exit_code(asked)
         assert capsys.readouterr().err == "slow: stopped; no file is half written\n"
-        assert [signal.getsignal(number) for number in STOPPING] == before
+        assert [signal.getsignal(number) for number in STOP_SIGNALS] == before
     finally:
         signal.signal(signal.SIGINT, began_with)
 

@@ -46,7 +46,7 @@ def test_where_no_terminal_is_there_a_line_comes_at_most_each_ten_seconds(monkey
     screen = io.StringIO()
     progress = RunProgress(Console(file=screen, width=200), 10, SoFar(matrix_of()))
     for number in range(1, 11):
-        progress.saw(TrialResult(replace(trial(repetition=number), model="m"), {}))
+        progress.show(TrialResult(replace(trial(repetition=number), model="m"), {}))
     lines = screen.getvalue().splitlines()
     assert [line.split(":")[0] for line in lines] == ["3 of 10 trials in 0", "6 of 10 trials in 0", "9 of 10 trials in 0"]
     assert lines[0].startswith("3 of 10 trials in 0:00:12, left 0:00:28: solved 3; ")

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.table import Table
 
-from bench.cli.terminal import WIDEST, Terminal
+from bench.cli.terminal import REPORT_TABLE_WIDTH, Terminal
 from bench.read.render.table import Table as ReportTable
 
 
@@ -61,7 +61,7 @@ def test_a_report_s_table_in_a_pipe_is_as_wide_as_its_cells_or_as_it_may_be(
     terminal.file = written
     terminal.show_report_table(ReportTable("shown", "At a glance", ("First", "Second"), ((cell, cell),)))
     lines = written.getvalue().splitlines()
-    assert max(map(len, lines)) <= (int(columns) if columns else WIDEST)
+    assert max(map(len, lines)) <= (int(columns) if columns else REPORT_TABLE_WIDTH)
     assert sum("a" in line for line in lines[1:]) == in_lines
 
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from bench.cli.unread import UNREAD
+from bench.cli.unread import UNREAD_EXIT_CODE
 
 COMMANDS = """
 import sys
@@ -45,14 +45,21 @@ def without_a_reader() -> int:
 @pytest.mark.parametrize("words", [["prints"], ["writes"], ["--help"], ["--version"], []])
 def test_a_command_that_nobody_reads_ends_as_sigpipe_would_end_it(words: list[str]) -> None:
     done = ended(*words, output=without_a_reader(), errors=subprocess.PIPE)
-    assert (done.returncode, done.stderr) == (UNREAD, "")
-    assert UNREAD == 141
+    assert (done.returncode, done.stderr) == (UNREAD_EXIT_CODE, "")
+    assert UNREAD_EXIT_CODE == 141
+
+
+@pytest.mark.parametrize(("words", "code"), [("prints", 1), ("writes", 0), ("--help", 0), ("--version", 0)])
+def test_a_command_whose_standard_output_is_closed_ends_as_usual(words: str, code: int) -> None:
+    command = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-c", COMMANDS, words]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (code, "")
 
 
 @pytest.mark.parametrize("words", [["says"], ["no-such-command"]])
 def test_so_does_one_whose_errors_nobody_reads(words: list[str]) -> None:
     done = ended(*words, output=subprocess.PIPE, errors=without_a_reader())
-    assert (done.returncode, done.stdout) == (UNREAD, "")
+    assert (done.returncode, done.stdout) == (UNREAD_EXIT_CODE, "")
 
 
 def test_one_that_is_read_keeps_its_exit_code_and_tells_of_a_pipe_of_its_own() -> None:

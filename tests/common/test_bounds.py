@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from little_worlds import ENVIRONMENT
 from trials import TINY
 
-from bench.common.bounds import MOST_LEVELS, MOST_VALUES, SPARSE, excess_in, is_too_deep
+from bench.common.bounds import MIN_BYTES_PER_VALUE, MOST_LEVELS, MOST_VALUES, excess_in, is_too_deep
 from bench.common.errors import BenchError
 from bench.record.chain import seal
 from bench.record.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS
@@ -141,7 +141,7 @@ def read_config(path: Path) -> None:
         load_config(path, {})
 
 
-REQUEST, RECORD, WHOLE = MOST_VALUES, SIZE // SPARSE, SIZE // (2 * SPARSE)
+REQUEST, RECORD, WHOLE = MOST_VALUES, SIZE // MIN_BYTES_PER_VALUE, SIZE // (2 * MIN_BYTES_PER_VALUE)
 """How many values are read."""
 PLACES: dict[str, tuple[Callable[[Any], None], Callable[[Case], Any], int, tuple[str, ...]]] = {
     "a chat completion": (

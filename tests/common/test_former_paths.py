@@ -43,7 +43,7 @@ render.table: Table TableColumn table_of
 report.export_part: ExportPart
 report.figure_part: FigurePart
 report.results: Results
-report.studies: StudyPart prepared
+report.studies: StudyPart study_values
 report.table_part: TablePart
 runtime.asking: Agent LineReply ModelLine
 runtime.effects: CallEffect Disturbance Effect Point Send Target TextEffect

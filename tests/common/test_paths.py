@@ -85,3 +85,8 @@ def test_a_run_that_does_not_exist_is_named_as_it_was_given(tmp_path: Path, monk
     for given in ("papers", "results/papers"):
         with pytest.raises(ResultsError, match=r"^results/papers: holds no run; did you mean 'paper'"):
             folder_of(given)
+
+
+def test_an_empty_text_names_no_run() -> None:
+    with pytest.raises(ResultsError, match="'' names no run"):
+        folder_of("")

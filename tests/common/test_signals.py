@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from bench.common.signals import STOPPING, Stop
+from bench.common.signals import STOP_SIGNALS, Stop
 
 STUBBORN = """
 import asyncio, signal, time
@@ -27,7 +27,7 @@ asyncio.run(work())
 """
 
 
-@pytest.mark.parametrize("asked", STOPPING)
+@pytest.mark.parametrize("asked", STOP_SIGNALS)
 def test_the_first_signal_asks_and_the_second_ends_the_process(asked: signal.Signals) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -43,10 +43,10 @@ def test_the_first_signal_asks_and_the_second_ends_the_process(asked: signal.Sig
 
 def test_a_stop_that_nobody_asked_for_leaves_the_handlers_that_it_found() -> None:
     async def unasked() -> None:
-        before = [signal.getsignal(number) for number in STOPPING]
+        before = [signal.getsignal(number) for number in STOP_SIGNALS]
         with Stop(asyncio.get_running_loop(), lambda: None):
             assert signal.getsignal(signal.SIGTERM) not in before
-        assert [signal.getsignal(number) for number in STOPPING] == before
+        assert [signal.getsignal(number) for number in STOP_SIGNALS] == before
 
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:

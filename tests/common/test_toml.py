@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bench.common.errors import ConfigError
-from bench.common.toml import LARGEST, MOST_BYTES, MOST_LEVELS, read_toml
+from bench.common.toml import LARGEST_INTEGER, MOST_BYTES, MOST_LEVELS, read_toml
 from bench.read.analysis.published import load_published
 from bench.run.experiment.config import load_config
 
@@ -56,8 +56,8 @@ def test_whatever_stands_there_is_read_or_refused_in_one_line(tmp_path: Path, co
         (f"x{'.a' * 300} = 1", f"x{'.a' * 19}.…: is nested more than {MOST_LEVELS} levels deep"),
         (f"model.m.extra_body{'.a' * 62} = 1", "levels deep"),
         (f"max_attempts = {'1' * 5000}", "is not TOML: Exceeds the limit"),
-        (f"a.b = [1, {LARGEST + 1}]", f"a.b.1: must be at most {LARGEST}"),
-        (f"max_attempts = 0x{'f' * 5000}", f"max_attempts: must be at most {LARGEST}"),
+        (f"a.b = [1, {LARGEST_INTEGER + 1}]", f"a.b.1: must be at most {LARGEST_INTEGER}"),
+        (f"max_attempts = 0x{'f' * 5000}", f"max_attempts: must be at most {LARGEST_INTEGER}"),
         ('run = "a\\u0000b"', "run: holds a zero character; take it out"),
         ("model = 3", "model: must be a table, not 3"),
         ("model.m.kind = 'openai'\nmodel.m.extra_body.since = 1979-05-27", "extra_body must hold what JSON can: no date"),
@@ -75,11 +75,11 @@ def test_what_no_reader_expects_is_refused_in_one_line(tmp_path: Path, text: str
 
 def test_what_is_just_as_deep_and_as_large_as_may_be_is_read(tmp_path: Path) -> None:
     path = tmp_path / "just.toml"
-    path.write_text(f"x{'.a' * (MOST_LEVELS - 1)} = {LARGEST}")
+    path.write_text(f"x{'.a' * (MOST_LEVELS - 1)} = {LARGEST_INTEGER}")
     values = read_toml(path)["x"]
     for _ in range(MOST_LEVELS - 1):
         values = values["a"]
-    assert values == LARGEST
+    assert values == LARGEST_INTEGER
 
 
 DEEP = (f"a{'.a' * 20_000} = 1", f"[a{'.a' * 4000}]\n" + "".join(f"b{number} = 1\n" for number in range(4000)), "a" * 250_000)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from bench.common.errors import ConfigError
-from bench.common.wording import first_of, first_violation
+from bench.common.wording import first_violation, first_violations
 from bench.run.experiment.config import Config, load_config
 
 CONFIG = """
@@ -65,7 +65,7 @@ def test_whatever_a_config_holds_its_faults_are_lines(values: dict[str, object])
     try:
         Config.model_validate(values)
     except ValidationError as error:
-        for kind in {detail["type"] for detail in first_of(error, error.error_count())}:
+        for kind in {detail["type"] for detail in first_violations(error, error.error_count())}:
             violation = first_violation(error, kind)
             assert (
                 violation.kind == kind

@@ -248,11 +248,22 @@ def test_a_run_that_goes_on_is_complete_again_at_its_new_end(tmp_path: Path) -> 
     assert not verify(folder).has_end and bench(tmp_path, "verify", "run")[0] == 1
 
 
+def test_a_run_that_lost_all_its_trials_and_kept_their_responses_is_not_sound(whole: Path, tmp_path: Path) -> None:
+    folder = plain_copy(whole, tmp_path / "results" / "run")
+    (folder / TRIALS).write_bytes(b"")
+    code, out, _ = bench(tmp_path, "verify", "run")
+    assert code == 1 and "has no session, but " in out
+    (folder / RESPONSES).write_bytes(b"")
+    (folder / TEXTS).write_bytes(b"")
+    assert bench(tmp_path, "verify", "run")[0] == 0
+
+
 def test_a_published_digest_tells_a_changed_run_from_the_one_that_was_made_anew(whole: Path, tmp_path: Path) -> None:
     folder = plain_copy(whole, tmp_path / "results" / "run")
     digest = whole_digest(folder)
     assert f"digest {digest}\n" in bench(tmp_path, "verify", "run")[1]
     assert bench(tmp_path, "verify", "run", "--digest", digest)[0] == 0
+    assert bench(tmp_path, "verify", "run", "--digest", "")[0] == 1
     append_grades(folder, [Regrade("2026", "tiny", "9ade", 8, 0)])
     code, out, _ = bench(tmp_path, "verify", "run", "--digest", digest)
     assert code == 1 and "and its digest is another: it was made anew, or it went on" in out

@@ -44,7 +44,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
         plugged.forget()
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(studies, "CHECKED_OUT", tmp_path / "nowhere")
+    monkeypatch.setattr(studies, "CHECKOUT_STUDIES", tmp_path / "nowhere")
     plugged.forget()
     yield written
     plugged.forget()

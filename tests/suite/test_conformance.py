@@ -18,7 +18,7 @@ import pytest
 from trials import AVAILABLE, CALLS, CELLS, OURS, ROOTS, answered_packs, events, matrix_of, needs_json, run_all, stages
 
 from bench.cli.authoring.hooks import TaskHooks
-from bench.cli.authoring.soundness import OF_WORLDS
+from bench.cli.authoring.soundness import WORLD_CHECKS
 from bench.record.events import Answered, Called, Committed, Event, Faulted, Judged
 from bench.record.ledger import book, imbalance
 from bench.record.lineage import Lineage
@@ -151,7 +151,7 @@ def test_every_pack_is_solved_in_every_answer_format(pack: str, answer_format: s
 def test_every_world_is_sound(pack: str) -> None:
     for instance in instances_of(pack, ROOTS)[:FEW]:
         hooks = TaskHooks(load_pack(pack, ROOTS, instance), AVAILABLE[pack])
-        assert [problem for check in OF_WORLDS.values() for problem in check(hooks).problems] == []
+        assert [problem for check in WORLD_CHECKS.values() for problem in check(hooks).problems] == []
 
 
 def world_cells() -> list[Any]:

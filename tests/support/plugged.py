@@ -50,7 +50,7 @@ def forget() -> None:
     """Make each kind read its parts anew at the next use, because packages were added or removed."""
     registry._entry_points.cache_clear()
     for kind in EVERY_KIND:
-        vars(kind).pop("_all", None)
+        vars(kind).pop("_parts", None)
 
 
 def install(

@@ -20,15 +20,16 @@ from bench.common.errors import PackError, Unavailable, one_line
 from bench.common.files import text_of
 from bench.run.packs import find_packs, instances_of, load_pack, variants_of
 
-LOADS = "it can be loaded"
+LOAD_CHECK = "it can be loaded"
+"""The title of the check that loads a pack."""
 REQUIREMENTS = "requirements.txt"
 """A pack's file that names the packages which its code runs beside this one, as pip reads them."""
-MOST_BYTES, MOST_SHOWN = 65_536, 200
-"""Of a pack's requirements; characters of what is wrong with them."""
+MOST_REQUIREMENTS_BYTES, LONGEST_PROBLEM = 65_536, 200
+"""The most bytes of a pack's requirements file, and the most characters of a message about the file."""
 MOST_LINES, MOST_NAMES = 10, 3
 """How many problems of a check are shown, and how many instances are named for one problem."""
-TOO_MANY = 0.3
-"""An excess, such as a baseline that is right, is a problem from this share of a pack's instances on."""
+MIN_EXCESS_SHARE = 0.3
+"""An excess, such as a right answer of the baseline, is a problem if at least this share of a pack's instances has it."""
 
 
 @dataclass(frozen=True)
@@ -61,26 +62,28 @@ def check_pack(name: str, packs: Sequence[Path]) -> Iterator[tuple[str, CheckRes
             return
         variants = variants_of(folder)
     except PackError as error:
-        yield name, CheckResult(LOADS, (str(error),))
+        yield name, CheckResult(LOAD_CHECK, (str(error),))
         return
     if variant and variant not in variants:
         load_pack(name, packs)
-    for each in [variant] if variant else variants:
-        yield from _check_variant(pack if each == variants[0] else f"{pack}:{each}", folder, packs)
+    for checked in [variant] if variant else variants:
+        yield from _check_variant(pack if checked == variants[0] else f"{pack}:{checked}", folder, packs)
 
 
 def _missing_packages(path: Path) -> list[str]:
     """Return the packages in a pack's requirements that are not installed in a fitting version. Raises PackError."""
     try:
-        lines = text_of(path, MOST_BYTES).splitlines() if path.is_file() else []
+        lines = text_of(path, MOST_REQUIREMENTS_BYTES).splitlines() if path.is_file() else []
         required = [Requirement(line) for line in lines if line.strip() and not line.startswith("#")]
     except (InvalidRequirement, OSError, ValueError) as error:
-        raise PackError(f"{path}: {one_line(str(error), MOST_SHOWN)}; name one package a line, as pip reads them") from error
-    return [
-        str(each)
-        for each in required
-        if not any(each.specifier.contains(package.version) for package in distributions(name=each.name))
-    ]
+        problem = one_line(str(error), LONGEST_PROBLEM)
+        raise PackError(f"{path}: {problem}; name one package a line, as pip reads them") from error
+    return [str(requirement) for requirement in required if not _is_installed(requirement)]
+
+
+def _is_installed(requirement: Requirement) -> bool:
+    """Whether a package is installed in a version that fits a requirement."""
+    return any(requirement.specifier.contains(package.version) for package in distributions(name=requirement.name))
 
 
 def _check_variant(name: str, folder: Path, packs: Sequence[Path]) -> Iterator[tuple[str, CheckResult]]:
@@ -91,7 +94,7 @@ def _check_variant(name: str, folder: Path, packs: Sequence[Path]) -> Iterator[t
         yield name, CheckResult(f"not available here: {error}", is_note=True)
         return
     except PackError as error:
-        yield name, CheckResult(LOADS, (str(error),))
+        yield name, CheckResult(LOAD_CHECK, (str(error),))
         return
     hooks_by_instance: dict[str, TaskHooks] = {}
     load_errors: dict[str, Soundness] = {}
@@ -102,7 +105,7 @@ def _check_variant(name: str, folder: Path, packs: Sequence[Path]) -> Iterator[t
             load_errors[instance] = Soundness((str(error),))
     label = name if instances == ("",) else f"{name} ({len(instances)} instances)"
     if load_errors:
-        yield label, _summary(LOADS, load_errors, len(instances))
+        yield label, _summary(LOAD_CHECK, load_errors, len(instances))
     if hooks_by_instance:
         for title, check in checks_of(next(iter(hooks_by_instance.values())).scenario).items():
             results = {instance: _run_check(check, hooks) for instance, hooks in hooks_by_instance.items()}
@@ -123,7 +126,7 @@ def _run_check(check: Callable[[TaskHooks], Soundness], hooks: TaskHooks) -> Sou
 def _judge_excess(results: Mapping[str, Soundness]) -> Mapping[str, Soundness]:
     """Return the results. A defect in too many instances becomes a problem; a rarer defect becomes a detail."""
     defect_count, instance_count = sum(bool(result.excess) for result in results.values()), len(results)
-    if defect_count >= TOO_MANY * instance_count:
+    if defect_count >= MIN_EXCESS_SHARE * instance_count:
         return {
             name: replace(result, problems=(*result.problems, result.excess)) if result.excess else result
             for name, result in results.items()

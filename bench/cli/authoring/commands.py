@@ -9,14 +9,16 @@ import typer
 
 from bench.cli.authoring.check import check_pack
 from bench.cli.authoring.new import new_plugin, new_scenario
-from bench.cli.command import PacksOption
+from bench.cli.command import PacksOption, group_of
 from bench.cli.junit import JunitCase, write_junit
 from bench.cli.scaffold import check_command
 from bench.cli.terminal import Terminal
+from bench.common.errors import PackError
+from bench.common.packs import no_packs_in
 from bench.common.paths import PACKS
 from bench.run.packs import find_packs
 
-new_app = typer.Typer(help="Begin a pack of your own tasks, or a package of parts.", no_args_is_help=True)
+new_app = group_of("Begin a pack of your own tasks, or a package of parts.")
 out = Terminal()
 
 
@@ -32,7 +34,10 @@ def check(
     For example: bench check multi_file_debugging
     """
     cases = list[JunitCase]()
-    for pack in packs or list(find_packs(scenarios)):
+    names = packs or list(find_packs(scenarios))
+    if not names:
+        raise PackError(f"no pack is checked: {no_packs_in(scenarios)}")
+    for pack in names:
         for scenario, result in check_pack(pack, scenarios):
             cases.append(JunitCase(scenario, result.what, "\n".join(result.problems)))
             out.print("\n    ".join((f"{scenario}: {result.status}: {result.what}", *result.problems)))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import keyword
+from importlib.util import find_spec
 from pathlib import Path
 
 from bench.cli.scaffold import copy_template, make_pack, render_templates
+from bench.common.errors import PackError
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 
@@ -24,8 +27,10 @@ def new_plugin(name: str, into: Path) -> Path:
     """Make a package of parts in `into/name`: an architecture, an effect and a metric, with tests.
 
     Raises:
-        PackError: The name is no identifier or is taken.
+        PackError: The name is no identifier or is taken, here or by a module that Python finds.
     """
+    if name.isidentifier() and (keyword.iskeyword(name) or find_spec(name)):
+        raise PackError(f"'{name}' is a word or a module of Python already; choose another name")
 
     def write(folder: Path) -> None:
         copy_template(TEMPLATES / "plugin", folder)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench.cli.scaffold import RENDERED, copy_template, environment_of, make_pack
+from bench.cli.scaffold import TEMPLATE_SUFFIX, copy_template, environment_of, make_pack
 from bench.common.errors import PackError, one_line
 from bench.common.paths import CONFIGS
 from bench.elsewhere.runs import ImportedStep, step_name, tool_names
@@ -23,9 +23,9 @@ def pack_of_trace(
     """Make a pack in `into/name` from a run recorded elsewhere, and write its configs.
 
     Args:
-        failing: The number of the step that fails, from 1.
+        failing_step: The number of the step that fails, from 1.
         source: The name of the file of the steps. It is written into the configs as one line.
-        same: By the number of a step the earlier one whose equal calls it makes again: both make one effect.
+        same: The number of a step -> the number of an earlier step whose calls it makes again. Both make one effect.
 
     Returns:
         The configs: for replies, and, if the failing step changes something, for effects.
@@ -60,7 +60,9 @@ def pack_of_trace(
         }
         (folder / "trace.json").write_text(f"{json.dumps({'steps': step_values}, indent=1)}\n", encoding="utf-8")
         environment = environment_of(folder)
-        (folder / "README.md").write_text(environment.get_template(f"README.md{RENDERED}").render(values), encoding="utf-8")
+        (folder / "README.md").write_text(
+            environment.get_template(f"README.md{TEMPLATE_SUFFIX}").render(values), encoding="utf-8"
+        )
         for variant, path in variants.items():
             path.parent.mkdir(exist_ok=True)
             config_values = {
@@ -69,8 +71,8 @@ def pack_of_trace(
                 "suffix": path.stem.removeprefix(name),
                 "failing": step_name(failing_step),
             }
-            path.write_text(environment.get_template(f"config.toml{RENDERED}").render(config_values), encoding="utf-8")
-        for file in folder.glob(f"*{RENDERED}"):
+            path.write_text(environment.get_template(f"config.toml{TEMPLATE_SUFFIX}").render(config_values), encoding="utf-8")
+        for file in folder.glob(f"*{TEMPLATE_SUFFIX}"):
             file.unlink()
 
     make_pack(name, into, write)

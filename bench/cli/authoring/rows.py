@@ -22,7 +22,7 @@ MOST_WORDS, LONGEST_WORD = 12, 60
 characters, and each is in two rows on average."""
 INTEGER = re.compile(r"-?(0|[1-9]\d*)", re.ASCII)
 NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)  # no leading zeros: 007 is a name
-NO_NUMBER = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+NAN_OR_INFINITY = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Field:
 
 @dataclass(frozen=True)
 class SourceRow:
+    """A row: the name of its instance, and its input fields and expected fields by name."""
+
     id: str
     input: Mapping[str, CellValue]
     expected: Mapping[str, CellValue]
@@ -134,7 +136,7 @@ def _identifier(text: str) -> str:
 
 
 def _is_empty(value: CellValue) -> bool:
-    """Return whether a cell is empty."""
+    """Whether a cell is empty."""
     return value is None or (isinstance(value, str) and not value.strip())
 
 
@@ -147,7 +149,7 @@ def _values(records: Sequence[FileRow], column: str, *, is_text: bool) -> list[C
     if not is_text:
         return values
     texts = [str(value).strip() for value in values]
-    if all(NUMBER.fullmatch(text) or NO_NUMBER.fullmatch(text) for text in texts):
+    if all(NUMBER.fullmatch(text) or NAN_OR_INFINITY.fullmatch(text) for text in texts):
         for record, text in zip(records, texts, strict=True):
             if not math.isfinite(float(text)):
                 raise PackError(f"{record.at}: '{column}' is {text[:30]}, not a finite number; write one, or leave the row out")
@@ -197,7 +199,7 @@ def _field(name: str, values: Sequence[CellValue], path: Path) -> Field:
 
 
 def _same_grade(value: CellValue, other: CellValue) -> bool:
-    """Return whether the grader of a pack of rows gives both answers the same grade. Numbers are compared to nine digits."""
+    """Whether the grader of a pack of rows gives both answers the same grade. Numbers are compared to nine digits."""
     if isinstance(value, int | float) and isinstance(other, int | float) and float in (type(value), type(other)):
         return math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-9)
     return plain(value) == plain(other)

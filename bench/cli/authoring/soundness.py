@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from bench.cli.authoring.hooks import TaskHooks
@@ -31,9 +32,10 @@ from bench.worlds.run.environment import Environment, World, final_world
 from bench.worlds.run.environment.damage import net_effects
 from bench.worlds.run.environment.declaration import Course
 
-DRAWS = 20
+DRAWS_PER_EFFECT = 20
+"""How many random draws of an effect strike the reference's reply to a subtask."""
 SHORTEST_LEAK = 16
-"""In characters. A shorter text of a reference answer, such as a service's name, may stand in a prompt."""
+"""The least characters of a leak. A prompt may contain a shorter text of the reference answer, such as a service's name."""
 
 
 @dataclass(frozen=True)
@@ -115,13 +117,14 @@ def _problems_of(hooks: TaskHooks, wrong: WrongAnswer) -> Iterator[str]:
 
 def faults_are_caught(hooks: TaskHooks) -> Soundness:
     """Check that a reply which a fault broke is rejected in every subtask."""
-    return Soundness(tuple(problem for subtask in hooks.scenario.task.subtasks for problem in _uncaught(hooks, subtask)))
+    return Soundness(tuple(chain.from_iterable(_undetected_faults(hooks, subtask) for subtask in hooks.scenario.task.subtasks)))
 
 
-def _uncaught(hooks: TaskHooks, subtask: Subtask) -> Iterator[str]:
+def _undetected_faults(hooks: TaskHooks, subtask: Subtask) -> Iterator[str]:
+    """Yield a line for each effect that should break the reply to a subtask, but whose result every check accepts."""
     try:
         for effect in (entry for entry in EFFECTS if isinstance(entry, TextEffect) and entry.breaks_form):
-            for number in range(DRAWS):
+            for number in range(DRAWS_PER_EFFECT):
                 if hooks.call(f"a check of '{subtask.name}'", _is_undetected, hooks.scenario, subtask, effect, number):
                     yield f"{effect.name} in the reply to '{subtask.name}' passed as a valid output"
                     break
@@ -130,7 +133,7 @@ def _uncaught(hooks: TaskHooks, subtask: Subtask) -> Iterator[str]:
 
 
 def _is_undetected(scenario: Scenario, subtask: Subtask, effect: TextEffect, number: int) -> bool:
-    """Return whether no check rejects the reply after this effect."""
+    """Whether every check accepts the reference's reply after this effect has changed the reply."""
     text = _reply_with_fault(scenario, subtask, effect, number)
     if text is None:
         return True
@@ -212,7 +215,7 @@ def baseline_fails(hooks: TaskHooks) -> Soundness:
 def every_architecture_solves_it(hooks: TaskHooks) -> Soundness:
     """Check that every architecture solves the scenario without a retry, with a model that knows the reference."""
     try:
-        records = hooks.call("an architecture", lambda: run(_with_reference(hooks.scenario)))
+        records = hooks.call("an architecture", lambda: run(_run_with_reference(hooks.scenario)))
     except HookFailed as failure:
         return Soundness((str(failure),))
     failures: dict[str, list[str]] = {}
@@ -231,7 +234,7 @@ def _failure(record: TrialRecord) -> str | None:
     return None
 
 
-async def _with_reference(scenario: Scenario) -> list[TrialRecord]:
+async def _run_with_reference(scenario: Scenario) -> list[TrialRecord]:
     """Run every architecture on the scenario with a model that returns the reference."""
     # Another package's architecture may ask twice by design, and soundness must not depend on what is installed.
     ours = (part for part in ARCHITECTURES if not part.package and not part.learns)
@@ -259,7 +262,7 @@ CHECKS: dict[str, Callable[[TaskHooks], Soundness]] = {
     "keyword rules alone do not solve it": baseline_fails,
     "with a model that knows the reference, every architecture solves it, without a retry": every_architecture_solves_it,
 }
-"""What must hold -> its check."""
+"""The title of each check of a pack without a world -> the check."""
 
 
 # In a world
@@ -339,7 +342,7 @@ def _soundness_of(problems: Callable[[TaskHooks], Iterator[str]], hooks: TaskHoo
         return Soundness((str(failure),))
 
 
-OF_WORLDS: dict[str, Callable[[TaskHooks], Soundness]] = {
+WORLD_CHECKS: dict[str, Callable[[TaskHooks], Soundness]] = {
     "the reference solves it in its world, without damage, and nothing that it does is refused or forbidden": partial(
         _soundness_of, reference_problems
     ),
@@ -352,7 +355,7 @@ OF_WORLDS: dict[str, Callable[[TaskHooks], Soundness]] = {
 
 def checks_of(scenario: Scenario) -> Mapping[str, Callable[[TaskHooks], Soundness]]:
     """Return the checks of a pack with or without a world, by their titles."""
-    return OF_WORLDS if scenario.environment else CHECKS
+    return WORLD_CHECKS if scenario.environment else CHECKS
 
 
 def notes_on(hooks: TaskHooks) -> Iterator[str]:

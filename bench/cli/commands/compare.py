@@ -19,7 +19,7 @@ from bench.record.reading import are_probes
 # Modules that read results import pandas and scipy. No other command should wait for that, so functions import them.
 
 EXIT_CODES = {"equal": 0, "no worse": 0, "better": 0, "worse": 1, "trade-off": 3, "undecided": 3}
-"""2 is a user's mistake."""
+"""The exit code of each verdict. 2 is left to a user's mistake."""
 JUNIT_ENDS: dict[int, Literal["failure", "skipped"]] = {1: "failure", 3: "skipped"}
 
 out = Terminal()
@@ -179,7 +179,11 @@ def _compare_runs(
     history: Sequence[str],
     by_arm: bool,
 ) -> ComparisonOutput:
-    """Compare two runs, or two models or architectures of one run."""
+    """Compare two runs, or two models or architectures of one run.
+
+    sides    the pairs of --models and --architectures
+    bounds   the margins of the gate's measures, whether the runs must hold the same, and the allowed damage
+    """
     from bench.read.analysis.frames import load_run  # noqa: PLC0415
     from bench.read.analysis.pairing import COUNTERPARTS, part_of_run  # noqa: PLC0415
     from bench.read.compare.compare import compare  # noqa: PLC0415
@@ -192,17 +196,18 @@ def _compare_runs(
     data_b = load_run(folder_of(run_b)) if run_b else data_a
     for column, pair in zip(COUNTERPARTS, sides, strict=True):
         if pair:
-            data_a, data_b, *earlier_runs = (
-                part_of_run(run, column, pair[place == 1]) for place, run in enumerate((data_a, data_b, *earlier_runs))
-            )
+            value_a, value_b = pair
+            data_a, *earlier_runs = (part_of_run(run, column, value_a) for run in (data_a, *earlier_runs))
+            data_b = part_of_run(data_b, column, value_b)
     comparison = compare(data_a, data_b, *bounds, earlier_runs)
-    names = [", ".join((Path(run).name, *(pair[n] for pair in chosen_pairs))) for n, run in enumerate((run_a, run_b or run_a))]
+    name_a = ", ".join((Path(run_a).name, *(value_a for value_a, _ in chosen_pairs)))
+    name_b = ", ".join((Path(run_b or run_a).name, *(value_b for _, value_b in chosen_pairs)))
     verdict, *rest = sentences(comparison)
     return ComparisonOutput(
         comparison.verdict,
         (compare_table(comparison, by_arm),),
         as_json(comparison),
-        (f"{names[1]} against {names[0]}: {verdict}", *rest),
+        (f"{name_b} against {name_a}: {verdict}", *rest),
         WIDE_COLUMNS,
         tuple(ComparedCase(*case) for case in cases_of(comparison)),
     )

@@ -20,7 +20,7 @@ from bench.rerun.diagnosis_text import as_json, diagnosis_lines, trial_lines
 from bench.rerun.rerun import RerunnableTrial, record_of, rerunnable_trials, why_not_rerun
 from bench.run.trial import loop
 
-UNEXPLAINED = 3
+UNEXPLAINED_EXIT_CODE = 3
 out, err = Terminal(), Terminal(stderr=True)
 
 
@@ -28,7 +28,7 @@ def diagnose(
     run: Annotated[str, typer.Argument(autocompletion=run_names, help="A run's name under results/, or its folder.")],
     trial: Annotated[str, typer.Option(help="One trial: its id, its first characters, or worst: that with most damage.")] = "",
     most: Annotated[int, typer.Option(min=1, help="Diagnose at most this many failed trials, picked evenly.")] = 20,
-    whole: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    prints_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     scenarios: PacksOption = PACKS,
 ) -> None:
     """Find which part of an agent is to blame for its failed trials.
@@ -50,11 +50,11 @@ def diagnose(
     rerunnable = [record for record in chosen if not why_not_rerun(record, manifest)]
     packs = packs_of(scenarios, folder, err)
     diagnoses = left_out + loop.run_whole(_diagnose(rerunnable_trials(folder, rerunnable, packs) if rerunnable else []))
-    if whole:
+    if prints_json:
         out.print(as_json(folder.name, len(failed), diagnoses))
     else:
         out.print("\n".join(trial_lines(diagnoses[0]) if trial else diagnosis_lines(folder.name, len(failed), diagnoses)))
-    raise typer.Exit(0 if all(diagnosis.is_explained for diagnosis in diagnoses) else UNEXPLAINED)
+    raise typer.Exit(0 if all(diagnosis.is_explained for diagnosis in diagnoses) else UNEXPLAINED_EXIT_CODE)
 
 
 async def _diagnose(originals: list[RerunnableTrial]) -> list[Diagnosis]:

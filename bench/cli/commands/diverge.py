@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 
 DivergenceOf = Literal["model", "architecture", "prompt"]
 RECORDED_AS: Mapping[DivergenceOf, str] = {"model": "model", "architecture": "architecture", "prompt": "scenario"}
-"""What the sides differ in -> the field of a trial that names it. Another prompt is an equivalent of the scenario."""
+"""The thing that the sides differ in -> the field of a trial with its name. Another prompt is an equivalent scenario."""
 TrialCost = Callable[[TrialRecord], float | None]
 EventPlace = tuple[str, str, str]
-"""(instance, judgment, state) in the local form, (instance, plan, "") in the running form."""
+"""The key of an event: (instance, judgment, state) if judgments are compared state by state (the local form), and
+(instance, plan, "") if the effects of whole trials are compared (the running form)."""
 EXIT_CODES = {"within": 0, "beyond": 1, "inconclusive": 3}
 out = Terminal()
 
@@ -54,7 +55,7 @@ class DivergenceSide:
         return [record for record in records if record.outcome not in ("error", "ungraded") and self._has(record)]
 
     def _has(self, record: TrialRecord) -> bool:
-        """Return whether a record belongs to this side."""
+        """Whether a record is of this side's model, architecture or prompt."""
         return not self.value or getattr(record, RECORDED_AS[self.of]) == self.value
 
     def instance(self, scenario: str, instance: str) -> str:
@@ -97,7 +98,7 @@ class DivergenceResult:
     example: str
 
     def verdict(self, limit: float) -> str:
-        """Return whether the divergence is within the limit, beyond the limit, or inconclusive."""
+        """Whether the divergence is within the limit, beyond the limit, or inconclusive."""
         low, high = self.interval
         if low is None or high is None:
             return "inconclusive"
@@ -128,7 +129,7 @@ def diverge(
         list[str] | None, typer.Option(help="A side of A to compare, if A has more than two; given twice.")
     ] = None,
     limit: Annotated[float, typer.Option(min=0.0, max=1.0, help="The largest divergence that is accepted.")] = 0.05,
-    whole: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    prints_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say how far two models, prompts or patterns diverge.
 
@@ -145,7 +146,7 @@ def diverge(
     sides = _sides(folder_of(run), folder_of(other) if other else None, of, between or [])
     measured = compare_sides(*sides)
     verdict = measured.verdict(limit)
-    lines = [_as_json(sides, measured, limit, verdict)] if whole else lines_of(sides, measured, limit)
+    lines = [_as_json(sides, measured, limit, verdict)] if prints_json else lines_of(sides, measured, limit)
     for line in lines:
         out.print(line)
     raise typer.Exit(EXIT_CODES[verdict])
@@ -262,7 +263,7 @@ def _by_place(side: DivergenceSide, cost: TrialCost) -> dict[tuple[str, str], fl
 
 
 def _judgments(side: DivergenceSide) -> dict[EventPlace, list[object]]:
-    """Return the committed output of each reply, by the recorded state of the reply."""
+    """Return the committed outputs of the replies on this side, by instance, judgment and recorded state."""
     from bench.rerun.divergence import committed_output, name_states  # noqa: PLC0415
 
     events: dict[EventPlace, list[object]] = {}
@@ -274,7 +275,8 @@ def _judgments(side: DivergenceSide) -> dict[EventPlace, list[object]]:
 
 
 def _effects(side: DivergenceSide) -> dict[EventPlace, list[object]]:
-    """Return the effects of each trial, in order. Raise ResultsError if the trials have no world."""
+    """Return the effects of the trials on this side in their order, by instance and plan. Raise ResultsError if the trials
+    have no world."""
     from bench.rerun.divergence import effects_by_trial  # noqa: PLC0415
 
     trials = side.trials
@@ -310,13 +312,13 @@ def _share(value: float | None) -> str:
 
 def _as_json(sides: Sequence[DivergenceSide], measured: DivergenceResult, limit: float, verdict: str) -> str:
     """Return the divergence as JSON."""
-    each = measured.divergence
+    divergence = measured.divergence
     document = {
         "sides": [side.name for side in sides],
-        "form": each.form,
-        **{name: vars(getattr(each, name)) for name in ("between", "within", "beyond")},
-        "events": each.events,
-        "first": each.first,
+        "form": divergence.form,
+        **{name: vars(getattr(divergence, name)) for name in ("between", "within", "beyond")},
+        "events": divergence.events,
+        "first": divergence.first,
         "tokens": measured.tokens.as_json(),
         "dollars": measured.dollars.as_json() if isinstance(measured.dollars, SideMeans) else None,
         "limit": limit,

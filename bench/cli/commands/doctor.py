@@ -11,11 +11,11 @@ from bench.run.sandbox import Guards, guards
 
 out = Terminal()
 
-WITHOUT_THEM = (
+MISSING_GUARD_NOTE = (
     "Code that a model wrote does not run here without --unguarded: a replay shows the grades of its recording, and anything "
     "else is refused. docs/limits.md lists what code can do where a guard is missing."
 )
-"""What a missing guard means."""
+"""What a missing guard changes, for the last line of the command."""
 
 
 def guards_table(guards: Guards) -> Table:
@@ -46,5 +46,5 @@ def doctor() -> None:
     out.show(versions_table())
     if guarded.missing:
         lacking = ", ".join(guard.name for guard in guarded.missing)
-        out.print(f"Not all guards are in force: {lacking}. {WITHOUT_THEM}")
+        out.print(f"Not all guards are in force: {lacking}. {MISSING_GUARD_NOTE}")
     raise typer.Exit(1 if guarded.missing else 0)

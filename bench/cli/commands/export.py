@@ -52,8 +52,8 @@ def export(
         out.print(line)
     to = to or named(REPORTS, name_of(folder)) / form
     written = write_export(loaded, part, to)
-    shown = ", ".join(path.name for path in written[:20])
-    out.print(f"{len(written)} files in {to}: {shown}{', …' if len(written) > 20 else ''}")
+    names = ", ".join(path.name for path in written[:20])
+    out.print(f"{len(written)} files in {to}: {names}{', …' if len(written) > 20 else ''}")
 
 
 def import_(

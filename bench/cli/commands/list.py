@@ -16,7 +16,7 @@ from bench.cli.command import PacksOption
 from bench.cli.command_part import COMMANDS
 from bench.cli.terminal import Terminal, print_left_out
 from bench.common.errors import ConfigError, nearest
-from bench.common.packs import find_packs, package_of
+from bench.common.packs import find_packs, no_packs_in, package_of
 from bench.common.paths import CONFIGS, PACKS, STUDIES_FOLDER
 from bench.common.registry import Registry, attribute_at, written_names
 from bench.common.toml import read_toml
@@ -36,9 +36,9 @@ REGISTRIES = {
     "exports": "bench.read.report.export_part:EXPORTS",
 }
 """The kinds that `bench list` lists, in its order, and where the registry of each stands."""
-NAMED = ("packs", "architectures", "models", "effects", "studies", "exports")
+LISTED_KINDS = ("packs", "architectures", "models", "effects", "studies", "exports")
 """The kinds whose parts a config or an option names: `bench list` lists these parts."""
-SAME = {"scenarios": "packs", "systems": "architectures", "faults": "effects"}
+KIND_SYNONYMS = {"scenarios": "packs", "systems": "architectures", "faults": "effects"}
 """Further words for a kind."""
 out, err = Terminal(), Terminal(stderr=True)
 
@@ -59,20 +59,20 @@ def list_(
 
     For example: bench list effects
     """
-    asked = SAME.get(kind, kind) if kind else None
-    if asked is not None and asked not in REGISTRIES:
-        raise ConfigError(f"list {kind}: is no kind of part; {nearest(asked, REGISTRIES)}")
-    kinds = [name for name in REGISTRIES if asked == name or (asked is None and (as_json or name in NAMED))]
+    wanted_kind = KIND_SYNONYMS.get(kind, kind) if kind else None
+    if wanted_kind is not None and wanted_kind not in REGISTRIES:
+        raise ConfigError(f"list {kind}: is no kind of part; {nearest(wanted_kind, REGISTRIES)}")
+    kinds = [name for name in REGISTRIES if wanted_kind == name or (wanted_kind is None and (as_json or name in LISTED_KINDS))]
     if as_json:
         out.print(json.dumps({name: _names_in(name, scenarios) for name in kinds}, indent=2))
         return
-    if asked in DETAILS:
-        DETAILS[asked](scenarios)
+    if wanted_kind in DETAILS:
+        DETAILS[wanted_kind](scenarios)
     else:
         for name in kinds:
-            out.print(f"{name}\n  {', '.join(_names_in(name, scenarios, with_package=True)) or _no_packs_in(scenarios)}")
-    if asked is None:
-        others = ", ".join(name for name in REGISTRIES if name not in NAMED)
+            out.print(f"{name}\n  {', '.join(_names_in(name, scenarios, with_package=True)) or no_packs_in(scenarios)}")
+    if wanted_kind is None:
+        others = ", ".join(name for name in REGISTRIES if name not in LISTED_KINDS)
         out.print(f"`bench list KIND` says what each can do and what it needs; further kinds are {others}")
     print_left_out(err, *(_registry(name) for name in kinds if written_names(name) is None), COMMANDS)
 
@@ -92,12 +92,6 @@ def _names_in(kind: str, roots: Sequence[Path], with_package: bool = False) -> l
     else:
         parts = [(part.name, part.package) for part in _registry(kind)]
     return list(dict.fromkeys(f"{name} (from {package})" if package and with_package else name for name, package in parts))
-
-
-def _no_packs_in(roots: Sequence[Path]) -> str:
-    """Return the line for folders that contain no pack."""
-    todo = "begin one with `bench new scenario NAME`, or name a folder of packs with --scenarios"
-    return f"none in {', '.join(f'{root}/' for root in roots)}; {todo}"
 
 
 def _print_models(_: Sequence[Path]) -> None:
@@ -125,7 +119,7 @@ def _print_packs(roots: Sequence[Path]) -> None:
 
     out.print("packs")
     if not (packs := find_packs(roots)):
-        out.print(f"  {_no_packs_in(roots)}")
+        out.print(f"  {no_packs_in(roots)}")
     for name, folder in packs.items():
         note = f"; not available here: {lacking}" if (lacking := missing_data(name, roots)) else ""
         package_note = f"  from {package}" if (package := package_of(folder)) else ""

@@ -20,8 +20,8 @@ from bench.elsewhere.trials import MARK
 TASK_COLUMNS = ("task", "task_id", "instance", "instance_id", "question_id", "id")
 OUTCOME_COLUMNS = ("solved", "resolved", "passed", "success", "correct", "reward", "score")
 OUTCOMES = {"1": True, "1.0": True, "true": True, "yes": True, "0": False, "0.0": False, "false": False, "no": False}
-LEAST = 2
-"""The fewest trials of a task that say how far they part."""
+MIN_TRIALS = 2
+"""The fewest trials of a task from which the difference between two trials can be estimated."""
 out = Terminal()
 
 
@@ -50,8 +50,8 @@ def outcomes_of(path: Path, task: str | None = None, outcome: str | None = None)
 
     Args:
         path: A table, or a file of graded trials.
-        task: The column of the task's name; by default the first that is usual.
-        outcome: The column of the outcome.
+        task: The column of the task's name; None means the first column in TASK_COLUMNS.
+        outcome: The column of the outcome; None means the first column in OUTCOME_COLUMNS.
 
     Raises:
         PackError: The table cannot be read.
@@ -80,7 +80,7 @@ def noise_lines(outcomes: Mapping[str, Sequence[bool]], difference: float) -> Se
 
     from bench.read.analysis.statistics.mcnemar import required_instances  # noqa: PLC0415
 
-    repeated = {task: trials for task, trials in outcomes.items() if len(trials) >= LEAST}
+    repeated = {task: trials for task, trials in outcomes.items() if len(trials) >= MIN_TRIALS}
     if not repeated:
         raise ResultsError("no task has two trials, so nothing says how far two runs part; run each task twice or more")
     mixed = sum(len(set(trials)) > 1 for trials in repeated.values())
@@ -114,7 +114,7 @@ def _column(row: FileRow, column_option: str | None, usual_names: Sequence[str],
 
 
 def _outcome(place: str, value: CellValue) -> bool:
-    """Return whether the value of a cell means solved. Raises ResultsError for any other value."""
+    """Whether the value of a cell means solved. Raises ResultsError for any other value."""
     outcome = OUTCOMES.get(str(value).strip().lower())
     if outcome is None:
         raise ResultsError(f"{place}: the outcome {one_line(str(value), 40)!r} is neither 0 nor 1")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bench.cli.command import COMMAND
+from bench.cli.command import COMMAND_METAVAR
 from bench.cli.junit import junit_on_error
 from bench.cli.probed import SUITE, ProbeFiles, ProbeProgress, show_probe
 from bench.cli.terminal import Terminal
@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     from bench.probe.run.writing import ProbeWriter
 
 TESTS = Path("tests", "probe")
-"""Where the tests of cells are written."""
-UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+"""The folder of the pytest files that --test writes."""
+UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+"""The unit of a time such as 5m -> its seconds."""
 out, err = Terminal(), Terminal(stderr=True)
 
 
@@ -48,7 +49,7 @@ def probe(
     file: Annotated[Path, typer.Argument(help="What is probed; `bench probe --init` writes it.")] = Path("probe.toml"),
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar=COMMAND, help="Your agent's command: it is watched in one run, which writes the file."),
+        typer.Argument(metavar=COMMAND_METAVAR, help="Your agent's command: it is watched in one run, which writes the file."),
     ] = None,
     init: Annotated[
         bool, typer.Option("--init", help="Write the file from what one run of the agent shows; overwrite nothing.")
@@ -112,13 +113,14 @@ def probe(
 
     files = ProbeFiles(as_json, junit, as_markdown)
     with junit_on_error(junit, SUITE, str(file), "conclusion"):
+        limit, _ = _budget_seconds(budget), named(RESULTS, name or "probe")  # a mistake is refused before the agent runs
         if command and dry_run and not file.exists():
             out.print("\n".join(map(escape_line, _draft(file, command).plan)))
             out.print("nothing was started")
             return
         if command:
             _write_new_file(file, command, yes, unboxed)
-        settings, limit = ProbeSettings(file, boxed=not unboxed), _budget_seconds(budget)
+        settings = ProbeSettings(file, boxed=not unboxed)
         secrets = Secrets.of(settings.subject, os.environ, settings.secret_addresses)
         if dry_run:
             out.print("\n".join(plan_lines(settings)))
@@ -184,7 +186,7 @@ def _draft(file: Path, command: Sequence[str]) -> AgentDraft:
 
 
 def _write(file: Path, draft: AgentDraft, run: WatchedRun | None, reason: str) -> str:
-    """Write the probe file, print it, and return its text. `why` is the reason why no run was watched."""
+    """Write the probe file, print it, and return its text. `reason` says why no run was watched."""
     from bench.probe.run.found import watched_tables  # noqa: PLC0415
     from bench.probe.run.init import static_tables, write_probe_file  # noqa: PLC0415
 
@@ -295,7 +297,7 @@ async def _run_until_signal(
                 progress.plan(planned)
             async with aclosing(run_probe(settings, secrets, writer, request)) as runs:
                 async for run in runs:
-                    progress.saw(run)
+                    progress.show(run)
 
     running = asyncio.create_task(all_runs())
     with Stop(asyncio.get_running_loop(), running.cancel) as stop, suppress(asyncio.CancelledError):
@@ -304,10 +306,10 @@ async def _run_until_signal(
 
 
 def _budget_seconds(text: str | None) -> float | None:
-    """Return a time such as 5m in seconds. Raises ConfigError."""
+    """Return the seconds of a time such as 5m; None for None. Raises ConfigError for any other text."""
     if text is None:
         return None
     time = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?)\s*([smh])", text.strip())
     if not time:
         raise ConfigError(f"--budget {text[:40]}: is no time; give seconds, minutes or hours, such as 90s, 5m, 1h")
-    return float(time[1]) * UNITS[time[2]]
+    return float(time[1]) * UNIT_SECONDS[time[2]]

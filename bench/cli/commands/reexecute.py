@@ -22,11 +22,11 @@ from bench.elsewhere.reading import recorded_run
 from bench.elsewhere.reexecute import Delivery, Reexecuted, Reexecution, ServerSettings, ToolDanger, danger_of
 from bench.elsewhere.trials import MARK, RecordedRun
 
-MOST_SHOWN = 10
-"""Lines about what differs."""
-BEFORE = 40
-"""Letters that are shown before the first in which two answers differ."""
-WORDS: Mapping[Delivery, str] = {
+MOST_LINES = 10
+"""The most lines about differing answers, about missing tools and about differing ends each."""
+CONTEXT_CHARACTERS = 40
+"""How many characters are shown before the first difference of two answers."""
+DELIVERY_WORDS: Mapping[Delivery, str] = {
     "twice": "delivered twice",
     "lost": "lost",
     "anew": "done anew after a restart",
@@ -58,7 +58,7 @@ def reexecute(
     ] = None,
     danger: Annotated[bool, typer.Option("--danger", help="Deliver each effect twice, not at all, and anew.")] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Of the trials, how many; all, if not given.")] = None,
-    whole: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    prints_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Send recorded calls of others to your own MCP server.
 
@@ -82,7 +82,7 @@ def reexecute(
     )
     recorded = recorded_run(run)
     trials, tools = asyncio.run(_reexecute(recorded, settings, danger, limit))
-    if whole:
+    if prints_json:
         out.print(as_json(recorded, trials, tools))
     else:
         for line in lines_of(run, recorded, trials, tools, danger):
@@ -114,19 +114,19 @@ def lines_of(
     alike_note = f", and {alike:,} but for members that are null or --apart, or for the case of letters" if alike else ""
     equal = answers - alike - len(differing)
     yield f"{equal:,} of {answers:,} answers of {len(trials)} trials are equal to the recorded ones{alike_note}"
-    for trial, other in differing[:MOST_SHOWN]:
+    for trial, other in differing[:MOST_LINES]:
         call = (
             f"task {one_line(trial.trial.task, 40)}, trial {one_line(trial.trial.number, 40)}, call {other.place} {other.tool}"
         )
         recorded, present = shorten_to_difference(other.recorded, other.answered)
         yield f"  {call}: recorded {recorded} / now {present}"
-    for tool, calls in Counter(tool for trial in trials for tool in trial.lacking).most_common(MOST_SHOWN):
+    for tool, calls in Counter(tool for trial in trials for tool in trial.lacking).most_common(MOST_LINES):
         yield f"the server lacks the tool {one_line(tool, 60)}: its calls ({calls}) were not sent"
     checked = [trial for trial in trials if trial.state is not None and trial.trial.state is not None]
     if checked:
         contradicting = [trial for trial in checked if _has_other_end(trial)]
         yield f"{len(checked) - len(contradicting)} of {len(checked)} ends are right or wrong as the file says"
-        for trial in contradicting[:MOST_SHOWN]:
+        for trial in contradicting[:MOST_LINES]:
             says = "right" if trial.trial.state else "wrong"
             yield f"  task {one_line(trial.trial.task, 40)}: its end is {says} in the file, not here; is its task's id right?"
     if not danger:
@@ -139,7 +139,7 @@ def lines_of(
             solved = f"; of {counts.solved} in solved trials {counts.wrong} turn the trial wrong" if counts.solved else ""
             state_counts = f"{counts.changed} change the store, {counts.absorbed} change nothing, {counts.refused} are refused"
             check = " (a check of the replayer: 0 by construction)" if delivery == "keyed" else ""
-            yield f"    {WORDS[delivery]}: of {counts.effects} {state_counts}{solved}{check}"
+            yield f"    {DELIVERY_WORDS[delivery]}: of {counts.effects} {state_counts}{solved}{check}"
 
 
 def shorten_to_difference(recorded: str, answered: str) -> tuple[str, str]:
@@ -148,7 +148,7 @@ def shorten_to_difference(recorded: str, answered: str) -> tuple[str, str]:
     with suppress(ValueError, RecursionError):
         texts = [json.dumps(json.loads(text), sort_keys=True, ensure_ascii=False) for text in texts]
     first_difference = next((place for place, (old, new) in enumerate(zip(*texts, strict=False)) if old != new), 0)
-    begin = max(0, first_difference - BEFORE)
+    begin = max(0, first_difference - CONTEXT_CHARACTERS)
     first, second = (("… " if begin else "") + one_line(text[begin:], 120) for text in texts)
     return first, second
 
@@ -161,7 +161,7 @@ def tool_claim(tool: Mapping[str, Any]) -> str:
 
 
 def as_json(run: RecordedRun, trials: Sequence[Reexecuted], tools: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the counts as JSON, without any text of the file. For each tool of the server the result contains the tool's
+    """Return the counts as JSON, without any text of the file. For danger tool of the server the result contains the tool's
     claims about itself."""
 
     def row_of(key: tuple[str, Delivery], danger: ToolDanger) -> dict[str, Any]:
@@ -182,13 +182,13 @@ def as_json(run: RecordedRun, trials: Sequence[Reexecuted], tools: Mapping[str, 
         "equal_ends": sum(not _has_other_end(trial) for trial in checked),
         "effects": sum(len(trial.effects) for trial in trials),
         "trials_with_differing_answers": sum(bool(trial.differing) for trial in trials),
-        "danger": [row_of(key, each) for key, each in danger_of(trials).items()],
+        "danger": [row_of(key, danger) for key, danger in danger_of(trials).items()],
     }
     return json.dumps(document, indent=1)
 
 
 def _has_other_end(trial: Reexecuted) -> bool:
-    """Return whether the store's end state is right here and wrong in the file, or wrong here and right in the file."""
+    """Whether the file says that the store's end state is right, but it is wrong here, or the other way round."""
     return None not in (trial.state, trial.trial.state) and trial.state != trial.trial.state
 
 

@@ -71,18 +71,18 @@ def write_report(folders: list[Path], target: Path, verbose: bool = False, pdf: 
     from bench.rerun.world_views import WorldViews  # noqa: PLC0415
 
     run, trace = (
-        load_traced(folders[0]) if len(folders) == 1 else (merge([load_run(each, check=True) for each in folders]), None)
+        load_traced(folders[0]) if len(folders) == 1 else (merge([load_run(folder, check=True) for folder in folders]), None)
     )
-    made = report_of(run, WorldViews(packs_of(PACKS, folders[0], err)), pdf, trace)
-    written = write_files(target, made.files)
+    report = report_of(run, WorldViews(packs_of(PACKS, folders[0], err)), pdf, trace)
+    written = write_files(target, report.files)
     print_left_out(err, METRICS, TABLES, FIGURES, STUDIES)
     if verbose:
-        out.print("\n".join((*run.notes, made.summary.ran, *(f"- {finding.text}" for finding in made.summary.findings))))
+        out.print("\n".join((*run.notes, report.summary.ran, *(f"- {finding.text}" for finding in report.summary.findings))))
         out.print("What this does not show:")
-        out.print("\n".join(f"  - {limit}" for limit in made.summary.limits))
-        out.print("\n".join(made.verdicts))
+        out.print("\n".join(f"  - {limit}" for limit in report.summary.limits))
+        out.print("\n".join(report.verdicts))
     else:
-        out.print("\n".join(made.summary.lines(run.notes)))
+        out.print("\n".join(report.summary.lines(run.notes)))
     for line in shortfalls(run):
         out.print(line)
     out.print(f"{len(written)} files; open {target / 'report.html'}")

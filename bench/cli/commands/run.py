@@ -13,7 +13,7 @@ from bench.cli.completion import model_names, pack_names, plan_names
 from bench.cli.remembered import remember
 from bench.cli.running import concurrent_trials, print_process_count, run_missing_trials, show_preview
 from bench.cli.setup import (
-    OPTION,
+    OTHER_CODE,
     cache_from,
     chosen_models,
     open_run,
@@ -94,7 +94,7 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the matrix, tokens and cost ahead; run nothing.")] = False,
     aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
     goes_on: Annotated[
-        bool, typer.Option(OPTION, help="Go on with a run that other code recorded; the run and its reports say so.")
+        bool, typer.Option(OTHER_CODE, help="Go on with a run that other code recorded; the run and its reports say so.")
     ] = False,
     workers: Annotated[
         int | None,
@@ -143,8 +143,8 @@ def run(
     folder, permitted = named(RESULTS, name or run_name(settings) + portion.suffix), permission(matrix, unguarded)
     session = Session(spending, out.print, permitted, at_a_time)
     writer = open_run(out, folder, matrix, aside, permitted, tag or (), note, goes_on)
-    for place in (folder, config):
-        remember(place, scenarios)
+    for target in (folder, config):
+        remember(target, scenarios)
     if writer:
         print_process_count(out, matrix, at_a_time)
     try:

@@ -28,7 +28,8 @@ from bench.run.trial.loop import run_whole
 if TYPE_CHECKING:
     from bench.run.serve.session import ServingResult
 
-TOKEN = "BENCH_SERVE_TOKEN"
+TOKEN_VARIABLE = "BENCH_SERVE_TOKEN"
+"""The environment variable with the token that clients must send."""
 
 
 def command(
@@ -109,22 +110,23 @@ def command(
 def _record_printer(console: Terminal, so_far: SoFar) -> Callable[[TrialResult], None]:
     """Return a function that adds each record to the totals and prints the result of the trial."""
 
-    def saw(result: TrialResult) -> None:
+    def print_result(result: TrialResult) -> None:
+        """Add a trial to the totals, and print its result."""
         so_far.add(result)
         record = result.record
         trial = f"{record.scenario} {record.plan} repetition {record.repetition}"
-        why = f" ({record.reason})" if record.reason else ""
-        console.print(f"{trial}: {record.outcome}, {calls_of(record)} calls, {record.tokens:,} tokens{why}")
+        reason = f" ({record.reason})" if record.reason else ""
+        console.print(f"{trial}: {record.outcome}, {calls_of(record)} calls, {record.tokens:,} tokens{reason}")
 
-    return saw
+    return print_result
 
 
 def _token() -> str:
     """Return the token that clients must send as their API key. Raises ConfigError if the environment's token cannot be sent
     in a header."""
-    token = os.environ.get(TOKEN, "") or secrets.token_urlsafe(24)
+    token = os.environ.get(TOKEN_VARIABLE, "") or secrets.token_urlsafe(24)
     if not (token.isascii() and token.isprintable()) or " " in token:
-        raise ConfigError(f"{TOKEN}: a token is letters, digits and signs, without a space; give it another")
+        raise ConfigError(f"{TOKEN_VARIABLE}: a token is letters, digits and signs, without a space; give it another")
     return token
 
 
@@ -134,7 +136,8 @@ def _introduction(root: str, token: str, matrix: Matrix, todo: int, folder: Path
     if not token:
         yield "api_key = any    (no token is asked for: every program on this machine may ask)"
     else:
-        yield f"api_key = {f'the token in {TOKEN}' if os.environ.get(TOKEN) else token}    (Authorization: Bearer)"
+        shown_token = f"the token in {TOKEN_VARIABLE}" if os.environ.get(TOKEN_VARIABLE) else token
+        yield f"api_key = {shown_token}    (Authorization: Bearer)"
     for name, model in matrix.models.items():
         yield f"model '{name}'" + ("" if model.timing == "live" else ", whose seconds take no real time")
     yield from reply_source_lines(matrix)

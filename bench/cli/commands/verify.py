@@ -14,7 +14,7 @@ from bench.record.files import runs_in
 from bench.record.reading import read_manifest
 from bench.record.store import is_written
 from bench.record.verify import sources, whole_digest
-from bench.record.verify import verify as checked
+from bench.record.verify import verify as verify_run
 
 
 def verify(
@@ -47,14 +47,14 @@ def verify(
 def _verify(out: Terminal, folder: Path, digest: str | None) -> bool:
     """Print whether the records of a run are sound, and return the result."""
     try:
-        check = checked(folder)
+        check = verify_run(folder)
     except ResultsError as error:
         out.print(str(error))
         return False
     for defect in check.defects:
         out.print(defect.text)
     if check.defects:
-        if digest:
+        if digest is not None:
             out.print(f"{folder}: it has changed since its digest was made")
         return False
     if not check.has_end and not is_written(folder):
@@ -68,7 +68,7 @@ def _verify(out: Terminal, folder: Path, digest: str | None) -> bool:
         ending += f"; chained anew when it was converted from format {replaced.format}"
     run_digest = whole_digest(folder)
     out.print(f"{folder}: sound: {counts}{ending}; {sources(folder)}; digest {run_digest}")
-    if digest and digest.strip().lower() != run_digest:
+    if digest is not None and digest.strip().lower() != run_digest:
         out.print(f"{folder}: its lines agree with each other, and its digest is another: it was made anew, or it went on")
         return False
     return True

@@ -22,8 +22,8 @@ from bench.common.errors import BenchError, ConfigError
 from bench.common.paths import folder_of
 
 out = Terminal()
-SECONDS = 5
-"""The page is reloaded after this time."""
+RELOAD_SECONDS = 5
+"""The browser reloads the page after this many seconds."""
 HOST = "127.0.0.1"
 HEADERS = {
     "Content-Type": "text/html; charset=utf-8",
@@ -42,12 +42,12 @@ class PageServer(ThreadingHTTPServer):
 
     def __init__(self, port: int, page: Callable[[], str]):
         self._page, self.token = page, secrets.token_urlsafe(24)
-        self._making = threading.Lock()
+        self._page_lock = threading.Lock()
         super().__init__((HOST, port), _PageHandler)
 
     def page(self) -> str:
         """Make a new page."""
-        with self._making:
+        with self._page_lock:
             return self._page()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -61,6 +61,8 @@ class PageServer(ThreadingHTTPServer):
 
 
 class _PageHandler(BaseHTTPRequestHandler):
+    """Answers a GET with the page, if the request has the token."""
+
     server: PageServer
     server_version, sys_version = "bench", ""
     timeout = 10.0
@@ -109,13 +111,14 @@ def watch(
 
     live = LiveRun(folder_of(run))
 
-    def shown() -> str:
+    def make_page() -> str:
+        """Read what the run has recorded, and return its page."""
         live.read()
-        return page(live, datetime.now(UTC), SECONDS)
+        return page(live, datetime.now(UTC), RELOAD_SECONDS)
 
-    shown()
+    make_page()
     try:
-        server = PageServer(port, shown)
+        server = PageServer(port, make_page)
     except OSError as error:
         raise ConfigError(f"--port {port}: cannot be opened ({error.strerror}); give another, or leave it out") from error
     with server:

@@ -321,6 +321,8 @@ def read_probe_file(path: Path) -> ProbeFile:
     """
     if not path.exists():
         raise ConfigError(f"{path}: is not there; write it by: bench probe --init -- COMMAND")
+    if path.suffix == ".py":
+        raise ConfigError(f"{path}: is no probe file; a command is typed behind `--`, as in: bench probe -- python {path}")
     try:
         return ProbeFile.model_validate(read_toml(path))
     except ValidationError as error:

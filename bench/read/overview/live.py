@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from bench.common.bounds import SPARSE, excess_in, validate
+from bench.common.bounds import MIN_BYTES_PER_VALUE, excess_in, validate
 from bench.common.errors import ResultsError
 from bench.common.files import opened
 from bench.read.render.cells import Cell, Number
@@ -113,7 +113,7 @@ class LiveRun:
         """Check a line and add its record. Raises ResultsError if the line is damaged."""
         try:
             content, link = unseal(line, self._link)
-            record = None if excess_in(line, SPARSE) else validate(RECORD, content)
+            record = None if excess_in(line, MIN_BYTES_PER_VALUE) else validate(RECORD, content)
         except BrokenChain as error:
             raise ResultsError(f"{path}: a line at byte {self._read_to} does not follow the one before it") from error
         except ValueError as error:

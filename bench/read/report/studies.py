@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from bench.common.digests import digest_of
 from bench.common.errors import ConfigError, ResultsError, nearest
-from bench.common.paths import CHECKED_OUT, STUDIES_FOLDER
+from bench.common.paths import CHECKOUT_STUDIES, STUDIES_FOLDER
 from bench.common.raised import place_of, words_of
 from bench.common.registry import Part, Registry, attribute_at
 
@@ -59,7 +59,7 @@ def find_studies() -> Iterator[StudyPart]:
 
 def _studies_folder() -> Path:
     """Return `studies/` of the working folder, or of the checkout."""
-    return (STUDIES_FOLDER if STUDIES_FOLDER.is_dir() else CHECKED_OUT).resolve()
+    return (STUDIES_FOLDER if STUDIES_FOLDER.is_dir() else CHECKOUT_STUDIES).resolve()
 
 
 STUDIES = Registry("study", StudyPart, plural="studies", in_folders=find_studies)

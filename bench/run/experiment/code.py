@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from bench.common.former_paths import present_path
-from bench.common.import_statements import run_statements_in
+from bench.common.import_statements import executed_imports_in
 from bench.common.registry import Part
 from bench.run.experiment.syntax import syntax_of
 
@@ -235,7 +235,7 @@ def _imports_in(source: bytes) -> Sequence[ImportStatement]:
 
 def _run_imports(tree: ast.Module) -> Iterator[ImportStatement]:
     """Yield the import statements of a module that run when it is used."""
-    for statement in run_statements_in(tree):
+    for statement in executed_imports_in(tree):
         names = tuple(alias.name for alias in statement.names)
         if isinstance(statement, ast.Import):
             yield from map(ImportStatement, names)

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from bench.common.errors import one_line
 from bench.common.values import dataclass
-from bench.common.wording import first_of
+from bench.common.wording import first_violations
 from bench.record.events import ViolationKind
 from bench.run.trial.decoding import MAX_PARTIAL_CHARS, Extracted, Malformed, Objects, end_of, is_cut_off, rest_of
 from bench.run.trial.drafts import CACHED_REPLIES, LONG_REPLY_CHARS, Draft, draft_of
@@ -217,7 +217,7 @@ def _missing_part(subtask: Subtask) -> Rejected:
 
 def _schema_rejection(subtask: Subtask, error: ValidationError) -> Rejected:
     """Return the rejection of an output, with its first few schema violations and their places."""
-    first = first_of(error, 3)
+    first = first_violations(error, 3)
     detail = "; ".join(f"{'.'.join(map(str, error['loc'])) or 'the output'}: {error['msg']}" for error in first)
     unnamed = error.error_count() - len(first)
     more = f"; and {unnamed} more" if unnamed > 0 else ""

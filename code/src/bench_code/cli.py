@@ -30,8 +30,8 @@ PortfolioArgument = Annotated[str, typer.Argument(help="The portfolio's name, as
 PatchArgument = Annotated[int, typer.Argument(metavar="PATCH", min=1, max=2**63 - 1, help="The patch's number.")]
 StepArgument = Annotated[int, typer.Argument(min=1, max=2**63 - 1, help="The number of a step; `bench code log` shows them.")]
 HERE = Path()
-OF_A_PATCH = re.compile(r"patch ([0-9]{1,18})")
-"""The note of a step that a patch made."""
+PATCH_NOTE = re.compile(r"patch ([0-9]{1,18})")
+"""Matches the note of a step that a patch made."""
 
 
 @app.command()
@@ -64,7 +64,7 @@ def ran(step: StepArgument, folder: FolderOption = HERE, as_json: JsonOption = F
     For example: bench code ran 5
     """
     executions, functions = ExecutionState.open(folder).ran(step)
-    lines = [f"{each.outcome}  {each.name}" for each in executions]
+    lines = [f"{execution.outcome}  {execution.name}" for execution in executions]
     lines += [f"{version}  {artifact}" for artifact, version in functions.items()]
     _show(as_json, {"step": step, "executions": executions, "functions": functions}, lines or ["nothing ran"])
 
@@ -167,16 +167,17 @@ def make(
     For example: bench code make "extract.py --all" report.py README.md
     """
     results = ExecutionState.open(folder).run_all([_words(file) for file in files], limit)
-    made = [
+    rows = [
         {"file": file, "outcome": result.outcome, "kept_from": result.step if is_kept else None}
         for file, (result, is_kept) in zip(files, results, strict=True)
     ]
-    kept = (f", kept from step {each['kept_from']}" if each["kept_from"] else "" for each in made)
-    _show(as_json, made, (f"{each['file']}: {each['outcome']}{step}" for each, step in zip(made, kept, strict=True)))
+    notes = (f", kept from step {row['kept_from']}" if row["kept_from"] else "" for row in rows)
+    _show(as_json, rows, (f"{row['file']}: {row['outcome']}{note}" for row, note in zip(rows, notes, strict=True)))
     raise typer.Exit(int(any(result.outcome != "passed" for result, _ in results)))
 
 
 def _words(file: str) -> list[str]:
+    """Return the path of a file and its arguments. Raises CodeError if a quote is not closed."""
     try:
         return shlex.split(file) or [""]
     except ValueError as error:
@@ -194,8 +195,9 @@ def patch(
 
     For example: bench code patch --action "fix the total"
     """
-    made = ExecutionState.open(folder).note_changes(action, call)
-    _show(as_json, made, [f"{_label_of(made)}: {', '.join(target for edit in made.edits for target in edit.targets)}"])
+    new_patch = ExecutionState.open(folder).note_changes(action, call)
+    targets = [target for edit in new_patch.edits for target in edit.targets]
+    _show(as_json, new_patch, [f"{_label_of(new_patch)}: {', '.join(targets)}"])
 
 
 @app.command()
@@ -246,6 +248,7 @@ def prune(
 
 
 def _show_step(state: ExecutionState, step: int, done: str, as_json: bool) -> None:
+    """Print a step, what made it, and how many executions must run again."""
     invalid = state.invalid()
     line = f"step {step}: {done}; {len(invalid)} executions must run again"
     _show(as_json, {"step": step, "rerun": invalid}, [line])
@@ -297,8 +300,11 @@ def stale(portfolio: PortfolioArgument, folder: FolderOption = HERE, as_json: Js
     For example: bench code stale prices
     """
     stale = ExecutionState.open(folder).stale(portfolio)
-    reasons = [[*(f"run {name}" for name in each.rerun), *(f"{path} changed" for path in each.because)] for each in stale]
-    _show(as_json, stale, (f"{each.path}: {', '.join(why)}" for each, why in zip(stale, reasons, strict=True)))
+    lines = []
+    for artifact in stale:
+        reasons = [*(f"run {name}" for name in artifact.rerun), *(f"{path} changed" for path in artifact.because)]
+        lines.append(f"{artifact.path}: {', '.join(reasons)}")
+    _show(as_json, stale, lines)
 
 
 @app.command()
@@ -312,7 +318,7 @@ def log(folder: FolderOption = HERE, as_json: JsonOption = False) -> None:
         when = datetime.datetime.fromtimestamp(step.at).isoformat(" ", "seconds")
         count = state.outcomes_at(step.id)
         ran = ", ".join(f"{number} {outcome}" for outcome, number in sorted(count.items())) or "nothing ran"
-        of_patch = OF_A_PATCH.fullmatch(step.note)
+        of_patch = PATCH_NOTE.fullmatch(step.note)
         note = _label_of(state.patch(int(of_patch[1]))) if of_patch else step.note
         lines.append(f"{step.id:>4}  {when}  {step.kind:<6}  {ran}{f'  {note}' if note else ''}")
         entries.append({**vars(step), "outcomes": count})
@@ -320,6 +326,7 @@ def log(folder: FolderOption = HERE, as_json: JsonOption = False) -> None:
 
 
 def _label_of(patch: Patch) -> str:
+    """Return the patch's number, and the action or call that made the patch."""
     return f"patch {patch.id}" + (f" ({patch.made_by})" if patch.made_by else "")
 
 
@@ -330,4 +337,5 @@ def _show(as_json: bool, value: object, lines: Iterable[str]) -> None:
 
 
 def _plain(value: object) -> object:
+    """Return an object as JSON can hold it. An edit is given without its contents."""
     return {"path": value.path, "targets": value.targets} if isinstance(value, Edit) else vars(value)

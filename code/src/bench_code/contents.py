@@ -1,7 +1,7 @@
-"""Tells by a digest what objects hold, so that two processes can say whether they hold the same.
+"""Digests of the content of objects. Two processes compare the digests to find out whether their objects have the same content.
 
-Only what can be told whole is told: the state of objects whose classes are written in Python, containers, code, and what the
-standard library knows how to pickle. No code of the objects' own classes runs.
+An object has a digest only if its whole content can be read: the state of objects whose classes are written in Python,
+containers, code, and objects that the standard library can pickle. No code of the objects' own classes runs.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from typing import Any
 
 from bench_code.units import digest
 
-MOST = 5_000
-"""The most objects that one digest tells."""
+MOST_OBJECTS = 5_000
+"""The most objects that one digest covers."""
 ATOMS = (int, float, complex, str, bytes, bool, range, type(None), type(...), type(NotImplemented))
 SETS = (set, frozenset)
 SEQUENCES = (list, tuple, deque)
@@ -42,18 +42,18 @@ PARTS: dict[type, Callable[[Any], Sequence[object]]] = {
     weakref.ref: lambda value: (value(), value.__callback__),
     **dict.fromkeys((staticmethod, classmethod, property, MethodType, CellType), gc.get_referents),
 }
-"""What objects of some kinds hold."""
+"""A type -> a function that returns the contents of its objects."""
 PICKLED = ("__reduce__", "__reduce_ex__", "__getstate__", "__getnewargs__", "__getnewargs_ex__")
 NAMES = ("__slotnames__", "__dict__", "__weakref__")
-"""What a class holds besides its members."""
+"""The attributes of a class that are not its members."""
 
 
 def digest_of(values: Iterable[object], known: Mapping[int, str]) -> str:
-    """Return a digest of what these values hold; "" if that cannot be told.
+    """Return a digest of the content of these values; "" if not all of the content can be read.
 
     Args:
         values: The values.
-        known: The names of objects, by their identity. An object with a name is told by that.
+        known: The names of objects by their `id`. The name of an object stands for its content.
     """
     parts, seen, waiting = list[str](), dict[int, tuple[int, object]](), [*values][::-1]
     while waiting:
@@ -64,7 +64,7 @@ def digest_of(values: Iterable[object], known: Mapping[int, str]) -> str:
             parts.append(f"<{known.get(id(value)) or seen[id(value)][0]}>")
         else:
             seen[id(value)] = len(seen), value
-            inside = contents_of(value, known) if len(seen) < MOST else None
+            inside = contents_of(value, known) if len(seen) < MOST_OBJECTS else None
             if inside is None:
                 return ""
             parts.append(f"{type(value).__module__}.{type(value).__qualname__} {len(inside)}")

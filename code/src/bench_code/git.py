@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.common.errors import BenchError
-from bench_code.present import LEFT
+from bench_code.present import TOOL_FILES
 
 STEPS = "refs/bench-code/steps"
 """The ref of the last step's commit. Its ancestors are the commits of the earlier steps, so git keeps the contents of all."""
@@ -25,18 +25,18 @@ AUTHOR = {
 
 ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 """The id of an object: a digest of SHA-1 or SHA-256. Any other word in its place could be an option of git."""
-WITHIN = b"160000 "
+REPOSITORY_MODE = b"160000 "
 """The mode of an index's entry that is a repository within."""
 SECRET = re.compile(
     r"\.env(\..*)?|.*\.(pem|key|p12|pfx|kdbx)|id_(rsa|dsa|ecdsa|ed25519)|\.netrc|\.pypirc|\.npmrc|credentials.*"
 )
 """Names of files that hold secrets."""
-TOOLS = [f":(top,exclude,glob)**/{name}{inside}".encode() for name in sorted(LEFT) for inside in ("", "/**")]
+EXCLUDED_PATHS = [f":(top,exclude,glob)**/{name}{inside}".encode() for name in sorted(TOOL_FILES) for inside in ("", "/**")]
 """What git does not add to a step: files that Python and its tools leave, whether or not the repository ignores them."""
-LARGE = 1_000_000
+LARGE_FILE_BYTES = 1_000_000
 """The most bytes of a file that git does not track and that is no code, for a step to hold it."""
-FOREIGN = ("local", "worktree")
-"""The scopes of those settings that a repository brings with it. All other settings are the user's."""
+FOREIGN_SCOPES = ("local", "worktree")
+"""The scopes of git's settings that a repository brings with it. All other settings are the user's."""
 NOT_RUN = {"core.fsmonitor": "false", "core.hooksPath": os.devnull}
 NOT_FETCHED = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 """Variables that keep git from asking a remote for an object that is missing."""
@@ -109,7 +109,14 @@ class Repository:
             within = self.ask("ls-files", "-z", "--others", "--exclude-standard", environment=index).split(b"\0")
             left_out = [b":(top,exclude,literal)" + path for path in within if path.endswith(b"/") or self._is_private(path)]
             paths = ("--pathspec-from-file=-", "--pathspec-file-nul")
-            self.ask("add", "--all", "--ignore-errors", *paths, given=b"\0".join([b".", *TOOLS, *left_out]), environment=index)
+            self.ask(
+                "add",
+                "--all",
+                "--ignore-errors",
+                *paths,
+                given=b"\0".join([b".", *EXCLUDED_PATHS, *left_out]),
+                environment=index,
+            )
             self._forget_repositories_within(index)  # a file can have become a repository
             return self.ask("write-tree", environment=index).decode().strip()
 
@@ -119,13 +126,13 @@ class Repository:
         if SECRET.fullmatch(Path(name).name):
             return True
         try:
-            return not name.endswith(".py") and (self.root / name).lstat().st_size > LARGE
+            return not name.endswith(".py") and (self.root / name).lstat().st_size > LARGE_FILE_BYTES
         except OSError:
             return False
 
     def _forget_repositories_within(self, index: Mapping[str, str]) -> None:
         entries = self.ask("ls-files", "-z", "--stage", environment=index).split(b"\0")
-        paths = [entry.partition(b"\t")[2] for entry in entries if entry.startswith(WITHIN)]
+        paths = [entry.partition(b"\t")[2] for entry in entries if entry.startswith(REPOSITORY_MODE)]
         if paths:
             self.ask("update-index", "-z", "--force-remove", "--stdin", given=b"\0".join(paths), environment=index)
 
@@ -243,8 +250,8 @@ def _guards(root: Path) -> dict[str, str]:
     of_user, foreign = dict[str, str](), list[str]()
     for scope, setting in zip(words[::2], words[1::2], strict=False):
         key, _, value = setting.partition("\n")
-        foreign += [key] if scope in FOREIGN else []
-        of_user |= {} if scope in FOREIGN else {key: value}
+        foreign += [key] if scope in FOREIGN_SCOPES else []
+        of_user |= {} if scope in FOREIGN_SCOPES else {key: value}
     settings = {key: of_user.get(key, "false" if key.endswith(".required") else "") for key in foreign} | NOT_RUN
     before = int(os.environ.get("GIT_CONFIG_COUNT") or 0)
     numbered = {

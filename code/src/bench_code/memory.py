@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 from bench_code.contents import ATOMS, CONTAINERS, PICKLED, attributes_of, contents_of, digest_of, is_of_standard
 
-MOST = 300_000
+MOST_OBJECTS = 300_000
 """The most objects that are looked at."""
 MOST_LEFT = 1_000
 """The most objects that are looked at of what one test left."""
@@ -245,7 +245,7 @@ class HeldObjects:
             self._counts[place.path] += 1
             self._known[id(value)] = f"{place.path} {self._counts[place.path]}"
 
-    def _add(self, waiting: list[tuple[Any, HeldAt]], most: int = MOST) -> None:
+    def _add(self, waiting: list[tuple[Any, HeldAt]], most: int = MOST_OBJECTS) -> None:
         """Look at these objects, and at what they hold, until so many are known."""
         while waiting and len(self._known) < most:
             value, place = waiting.pop()

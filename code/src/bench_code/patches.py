@@ -19,8 +19,8 @@ from bench_code.git import CodeError
 from bench_code.workspace import Workspace
 
 EDITS = [{"path": str, "before": str, "after": str}]
-"""The shape of a patch's edits in the state. Both sides are ids of contents; "" is no file."""
-EXACTLY = 6
+"""The type of a patch's edits as JSON in the state file. `before` and `after` are git's ids of contents; "" means no file."""
+MOST_EXACT_PATCHES = 6
 """The most patches of which all subsets are run to credit them."""
 
 
@@ -50,7 +50,7 @@ class Patch:
 
 
 def propose(state: Workspace, edits: Sequence[Edit], action: str = "", call: str = "") -> Patch:
-    """Keep a patch without applying it.
+    """Store a patch without applying it.
 
     Args:
         state: The execution state.
@@ -74,6 +74,7 @@ def propose(state: Workspace, edits: Sequence[Edit], action: str = "", call: str
 
 
 def _keep(state: Workspace, edits: Sequence[Edit], status: str, action: str, call: str) -> Patch:
+    """Store a patch, and return it with its number."""
     keep = state.repository.keep
     rows = [{"path": edit.path, "before": _blob(keep, edit.before), "after": _blob(keep, edit.after)} for edit in edits]
     with state.store.writing():
@@ -144,10 +145,11 @@ def revert(state: Workspace, patch: Patch) -> int:
 
 
 def _change(state: Workspace, patch: Patch, status: Literal["applied", "reverted"]) -> int:
+    """Apply or revert a patch, and return the number of the new step. Raises CodeError before anything is written."""
     with state.store.locked():
-        now = patch_of(state, patch.id).status
-        if now == status or (status == "reverted" and now == "proposed"):
-            raise CodeError(f"patch {patch.id} is {now}; nothing is to be done")
+        present = patch_of(state, patch.id).status
+        if present == status or (status == "reverted" and present == "proposed"):
+            raise CodeError(f"patch {patch.id} is {present}; nothing is to be done")
         if status == "reverted":
             _refuse_elsewhere(state, patch)
         state.step("run", "before a patch")
@@ -252,6 +254,7 @@ def _changed(state: Workspace, root: Path, edits: Sequence[Edit], patch: Patch) 
 
 
 def _put(file: Path, content: bytes | None) -> None:
+    """Write a file completely or not at all, with the mode that the file has; None removes the file."""
     if content is None:
         file.unlink(missing_ok=True)
         return
@@ -334,7 +337,7 @@ def credit(state: Workspace, patches: Sequence[Patch], base: int, run: Runner) -
     """
     numbers = [patch.id for patch in patches]
     sizes: Iterator[int] | tuple[int, ...] = iter(range(len(patches) + 1))
-    if len(patches) > EXACTLY:
+    if len(patches) > MOST_EXACT_PATCHES:
         sizes = (0, 1, len(patches) - 1, len(patches))
     outcomes: dict[frozenset[int], Mapping[str, str]] = {}
     for size in sizes:

@@ -14,11 +14,13 @@ from bench.common.files import opened
 from bench_code.record import ABSENT, Fact
 from bench_code.units import Module, digest
 
-OF_A_SHELL = re.compile(r"_|SHLVL|PWD|OLDPWD|COLUMNS|LINES|TERM.*|SSH_.*|XDG_.*|WINDOW.*|DISPLAY|PYTEST_(CURRENT_TEST|VERSION)")
+SHELL_VARIABLES = re.compile(
+    r"_|SHLVL|PWD|OLDPWD|COLUMNS|LINES|TERM.*|SSH_.*|XDG_.*|WINDOW.*|DISPLAY|PYTEST_(CURRENT_TEST|VERSION)"
+)
 """Variables that pytest or a shell sets, with values that differ from call to call."""
 SURROUNDINGS = frozenset({"environment", "variables", "platform"})
 """The kinds of facts that are not of the tree."""
-LEFT = frozenset({"__pycache__", ".pytest_cache", ".git", ".testmondata", ".hypothesis", ".mypy_cache", ".ruff_cache"})
+TOOL_FILES = frozenset({"__pycache__", ".pytest_cache", ".git", ".testmondata", ".hypothesis", ".mypy_cache", ".ruff_cache"})
 """Names that Python and its tools leave in folders."""
 
 
@@ -84,7 +86,7 @@ class Present:
 
     def variables(self) -> list[str]:
         """Return the names of the variables that may change a result."""
-        return sorted(name for name in self.environment or () if name.isascii() and not OF_A_SHELL.fullmatch(name))
+        return sorted(name for name in self.environment or () if name.isascii() and not SHELL_VARIABLES.fullmatch(name))
 
     def surroundings(self) -> set[Fact]:
         """Return the facts that are not of the tree: of the variables, of Python and of the installed packages."""
@@ -112,7 +114,7 @@ def file_value(path: Path) -> str:
 def _folder_value(path: Path) -> str:
     """Return the digest of the names in a folder, but for what tools leave there."""
     try:
-        return digest(b"\0".join(sorted(map(os.fsencode, {*os.listdir(path)} - LEFT))))
+        return digest(b"\0".join(sorted(map(os.fsencode, {*os.listdir(path)} - TOOL_FILES))))
     except OSError:
         return ABSENT
 

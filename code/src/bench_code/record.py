@@ -11,7 +11,7 @@ ABSENT = "absent"
 class Fact(NamedTuple):
     """A property of the tree or its surroundings that an execution relied on.
 
-    kind    a word of WORDS
+    kind    a word of FACT_WORDS
     name    `path::function`, a path, a variable's name, or "" for what there is but one of
     value   its digest then; "absent" if it did not exist
     """
@@ -23,10 +23,10 @@ class Fact(NamedTuple):
     @property
     def words(self) -> str:
         """What it is a fact of, in words."""
-        return WORDS.get(self.kind, "{}").format(self.name)
+        return FACT_WORDS.get(self.kind, "{}").format(self.name)
 
 
-WORDS = {
+FACT_WORDS = {
     "body": "the function {}",
     "skeleton": "the outside of functions in {}",
     "helpers": "more than functions of tests in {}",

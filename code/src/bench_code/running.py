@@ -16,7 +16,7 @@ from bench_code.store import Kept
 from bench_code.validity import decide
 from bench_code.workspace import Workspace
 
-GRACE = 60.0
+GRACE_S = 60.0
 """Seconds in which an interrupted session must end and keep its results."""
 STANDARD_ERROR = 2
 
@@ -72,7 +72,7 @@ def _end(process: subprocess.Popen[bytes]) -> bool:
     """Interrupt a session. Return False if it does not end by itself, so that it keeps nothing."""
     os.killpg(process.pid, signal.SIGINT)
     try:
-        process.wait(GRACE)
+        process.wait(GRACE_S)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         return False

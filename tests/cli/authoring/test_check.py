@@ -14,6 +14,7 @@ from bench.cli.authoring.check import CheckResult, check_pack
 from bench.cli.authoring.new import new_scenario
 from bench.cli.scaffold import check_command
 from bench.common.errors import PackError
+from bench.common.registry import LoadedParts
 from bench.run.trial.effects import EFFECTS, TextEffect
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
@@ -98,7 +99,7 @@ def test_a_prompt_that_says_a_secret_is_named(pack: Path) -> None:
 
 
 def test_a_baseline_that_is_right_makes_the_pack_too_easy(pack: Path) -> None:
-    edit(pack / "baseline.py", '"volume": least[0], "days_left": 1', '"volume": "archive", "days_left": 6')
+    edit(pack / "baseline.py", '"volume": fullest[0], "days_left": 1', '"volume": "archive", "days_left": 6')
     assert problems(pack) == ["the baseline is graded correct: the pack is too easy to tell anything"]
 
 
@@ -135,62 +136,62 @@ BY_THE_GRADER = (
 )
 BY_THE_CHECKS = ("the reference answer passes every schema and check", "every wrong answer is graded wrong")
 WEAK = in_code(
-    '    return f"confidence is below {CONFIDENCE}" if output.confidence < CONFIDENCE else None',
+    '    return f"confidence is below {MIN_CONFIDENCE}" if output.confidence < MIN_CONFIDENCE else None',
     "    return output.confidence < 0",
 )
 BROKEN: dict[str, tuple[Edit, str, tuple[str, ...]]] = {
     "grader that raises": (
         in_file("grader.py", 'answer["decide"]', 'answer["decide"].boo'),
-        "grader.py:19: the grader raises AttributeError: 'Decision' object has no attribute 'boo'",
+        "grader.py:25: the grader raises AttributeError: 'Decision' object has no attribute 'boo'",
         BY_THE_GRADER,
     ),
     "grader that exits": (
         in_file("grader.py", "    decision", "    raise SystemExit(3)\n    decision"),
-        "grader.py:19: the grader raises SystemExit: 3",
+        "grader.py:25: the grader raises SystemExit: 3",
         BY_THE_GRADER,
     ),
     "grader of nothing": (
         in_file("grader.py", "    return Grade(", "    Grade("),
-        "grader.py:16: the grader returns None; it must return a bench.scenario.Grade",
+        "grader.py:17: the grader returns None; it must return a bench.scenario.Grade",
         BY_THE_GRADER,
     ),
     "grader of an output that is not there": (
         in_file("grader.py", 'answer["decide"]', 'answer["decid"]'),
-        "grader.py:19: the grader raises NotRead: the answer has no output 'decid'; it has: measure, decide",
+        "grader.py:25: the grader raises NotRead: the answer has no output 'decid'; it has: measure, decide",
         BY_THE_GRADER,
     ),
     "score of more than all": (
         in_file("grader.py", "sum(parts.values()) / len(parts), parts", "2.5, parts"),
-        "grader.py:23: the grader raises ValueError: a grade's `score` is 2.5; it must be a number from 0 to 1",
+        "grader.py:29: the grader raises ValueError: a grade's `score` is 2.5; it must be a number from 0 to 1",
         BY_THE_GRADER,
     ),
     "check that raises": (
-        in_code("    known = [", "    context.boo\n    known = ["),
-        "scenario.py:40: the check `volume_was_read` of 'decide' raises "
+        in_code("    volumes = [", "    context.boo\n    volumes = ["),
+        "scenario.py:43: the check `volume_was_read` of 'decide' raises "
         "AttributeError: 'Context' object has no attribute 'boo'",
         BY_THE_CHECKS,
     ),
     "check that returns a bool": (
-        in_code("    return None if output.volume in known else", "    return output.volume in known or"),
-        "scenario.py:38: the check `volume_was_read` of 'decide' returns True; it must return None, "
+        in_code("    return None if output.volume in volumes else", "    return output.volume in volumes or"),
+        "scenario.py:41: the check `volume_was_read` of 'decide' returns True; it must return None, "
         "or a text that says what is wrong",
         BY_THE_CHECKS,
     ),
     "check of what its subtask does not read": (
         in_code('context.outputs["measure"]', 'context.outputs["volumes"]'),
-        "scenario.py:40: the check `volume_was_read` of 'decide' raises NotRead: the subtask does not read the "
+        "scenario.py:43: the check `volume_was_read` of 'decide' raises NotRead: the subtask does not read the "
         "output 'volumes'; add it to its reads, which now have: measure",
         BY_THE_CHECKS,
     ),
     "check of a document that is not there": (
         in_code('context.documents["volumes.txt"]', 'context.documents["volume.txt"]'),
-        "scenario.py:34: the check `each_volume_exists` of 'measure' raises NotRead: there is no document "
+        "scenario.py:37: the check `each_volume_exists` of 'measure' raises NotRead: there is no document "
         "'volume.txt'; the documents are: volumes.txt",
         BY_THE_CHECKS,
     ),
     "sufficient that returns a bool": (
         WEAK,
-        "scenario.py:44: `sufficient` of 'decide' returns False; it must return None, or a text that says what is wrong",
+        "scenario.py:47: `sufficient` of 'decide' returns False; it must return None, or a text that says what is wrong",
         BY_THE_CHECKS,
     ),
     "skip that raises": (
@@ -210,7 +211,7 @@ BROKEN: dict[str, tuple[Edit, str, tuple[str, ...]]] = {
         BY_THE_CHECKS,
     ),
     "baseline that raises": (
-        in_file("baseline.py", "    least =", "    rows[99]\n    least ="),
+        in_file("baseline.py", "    fullest =", "    rows[99]\n    fullest ="),
         "baseline.py:14: the baseline raises IndexError: list index out of range",
         BY_THE_GRADER[2:],
     ),
@@ -245,7 +246,7 @@ def test_code_of_a_pack_that_fails_is_one_line_with_its_place_and_the_other_chec
 
 
 def test_a_pack_that_cannot_be_loaded_has_failed_and_the_next_one_is_checked(pack: Path) -> None:
-    edit(pack / "scenario.py", "CONFIDENCE = 0.6", "CONFIDENCE = 1 / 0")
+    edit(pack / "scenario.py", "MIN_CONFIDENCE = 0.6", "MIN_CONFIDENCE = 1 / 0")
     [result] = results(pack).values()
     assert (result.status, result.what) == ("FAILED", "it can be loaded")
     assert result.problems == (f"{pack / 'scenario.py'}:13: does not load: ZeroDivisionError: division by zero",)
@@ -266,7 +267,8 @@ def test_a_pack_without_a_checkpoint_is_told_so_and_has_not_failed(pack: Path) -
 
 def test_an_effect_that_the_decoder_undoes_is_to_blame_and_not_the_pack(pack: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = TextEffect("listed", lambda target, _: f"[{target.text}]", points=("output",), breaks_form=True)
-    monkeypatch.setitem(EFFECTS.__dict__, "_all", ({**EFFECTS.by_key, ("listed", "output"): listed}, [*EFFECTS, listed], []))
+    loaded = LoadedParts({**EFFECTS.by_key, ("listed", "output"): listed}, [*EFFECTS, listed], [])
+    monkeypatch.setitem(EFFECTS.__dict__, "_parts", loaded)
     assert not problems(pack)
     [note] = [result for result in results(pack).values() if result.status != "ok"]
     assert note.is_note and note.what.startswith("the effect 'listed' says breaks_form")

@@ -11,7 +11,7 @@ from little_worlds import ENVIRONMENT, REFUNDS, ROOT
 
 from bench.cli.authoring.check import check_pack
 from bench.cli.authoring.hooks import TaskHooks
-from bench.cli.authoring.soundness import OF_WORLDS
+from bench.cli.authoring.soundness import WORLD_CHECKS
 from bench.scenario import Grade
 from bench.worlds.run.environment import Policy, PolicyVerdict, World
 
@@ -19,7 +19,7 @@ from bench.worlds.run.environment import Policy, PolicyVerdict, World
 def problems(grade: Callable[..., Any] = REFUNDS.grade, **changes: Any) -> list[str]:
     scenario = replace(REFUNDS, environment=replace(ENVIRONMENT, **changes), grade=grade)
     hooks = TaskHooks(scenario, ROOT / "refunds")
-    result = [problem for check in OF_WORLDS.values() for problem in check(hooks).problems]
+    result = [problem for check in WORLD_CHECKS.values() for problem in check(hooks).problems]
     assert not any("\n" in problem for problem in result)
     return result
 

@@ -302,12 +302,20 @@ def test_a_dry_run_says_what_it_would_do_and_starts_nothing(tmp_path: Path) -> N
         (("probe", "--yes", "--budget", "soon"), "is no time"),
         (("probe", "--init"), "is there already"),
         (("probe", "elsewhere.toml"), "elsewhere.toml: is not there"),
+        (("probe", "agent.py"), "bench probe -- python agent.py"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(tmp_path: Path, words: tuple[str, ...], line: str) -> None:
     if words != ("probe",):
         till(tmp_path)
+        (tmp_path / "agent.py").touch()
     assert line in refused(bench(tmp_path, *words))
+
+
+@pytest.mark.parametrize(("option", "value"), [("--budget", "soon"), ("--name", "../out")])
+def test_a_mistake_in_an_option_is_refused_before_the_agent_runs(tmp_path: Path, option: str, value: str) -> None:
+    assert value in refused(bench(tmp_path, "probe", "--yes", option, value, "--", "touch", "started"))
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("mode", "line"), [("quiet", "no call came through the gateway"), ("fails", "")])

@@ -7,6 +7,7 @@ import json
 import pytest
 from trials import TINY, Fault, events, scripted, stages
 
+from bench.common.registry import LoadedParts
 from bench.record.events import Called, Faulted
 from bench.run.trial.effects import EFFECTS, TextEffect
 
@@ -66,7 +67,8 @@ def test_a_strike_after_which_the_reply_reads_the_same_is_not_applicable(
 ) -> None:
     """The JSON object is found in the list, so the fault changes nothing."""
     listed = TextEffect("listed", lambda target, _: f"[{target.text}]", points=("output",), needs_json=True, breaks_form=True)
-    monkeypatch.setitem(EFFECTS.__dict__, "_all", ({**EFFECTS.by_key, ("listed", "output"): listed}, [*EFFECTS, listed], []))
+    loaded = LoadedParts({**EFFECTS.by_key, ("listed", "output"): listed}, [*EFFECTS, listed], [])
+    monkeypatch.setitem(EFFECTS.__dict__, "_parts", loaded)
     result, _ = scripted(architecture, faults=[fault("output", "listed", "total")])
     assert stages(result) == {1: ["planned", "not_applicable"]}
     assert all(call.delivered is None for call in events(result, Called))

@@ -23,7 +23,7 @@ from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ModelOutput, Mo
 from inspect_ai.scorer import includes
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from bench.common.digests import kept_digest
+from bench.common.digests import cached_digest
 from bench.common.tokens import counts
 from bench.record.messages import Message
 from bench.record.store import RunWriter
@@ -81,7 +81,7 @@ async def our_trials(trials: int, folder: Path, *, cold: bool) -> float:
     for spec in matrix.specs:
         if cold:
             counts.cache_clear()
-            kept_digest.cache_clear()
+            cached_digest.cache_clear()
         result = await run_trial(spec, matrix, Slots(), graders, keeper)
         writer.add(result.record, result.texts)
     writer.close()

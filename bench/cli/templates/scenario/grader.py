@@ -1,6 +1,7 @@
-"""Grades an answer against the truth. The only code that reads it.
+"""The grader: compares an answer with the truth. No other code reads the truth.
 
-Keep it here, and import nothing but `grade` from this file: an edit then costs no run, for stored answers are graded again.
+Keep the grader in this file, and let other files import only `grade`. Then you can edit the grader without new runs: stored
+answers are graded again.
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ from bench.scenario import Answer, Grade
 
 
 def grade(answer: Answer, truth: Path) -> Grade:
-    """`answer` holds an output for each subtask, or for those that `answer=` names; `truth` is the folder reference/truth."""
+    """Return the grade of an answer.
+
+    Args:
+        answer: The output of each subtask, or of the subtasks that `answer=` names in scenario.py.
+        truth: The folder reference/truth.
+    """
     right: Mapping[str, Any] = json.loads((truth / "truth.json").read_text(encoding="utf-8"))
     decision = answer["decide"]
     parts = {"volume": float(decision.volume == right["volume"]), "days_left": float(decision.days_left == right["days_left"])}

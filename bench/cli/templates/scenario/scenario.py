@@ -10,7 +10,7 @@ from bench.scenario import Context, Output, Scenario, Subtask
 from .baseline import baseline
 from .grader import grade
 
-CONFIDENCE = 0.6
+MIN_CONFIDENCE = 0.6
 
 
 class Reading(Output):
@@ -30,19 +30,23 @@ class Decision(Output):
 
 
 def each_volume_exists(output: Readings, context: Context) -> str | None:
-    """A check is code: it sees all documents and never the truth. It returns None, or one line that a model may be shown."""
+    """Return why an output is rejected, in one line that a model may be shown; None if it passes.
+
+    A check can read all documents, and never the truth.
+    """
     unknown = [reading.volume for reading in output.readings if reading.volume not in context.documents["volumes.txt"]]
     return f"volumes.txt has no volume '{unknown[0]}'" if unknown else None
 
 
 def volume_was_read(output: Decision, context: Context) -> str | None:
-    """`context.outputs` holds what the subtask reads."""
-    known = [reading.volume for reading in context.outputs["measure"].readings]
-    return None if output.volume in known else f"'{output.volume}' is not among the readings: {', '.join(known)}"
+    """Return why a decision is rejected, or None. `context.outputs` has the outputs that the subtask reads."""
+    volumes = [reading.volume for reading in context.outputs["measure"].readings]
+    return None if output.volume in volumes else f"'{output.volume}' is not among the readings: {', '.join(volumes)}"
 
 
 def unsure(output: Decision) -> str | None:
-    return f"confidence is below {CONFIDENCE}" if output.confidence < CONFIDENCE else None
+    """Return why a valid output is too weak, or None."""
+    return f"confidence is below {MIN_CONFIDENCE}" if output.confidence < MIN_CONFIDENCE else None
 
 
 # Several variants, such as a short and a long form of the task: VARIANTS = ("paper", "long"), the default first. What differs
@@ -53,6 +57,7 @@ def unsure(output: Decision) -> str | None:
 
 
 def scenario(folder: PackFolder) -> Scenario:
+    """Return the scenario in a pack's folder."""
     subtasks = (
         Subtask(
             name="measure",

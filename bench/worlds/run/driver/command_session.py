@@ -244,14 +244,16 @@ class CommandSession(AgentBody):
         return _current_asker.get()
 
     def freeze(self) -> None:
-        """Stop the process that is to die: the asker, or the whole agent."""
+        """Stop the process that is to die: the process that sends the present request if it can die alone, else all
+        processes."""
         if self.asker:
             freeze_process(self.asker)
         elif self._process:
             self._process.freeze()
 
     def kill(self) -> None:
-        """Kill the process that is to die: the asker, or the whole agent."""
+        """Kill the process that is to die: the process that sends the present request if it can die alone, else all
+        processes."""
         if self.asker:
             kill_process(self.asker)
             self._parts_killed += 1

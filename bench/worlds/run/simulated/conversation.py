@@ -92,7 +92,8 @@ def _parse(text: str) -> Any:
 
 
 def _unpack(value: Any) -> Any:
-    """Parse the text of one or several parts, as MCP's results have them."""
+    """Return the parsed text of an MCP result, which consists of one or several text parts. Any other value is returned
+    unchanged."""
     parts = value if isinstance(value, list) and value else [value]
     if all(isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str) for part in parts):
         return _parse("".join(part["text"] for part in parts))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from trials import Fault, stages
 from trips import BARE, ONE, PATTERNS, REMEDIED, Trip, effects, harm, worked
 
+from bench.common.registry import LoadedParts
 from bench.record.form import Form
 from bench.record.ledger import book, imbalance
 from bench.record.world_events import Stepped
@@ -70,7 +71,7 @@ def test_where_nobody_reports_no_report_is_contradicted(pattern: str) -> None:
 def test_a_second_report_that_reads_the_same_is_no_fault(pattern: str, form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     same = ReportEffect("report_contradicted", lambda report: report)
     by_key = {**EFFECTS.by_key, ("report_contradicted", "process"): same}
-    monkeypatch.setitem(EFFECTS.__dict__, "_all", (by_key, [*EFFECTS, same], []))
+    monkeypatch.setitem(EFFECTS.__dict__, "_parts", LoadedParts(by_key, [*EFFECTS, same], []))
     result = worked(pattern, form, [contradicted("*")])
     assert {tuple(way) for way in stages(result).values()} == {("planned", "not_applicable")}
     assert (result.record.outcome, harm(result)) == ("solved", {})

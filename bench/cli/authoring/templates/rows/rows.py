@@ -1,4 +1,7 @@
-"""Reads rows.jsonl, {"id": ..., "input": {...}, "expected": {...}} a line, and makes of a row what a task needs."""
+"""Reads rows.jsonl, and makes the document, the reference and the wrong answers of the task of each row.
+
+Each line of the file is {"id": ..., "input": {...}, "expected": {...}}.
+"""
 
 from __future__ import annotations
 
@@ -15,28 +18,30 @@ ROW = "row.txt"
 """The document that a model reads."""
 Row = dict[str, Any]
 LONGEST_QUOTE = 160
-"""Characters of the reference's quotation."""
+"""The most characters that the reference answer quotes."""
 WRONG_VALUES = 2
-"""Wrong answers a field."""
+"""The most wrong answers for each field."""
 
 
 @cache
 def read_rows(folder: Path) -> tuple[Row, ...]:
+    """Return the rows of a pack."""
     lines = (folder / "rows.jsonl").read_text(encoding="utf-8").split("\n")
     return tuple(json.loads(line) for line in lines if line.strip())
 
 
 def document(row: Row) -> str:
-    """The input fields, and nothing that is expected."""
+    """Return the document that a model reads: a line for each input field."""
     return "\n".join(f"{name}: {_show(value)}" for name, value in row["input"].items())
 
 
 def _show(value: Json) -> str:
+    """Return a field's value as text."""
     return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
 def same(first: Json, other: Json) -> bool:
-    """Texts without regard to case and space, decimal numbers up to the ninth digit."""
+    """Whether two values are equal. Case and space in texts do not count, nor the digits of a number after the ninth."""
     if isinstance(first, str) and isinstance(other, str):
         return " ".join(first.split()).casefold() == " ".join(other.split()).casefold()
     if isinstance(first, float) or isinstance(other, float):
@@ -45,18 +50,19 @@ def same(first: Json, other: Json) -> bool:
 
 
 def reference(row: Row) -> dict[str, Json]:
-    """An answer that solves it. No table says which words decide, so its beginning is quoted."""
+    """Return the outputs that solve a row's task. The table does not say which words decide, so the first words are quoted."""
     return {"evidence": {"quote": " ".join(document(row).split())[:LONGEST_QUOTE].strip()}, "answer": row["expected"]}
 
 
 def wrong_answers(row: Row, rows: Sequence[Row]) -> list[WrongAnswer]:
-    """The right answer with one field of another row. They also serve as the fault `wrong_value`."""
-    at = rows.index(row)
-    others = [*rows[at + 1 :], *rows[:at]]
+    """Return wrong answers: the right answer with one field of another row. The fault `wrong_value` uses them too."""
+    position = rows.index(row)
+    others = [*rows[position + 1 :], *rows[:position]]
     return [wrong for field in row["expected"] for wrong in _wrong(field, row, others)]
 
 
 def _wrong(field: str, row: Row, others: Sequence[Row]) -> Iterator[WrongAnswer]:
+    """Yield the right answer with other values of one field, at most WRONG_VALUES different values."""
     right: Json = row["expected"][field]
     values: list[Json] = []
     for other in others:

@@ -1,4 +1,4 @@
-"""One task a row of rows.jsonl: quote what decides, then answer."""
+"""A task for each row of rows.jsonl: quote the words that decide, then answer."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from .rows import ROW, document, read_rows, reference, wrong_answers
 from .schemas import Answer, Evidence
 
 SHORTEST_QUOTE = 8
-"""Characters. A shorter quotation could stand anywhere."""
+"""The fewest characters of a quotation. A shorter quotation could be found in any row."""
 
 
 def quote_stands_in_the_row(output: Evidence, context: Context) -> str | None:
-    """A check sees the documents and never the truth. It returns None, or one line that a model may be shown."""
+    """Return why an output is rejected, in one line that a model may be shown; None if it passes.
+
+    A check can read the documents, and never the truth.
+    """
     quote, text = " ".join(output.quote.split()), " ".join(context.documents[ROW].split())
     if len(quote) < min(SHORTEST_QUOTE, len(text)):
         return f"the quotation '{quote}' is too short to tell where it stands; copy more"
@@ -23,10 +26,12 @@ def quote_stands_in_the_row(output: Evidence, context: Context) -> str | None:
 
 
 def instances(folder: PackFolder) -> tuple[str, ...]:
+    """Return the names of the pack's tasks."""
     return tuple(row["id"] for row in read_rows(folder.path))
 
 
 def scenario(folder: PackFolder, instance: str) -> Scenario:
+    """Return the task of one row."""
     rows = read_rows(folder.path)
     row = next(row for row in rows if row["id"] == instance)
     subtasks = (

@@ -1,4 +1,4 @@
-"""Rules without a model know nothing of what an agent said."""
+"""The baseline: it finds no answer, because no rule without a model knows the agent's replies."""
 
 from __future__ import annotations
 
@@ -8,4 +8,5 @@ from bench.scenario import Json
 
 
 def baseline(_: Mapping[str, str]) -> Mapping[str, Json]:
+    """Return no answer."""
     return {}

@@ -1,4 +1,4 @@
-"""Right is what was recorded: the same replies, and each effect once."""
+"""The grader: an answer is right if the replies are the recorded replies, and a world if each recorded effect happened once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from bench.worlds.run.environment import FinalWorld
 
 
 def grade(ended: Mapping[str, Output] | FinalWorld, recorded: list[str]) -> Grade:
-    """`recorded` are the replies, in the order of the steps; in a world, the tools that change something."""
+    """Return the grade of the replies, or of the world at the end.
+
+    Args:
+        ended: The outputs by subtask, or the world.
+        recorded: The recorded replies in the order of the steps; for a world, the names of the recorded effects.
+    """
     if isinstance(ended, FinalWorld):
         right = [ended.db.value("SELECT count(*) FROM effects WHERE tool = ?", tool) == 1 for tool in recorded]
         what = "effects stand once"

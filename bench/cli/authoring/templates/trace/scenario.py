@@ -1,8 +1,8 @@
-"""A run of an agent that was recorded elsewhere, to be run again under faults: `trace.json` holds its steps.
+"""A pack made from a recorded run of an agent, to be run again under faults. `trace.json` has the steps of the run.
 
-Two variants ask the same. In `answers` each step is a subtask that reads what the recorded one was shown, so that an
-architecture for tasks works through them. In `effects` each call of a tool is an effect in a world, so that a process can die
-at it.
+There are two variants of the same run. In `answers` each step is a subtask that reads the texts that the recorded step was
+shown; architectures for tasks run it. In `effects` each tool call is an effect in a world, so that a fault can kill the
+process at the call.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from .grader import grade
 STEPS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "trace.json").read_text(encoding="utf-8"))["steps"]
 REPLIES = {step["name"]: step["reply"] for step in STEPS}
 CALLS: dict[str, dict[str, Any]] = {call["tool"]: call for step in STEPS for call in step["calls"]}
-"""Each call of a tool is a tool of its own, `step_07_refund`, so that a fault can strike just it."""
+"""The name of a call, such as `step_07_refund` -> the call. Each call is a tool of its own, so that a fault can strike one."""
 PIECES = [text for step in STEPS for text in (step["shown"], f"[assistant]\n{step['reply']}")]
-"""The texts of the run, in order. A step holds what it was the first to be shown, and the ranges of the pieces that it was
-shown again."""
+"""All texts of the run in order: for each step the new text that it was shown, and its reply. A step's `before` has the ranges
+of these texts that the step was shown again."""
 NAMES = [name for step in STEPS for name in (f"{step['name']}.md", step["name"])]
-"""The same, as a subtask names them: a document, and the reply of a step."""
+"""The names of PIECES, as subtasks read them: for each step its document, and the output of its subtask."""
 WRITERS = [tool for tool, call in CALLS.items() if not call["reads"]]
 EFFECTS = list(dict.fromkeys(CALLS[tool]["effect"] for tool in WRITERS))
-"""Each is named after the first call that makes it; a call that makes it again makes no other."""
+"""The names of the effects. An effect has the name of the first call that makes it; a later call can make the same effect."""
 VARIANTS = ("answers", "effects") if EFFECTS else ("answers",)
 
 
@@ -66,7 +66,7 @@ def scenario(folder: PackFolder) -> Scenario:
 
 
 def _answers(folder: PackFolder) -> Scenario:
-    """A step reads what the recorded one was shown."""
+    """Return the variant `answers`: a subtask for each step."""
     return folder.scenario(
         [Subtask(step["name"], folder.prompt("act"), (*_before(step, NAMES), f"{step['name']}.md"), Said) for step in STEPS],
         grade=grade,
@@ -79,7 +79,7 @@ def _answers(folder: PackFolder) -> Scenario:
 
 
 def _effects(folder: PackFolder) -> Scenario:
-    """A step is judged on the whole prompt that the recorded one was, and then calls what that one called."""
+    """Return the variant `effects`: a step asks the model with the recorded prompt, and then makes the recorded calls."""
     return folder.scenario(
         [Subtask("act", folder.prompt("act"), ("shown",), Said)],
         grade=grade,
@@ -106,21 +106,25 @@ def _effects(folder: PackFolder) -> Scenario:
 
 
 def _tool(name: str) -> Tool:
+    """Return the tool of one recorded call. It returns the recorded result."""
     if CALLS[name]["reads"]:
         return Tool(name, "read", Nothing, Result, partial(_answer, name))
     return Tool(name, "final", Nothing, Result, partial(_act, name), effect=lambda _: CALLS[name]["effect"])
 
 
 def _answer(name: str, _: Db, __: Nothing, ___: Moment) -> Result:
+    """Return the recorded result of a call that changes nothing."""
     return Result(result=CALLS[name]["result"])
 
 
 def _act(name: str, db: Db, _: Nothing, __: Moment) -> Result:
+    """Make the effect of a call, and return the recorded result."""
     db.write("INSERT INTO effects VALUES (?)", CALLS[name]["effect"])
     return Result(result=CALLS[name]["result"])
 
 
 def _step(number: int) -> ProcedureStep:
+    """Return the step of this number, which follows the step before it."""
     step = STEPS[number]
     calls = {call["tool"]: Call(call["tool"], {}) for call in step["calls"]}
     return ProcedureStep(
@@ -134,11 +138,13 @@ def _step(number: int) -> ProcedureStep:
     )
 
 
-def _before(step: Mapping[str, Any], of: list[str]) -> list[str]:
-    return [text for begin, end in step["before"] for text in of[begin:end]]
+def _before(step: Mapping[str, Any], texts: list[str]) -> list[str]:
+    """Return the texts, or their names, that a step was shown again."""
+    return [text for begin, end in step["before"] for text in texts[begin:end]]
 
 
 def _prompt(step: Mapping[str, Any]) -> str:
+    """Return the whole prompt of a step. The first line is the step's name."""
     texts = filter(None, (*_before(step, PIECES), step["shown"]))
     return f"{step['name']}\n" + "\n\n".join(texts)
 
@@ -148,18 +154,21 @@ def _called(calls: list[Call], _: Facts) -> list[Call]:
 
 
 def _right(_: str, documents: Mapping[str, str]) -> Json:
+    """Return the recorded reply to a prompt."""
     return {"reply": REPLIES[documents["shown"].partition("\n")[0]]}
 
 
 def _audit(db: Db) -> Iterable[Standing]:
+    """Yield how often each effect stands in the database."""
     for tool in EFFECTS:
         yield Standing(tool, db.value("SELECT count(*) FROM effects WHERE tool = ?", tool), owed=True)
 
 
 def _reference(world: World) -> None:
+    """Make each effect once."""
     for tool in EFFECTS:
         world.call(tool, {}, tool)
 
 
 def _nothing(_: World) -> None:
-    pass
+    """Make no effect: a wrong course."""
