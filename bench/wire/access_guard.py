@@ -1,5 +1,5 @@
-"""The access rules of an endpoint on loopback. They refuse requests from pages in a browser on this machine, and from
-programs of other users.
+"""The access rules of an endpoint on loopback. They refuse requests from pages in a browser on this machine, and, if the
+endpoint has a token, from programs of other users.
 
     Host              must name loopback: a page that made its own name point here (DNS rebinding) sends that name
     Origin, Sec-Fetch-Site   are sent by browsers and by no agent: refused

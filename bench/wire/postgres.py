@@ -121,8 +121,10 @@ def parse_start(raw: bytes) -> StartPacket:
 
 def encode_start(packet: StartPacket) -> bytes:
     """Return the bytes of a start packet."""
-    words = b"".join(part.encode("utf-8", "surrogateescape") + b"\0" for pair in packet.parameters.items() for part in pair)
-    return _with_size(packet.code.to_bytes(4) + (words + b"\0" if packet.code >> 16 == _MAJOR_VERSION else packet.key))
+    if packet.code >> 16 != _MAJOR_VERSION:
+        return _with_size(packet.code.to_bytes(4) + packet.key)
+    words = [part.encode("utf-8", "surrogateescape") + b"\0" for pair in packet.parameters.items() for part in pair]
+    return _with_size(packet.code.to_bytes(4) + b"".join(words) + b"\0")
 
 
 def make_message(kind: bytes, body: bytes = b"") -> WireMessage:

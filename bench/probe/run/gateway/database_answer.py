@@ -77,7 +77,7 @@ class ServerAnswer:
 
     @property
     def reads(self) -> bool:
-        """Whether all command tags say that no row was written, and there is one."""
+        """Whether there are command tags, and each says that no row was written."""
         remaining = (_is_read(first_texts(message, 1)[0]) for message in self.messages if message.kind == b"C")
         return {*self._forwarded_reads, *remaining} == {True}
 

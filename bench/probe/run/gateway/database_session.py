@@ -445,7 +445,7 @@ class DatabaseSession:
         earlier_answer = call.replacement or b""
         if self._status == b"T":
             await self._execute_silently([make_query("ROLLBACK")])
-        if prepares := [message for message in group if message.kind in b"PC"]:
+        if prepares := [message for message in group if message.kind in b"PC"]:  # Parse and Close
             await self._execute_silently([*prepares, make_message(_SYNC)])
         answer_kinds = [message.kind for message in MessageReader().messages(earlier_answer)]
         group_kinds = [message.kind for message in group]

@@ -195,11 +195,9 @@ class Login:
         offer = [mechanism for mechanism in message.body[4:].split(b"\0") if mechanism]
         allowed = [mechanism for mechanism in offer if not mechanism.endswith(b"-PLUS")]
         self.waits, self._binds = True, allowed != offer
-        return (
-            make_message(b"R", message.body[:4] + b"".join(mechanism + b"\0" for mechanism in allowed) + b"\0")
-            if self._binds
-            else message
-        )
+        if not self._binds:
+            return message
+        return make_message(b"R", message.body[:4] + b"".join(mechanism + b"\0" for mechanism in allowed) + b"\0")
 
     def refuses(self, message: WireMessage) -> bool:
         """Return whether the server will refuse this login: its client says that the server supports no channel binding,

@@ -487,7 +487,7 @@ class FaultInjector(CallGate):
             self.journal.note_in_flight(call)
 
     async def _leave_flight(self, call: LiveCall) -> None:
-        """Read the stores if this was the last call in flight."""
+        """Note that a call is no longer in flight, and read the stores if it was the last one."""
         async with self._flight_lock:
             if call not in self._in_flight:
                 return

@@ -18,7 +18,7 @@ from pydantic import JsonValue
 
 from bench.probe.points import AnswerAction, CallAction
 from bench.probe.run.gateway.bodies import MAX_MEMORY_BYTES, MAX_PARSED_BYTES, Body, BodyTooLarge, fields_of, json_of
-from bench.probe.run.gateway.damaged import empty_of, enlarge, garble
+from bench.probe.run.gateway.damaged import LARGE_ANSWER_BYTES, empty_of, enlarge, garble
 from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import CallGate, DoorContext, LiveCall, Undelivered
 from bench.probe.run.gateway.held_answers import HeldAnswers
@@ -370,7 +370,7 @@ class HttpDoor:
             case "empty":
                 return answer.with_content(b"" if value is None else to_json_bytes(empty_of(value)))
             case "too_large":
-                repeated = content * (1 + 2**21 // len(content))
+                repeated = content * (1 + LARGE_ANSWER_BYTES // len(content))
                 return answer.with_content(repeated if value is None else to_json_bytes(enlarge(value)))
             case _:
                 return answer.with_content(garble(content))

@@ -223,7 +223,7 @@ def _with_text(part: Any, change: TextChange) -> Any:
 
 
 def _with_texts(value: Any, change: TextChange, empties_lists: bool) -> Any:
-    """Return a value with all its texts changed; its depth is bounded. If `empties_lists`, lists become empty too."""
+    """Return a value, whose depth is bounded, with all its texts changed. If `empties_lists`, lists become empty too."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):

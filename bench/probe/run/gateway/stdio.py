@@ -305,7 +305,8 @@ class StdioRelay:
             await self._gate().note_given(call)
 
     async def _answer(self, call: LiveCall, message: RpcMessage, raw: bytes) -> bytes | None:
-        """Return the message that the agent gets now for a response; None if it gets none now."""
+        """Show the gate the response to a call. Return the message that the agent gets at once; None if it gets none, or
+        later."""
         if call.door_state["twice"]:
             await self._deliver_again(call)
         self._known.answer(call, message)

@@ -175,7 +175,7 @@ class FolderStore(PathStore):
 
     @property
     def _single_name(self) -> tuple[str, ...]:
-        """In a box, the name of a store that is one file among others; otherwise ()."""
+        """The name of the file if the store is a file in a box, where other files are beside it; otherwise ()."""
         return (self._copy.name,) if self._box and self._is_single_file else ()
 
     def _entries(self, folder: Path, root: Path, paths: Iterable[str] | None = None) -> dict[str, _PathEntry]:

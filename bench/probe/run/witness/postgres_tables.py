@@ -148,7 +148,7 @@ def _sequences(session: Session) -> Iterator[tuple[tuple[str, ...], Mapping[str,
 
 
 def _buckets_of(session: Session, table: PostgresTable, columns: Sequence[str], key: Sequence[str]) -> Buckets:
-    """Return the buckets of a table."""
+    """Return the number of rows and the sum of their hashes for each bucket of a table, as the server counts them."""
     query = (
         f"SELECT {_bucket(table, columns, key)}, count(*), sum(hashtextextended({table.text_of(columns)}, 0)::numeric)::text "
         f"FROM {table.source} GROUP BY 1"

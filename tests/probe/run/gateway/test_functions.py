@@ -8,7 +8,10 @@ import decimal
 import itertools
 import json
 import os
+import socket
 import sys
+import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,7 @@ from bench.probe.points import AnswerAction, CallAction
 from bench.probe.run.gateway.damaged import damage
 from bench.probe.run.gateway.functions import NO_MESSAGE, FunctionDoor, tool_names
 from bench.probe.run.gateway.gate import DoorContext
+from bench.probe.run.gateway.loader.agent_door.door import Door
 from bench.probe.run.gateway.loader.agent_door.values import from_json, to_json
 
 TOOLS = '''
@@ -418,3 +422,24 @@ def test_a_tool_has_the_name_of_its_function_unless_two_are_called_so() -> None:
         "b:Till.pay": "Till.pay",
     }
     assert tool_names(("a:pay", "b:pay")) == {"a:pay": "a:pay", "b:pay": "b:pay"}
+
+
+def test_after_its_connection_has_closed_a_process_opens_another() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(10)
+        door, replies = Door(server.getsockname()[1], "token"), list[dict[str, Any]]()
+        door.tell({"hello": "Python"})
+        connection, _ = server.accept()
+        with connection, connection.makefile("rb") as lines:
+            assert [json.loads(lines.readline()) for _ in range(2)] == [{"token": "token"}, {"hello": "Python"}]
+        deadline = time.monotonic() + 10
+        while door._socket and time.monotonic() < deadline:
+            time.sleep(0.001)
+        asking = threading.Thread(target=lambda: replies.append(door.ask({"call": 1, "arrived": "pay"})), daemon=True)
+        asking.start()
+        connection, _ = server.accept()
+        with connection, connection.makefile("rb") as lines:
+            assert [json.loads(lines.readline()) for _ in range(2)] == [{"token": "token"}, {"call": 1, "arrived": "pay"}]
+            connection.sendall(b'{"call": 1, "do": "pass"}\n')
+            asking.join(10)
+        assert replies == [{"call": 1, "do": "pass"}]

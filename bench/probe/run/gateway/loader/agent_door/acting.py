@@ -102,10 +102,8 @@ class ActingFunctions:
     def _attribute(self, running: Iterable[FrameType]) -> None:
         """Report that these functions changed the files that differ from the last check."""
         for name, last_stamp in [*self._stamps.items()]:
-            if (new_stamp := stamp(name)) == last_stamp:
-                continue
-            self._stamps[name] = new_stamp
-            for frame in running:
+            self._stamps[name] = stamp(name)
+            for frame in running if self._stamps[name] != last_stamp else ():
                 function = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)  # Python 3.10 has no qualified names
                 fact = json.dumps([f"{frame.f_globals.get('__name__')}:{function}", name])
                 if fact not in self._reported and len(self._reported) < MAX_FILES:

@@ -106,7 +106,8 @@ class Door:
         return self._socket
 
     def _read(self, connection: socket.socket, wakers: dict[int, Callable[[DoorMessage], Any]]) -> None:
-        """Pass each reply to the caller that waits for it, until the gateway closes the connection."""
+        """Pass each reply to the caller that waits for it, until the gateway closes the connection. The next message then opens
+        another one, since nobody would read a reply on this one."""
         try:
             with connection.makefile("rb") as lines:
                 for line in lines:
@@ -114,6 +115,9 @@ class Door:
                     self._wake(wakers.pop(reply["call"], None), reply)
         except (OSError, ValueError):
             pass
+        with self._lock:
+            connection.close()
+            self._socket = None if self._socket is connection else self._socket
         while wakers:
             self._wake(wakers.popitem()[1], GATEWAY_LOST)
 
