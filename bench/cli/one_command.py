@@ -47,6 +47,7 @@ def _command_with_help(text: str) -> Callable[[], None]:
 
 
 def _print_left_out() -> None:
+    """Print a line for each command of another package that could not be loaded."""
     if not COMMANDS.left_out:
         return
     from bench.cli.terminal import Terminal, print_left_out  # noqa: PLC0415  it imports rich

@@ -38,6 +38,8 @@ class Terminal(Console):
 
     def __init__(self, stderr: bool = False, wrapped: bool = False):
         super().__init__(stderr=stderr, highlight=False, soft_wrap=not wrapped, markup=False, emoji=False)
+        if not self.width:  # with COLUMNS=0 no text would be printed
+            self.width = 80
 
     def show(self, table: Table) -> None:
         """Print a table. On a terminal that is narrower than the longest words, the lines are longer than the terminal is

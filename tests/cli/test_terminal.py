@@ -25,6 +25,14 @@ def test_no_word_of_a_table_is_cut(columns: int, is_terminal: bool, monkeypatch:
     assert "…" not in written.getvalue()
 
 
+def test_a_terminal_without_a_width_prints_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "0")
+    terminal, written = Terminal(), io.StringIO()
+    terminal.file = written
+    terminal.print("packs")
+    assert written.getvalue() == "packs\n"
+
+
 def test_a_pipe_gets_each_row_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     terminal, written = Terminal(), io.StringIO()

@@ -124,18 +124,18 @@ def _run_check(check: Callable[[TaskHooks], Soundness], hooks: TaskHooks) -> Sou
 
 
 def _judge_excess(results: Mapping[str, Soundness]) -> Mapping[str, Soundness]:
-    """Return the results. A defect in too many instances becomes a problem; a rarer defect becomes a detail."""
-    defect_count, instance_count = sum(bool(result.excess) for result in results.values()), len(results)
-    if defect_count >= MIN_EXCESS_SHARE * instance_count:
+    """Return the results with their `excess` judged. If at least MIN_EXCESS_SHARE of the instances have an excess, each excess
+    is a problem. If fewer have one, a detail says how many."""
+    excess_count = sum(bool(result.excess) for result in results.values())
+    if excess_count >= MIN_EXCESS_SHARE * len(results):
         return {
             name: replace(result, problems=(*result.problems, result.excess)) if result.excess else result
             for name, result in results.items()
         }
-    return (
-        {name: replace(result, detail=f"right in {defect_count} of {instance_count}") for name, result in results.items()}
-        if defect_count
-        else results
-    )
+    if not excess_count:
+        return results
+    detail = f"right in {excess_count} of {len(results)}"
+    return {name: replace(result, detail=detail) for name, result in results.items()}
 
 
 def _summary(title: str, results: Mapping[str, Soundness], instance_count: int) -> CheckResult:

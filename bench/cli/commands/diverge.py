@@ -174,10 +174,8 @@ def compare_sides(first_side: DivergenceSide, second_side: DivergenceSide) -> Di
 def lines_of(sides: Sequence[DivergenceSide], measured: DivergenceResult, limit: float) -> list[str]:
     """Return the lines about the measured divergence."""
     first_name, second_name = (side.name for side in sides)
-    divergence, compared_things = (
-        measured.divergence,
-        "judgments" if measured.divergence.form == "local" else "effects at the end",
-    )
+    divergence = measured.divergence
+    compared_things = "judgments" if divergence.form == "local" else "effects at the end"
     between, within, beyond = divergence.between, divergence.within, divergence.beyond
     assert between
     assert within

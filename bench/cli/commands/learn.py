@@ -45,14 +45,13 @@ def learn(
     """
     folder = folder_of(run)
     require_sound(folder)
-    from bench.rerun.learning import learn as learned  # noqa: PLC0415  no other command should wait for it
+    from bench.rerun.learning import learn as learn_policy  # noqa: PLC0415  no other command should wait for it
 
-    policy = learned(folder, packs_of(scenarios, folder, err), architecture, plan, model, instances)
+    policy = learn_policy(folder, packs_of(scenarios, folder, err), architecture, plan, model, instances)
     write_files(to.parent, {to.name: f"{policy.model_dump_json(indent=1)}\n".encode()})
     for name, pack in policy.packs.items():
         calls = "; ".join(" + ".join(call) for call in pack.calls)
-        rejected, total = (
-            sum(getattr(replies, count_name) for replies in pack.first_replies.values()) for count_name in ("rejected", "of")
-        )
+        rejected = sum(replies.rejected for replies in pack.first_replies.values())
+        total = sum(replies.of for replies in pack.first_replies.values())
         out.print(f"{name}: {calls} ({rejected} of {total} first replies were rejected, {len(pack.instances)} instances)")
     out.print(f'wrote {to}; a config\'s variant: base = "learned_policy", policy = "{to}"')

@@ -16,7 +16,7 @@ from bench.common.wording import plural
 from bench.probe.run.agent_run import AgentRun
 from bench.probe.run.box.refusals import NETWORK_DOOR
 from bench.probe.run.causes import CleanCalls, class_of, name_calls, name_of
-from bench.probe.run.gateway.functions import DOOR_NAME
+from bench.probe.run.gateway.functions import FUNCTION_DOOR
 from bench.probe.run.varying import ValueJudge, value_changes
 from bench.probe.run.volatile import ChangedRows, Masks, Varying, differing_rows, masks_of, place_of, varying_of
 from bench.record.events import of_kind
@@ -186,9 +186,9 @@ def objection(agent_run: AgentRun, number: int, has_check: bool) -> str:
     servers = [
         f"{event.what}; " if event.door == NETWORK_DOOR else f"the server {event.door}: {event.what}; "
         for event in notices
-        if event.door != DOOR_NAME
+        if event.door != FUNCTION_DOOR
     ]
-    functions = [f"{event.what}; " for event in notices if event.door == DOOR_NAME]
+    functions = [f"{event.what}; " for event in notices if event.door == FUNCTION_DOOR]
     if agent_run.abandoned:
         return (
             f"{run} shows what the probe did: {agent_run.abandoned}. Give the client more time, name only the part of the "

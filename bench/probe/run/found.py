@@ -17,7 +17,7 @@ from bench.probe.run.addresses import host_of, is_this_machine
 from bench.probe.run.agent_code import CODE_SUFFIXES, code_files, code_text
 from bench.probe.run.box.refusals import advice
 from bench.probe.run.clean import ANSWERS_SETTING, END_OF_INPUT
-from bench.probe.run.gateway.functions import DOOR_NAME
+from bench.probe.run.gateway.functions import FUNCTION_DOOR
 from bench.probe.run.gateway.replies import api_of
 from bench.probe.run.init import AgentDraft, FileLine, FileTable, store_placeholder, toml_of
 from bench.probe.run.watch import BOX_FILES, WatchedFile, WatchedRun
@@ -83,7 +83,7 @@ def _top_lines(
     text = run.agent_run.texts.get(run.agent_run.printed or "", "")
     if END_OF_INPUT.search(text):
         yield FileLine(f"# {ANSWERS_SETTING.partition(' in ')[0]}", "it came to the end of its standard input, which is empty")
-    executed = Counter(call.tool for call in run.agent_run.calls if call.door == DOOR_NAME)
+    executed = Counter(call.tool for call in run.agent_run.calls if call.door == FUNCTION_DOOR)
     servers = [server.name for server in draft.config.servers] if draft.config else []
     calls = Counter(call.door for call in run.agent_run.calls if call.door in servers)
     used_servers = [name for name in servers if calls[name] or name in run.servers]
@@ -158,7 +158,7 @@ def _acting_functions_line(run: WatchedRun, stores: Sequence[_SeenStore]) -> Ite
 def _served_tools(run: WatchedRun) -> set[str]:
     """Return the names of the tools of servers, and of functions that called a server or a service."""
     served = [call for call in run.agent_run.calls if call.door_kind not in ("model", "function") and not api_of(call.tool)]
-    callers = [call for call in run.agent_run.calls if call.door == DOOR_NAME]
+    callers = [call for call in run.agent_run.calls if call.door == FUNCTION_DOOR]
     calling_functions = {
         caller.tool for caller in callers if any(caller.arrived <= call.arrived <= (caller.answered or 0) for call in served)
     }
@@ -180,7 +180,7 @@ def _offered_tools(run: WatchedRun) -> set[str]:
 
 
 def _functions_of(draft: AgentDraft, names: Iterable[str]) -> Iterator[str]:
-    """Yield `MODULE:DOOR_NAME` of each name that is defined at the top of exactly one module in the agent's folder."""
+    """Yield `MODULE:FUNCTION` of each name that is defined at the top of exactly one module in the agent's folder."""
     files = [path for path in code_files(draft.folder) if path.suffix == ".py"]
     texts = {path: code_text(path) for path in files}
     for name in sorted(filter(str.isidentifier, names)):
@@ -198,7 +198,7 @@ def _changed_by_tool(draft: AgentDraft, run: WatchedRun, stores: Sequence[_SeenS
     changed_by_tool, served_tools = dict[str, bool | None](), _served_tools(run)
     for call, changed in run.tool_calls_with_changes(files):
         is_service = call.door in draft.addresses
-        if (is_service and api_of(call.tool)) or (call.door == DOOR_NAME and call.tool in served_tools):
+        if (is_service and api_of(call.tool)) or (call.door == FUNCTION_DOOR and call.tool in served_tools):
             continue
         tool = f"{_service_name(call.door) if is_service else call.door}.{call.tool}"
         if changed or changed_by_tool.get(tool):

@@ -271,6 +271,7 @@ class Probe:
         calls, run_count = self._judged_cells.damaged_calls[cell.plan], 0
 
         async def suffices(mended: frozenset[GatewayMend]) -> bool:
+            """Return whether these mended parts remove the damage. Run the cell with them if it was not run yet."""
             nonlocal run_count
             parts = tuple(sorted(mended))
             plan = mended_plan(cell.plan, parts)

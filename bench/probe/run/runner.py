@@ -28,7 +28,7 @@ from bench.probe.run.gateway.agent_config import expand
 from bench.probe.run.gateway.copied_paths import replacement
 from bench.probe.run.gateway.database import NO_CALL_TEXT
 from bench.probe.run.gateway.fault_injector import CellFault, FaultInjector
-from bench.probe.run.gateway.functions import DOOR_NAME
+from bench.probe.run.gateway.functions import FUNCTION_DOOR
 from bench.probe.run.gateway.gateway import NO_CONFIG_PATH, Gateway
 from bench.probe.run.gateway.journal import Journal
 from bench.probe.run.gateway.mends import Mends
@@ -336,7 +336,7 @@ class Worker:
         if any(entry.call.kind != "model" for entry in journal.calls):
             return
         if self._subject.functions is not None:
-            journal.notice(DOOR_NAME, self.gateway.functions.why_no_call())
+            journal.notice(FUNCTION_DOOR, self.gateway.functions.why_no_call())
         for store in (store for door in self.gateway.databases for store in door.stores if store.is_door):
             journal.notice(store.name, NO_CALL_TEXT)
 

@@ -41,6 +41,7 @@ async def run_probe(
     key = _digest_key()
 
     def worker(number: int) -> Worker:
+        """Return a new worker with its own copies of the stores."""
         subject, boxed = settings.subject, settings.is_boxed
         stores = Stores.of(settings.stores, work_folder(), subject.settle, subject.hide, key, boxed=boxed)
         return Worker(subject, stores, PrivateFolder(work_folder(), f"agent{number}"), hidden, key=key)

@@ -25,7 +25,7 @@ from bench.probe.run.box.authority import ends_tls
 from bench.probe.run.box.box import program_outside_box
 from bench.probe.run.gateway.agent_config import expand, read_config
 from bench.probe.run.gateway.copied_paths import NO_COPY_PATH_TEXT, with_copy
-from bench.probe.run.gateway.functions import DOOR_NAME
+from bench.probe.run.gateway.functions import FUNCTION_DOOR
 from bench.probe.run.gateway.subject import (
     CommandWords,
     McpConfig,
@@ -138,7 +138,7 @@ class ProbeSettings:
         doors |= {store.name: "database" for store in self.stores if store.is_door}
         doors |= {name: "http" for host in subject.hosts for name in (host, f"{host}:80")}
         doors |= {store.name: OUTBOX_DOORS[store.kind] for store in self.stores if store.kind in OUTBOX_DOORS}
-        doors |= {DOOR_NAME: "function"} if subject.functions is not None else {}
+        doors |= {FUNCTION_DOOR: "function"} if subject.functions is not None else {}
         doors |= {"model": "model"} if subject.model else {}
         return Probed(
             subject=self._digest(),
@@ -175,6 +175,7 @@ class ProbeSettings:
         address_names += [config.variable for config in self.subject.configs if config.variable]
 
         def program(who: str, words: CommandWords, sets: Mapping[str, str], names: Sequence[str] = ()) -> StartedProgram:
+            """Return a program that gets the owner's variables, those in `sets`, and variables with these further `names`."""
             variables, set_names = {**owners_variables, **sets}, tuple(sorted({*sets, *store_names, *names}))
             return StartedProgram(who, words, variables, agent.folder, set_names)
 
@@ -345,7 +346,7 @@ class ProbeSettings:
                 f"{self._path}: service {nameless[0]}: without a box a variable hands its address over; name it by: variable"
             )
         for name in dict.fromkeys((*servers, *services, *databases)):
-            if name in (DOOR_NAME, "model"):
+            if name in (FUNCTION_DOOR, "model"):
                 raise ConfigError(f"{self._path}: {name!r} is the probe's own name; rename this server or service")
             if services.count(name) + (name in servers) + (name in databases) > 1:
                 raise ConfigError(f"{self._path}: two servers or services are named {name!r}; rename one")
@@ -401,6 +402,7 @@ class ProbeSettings:
         """Return a text with the owner's variables in place of `$NAME`. Raises ConfigError for a variable that is not set."""
 
         def value(reference: re.Match[str]) -> str:
+            """Return the value of the variable in a reference such as `$NAME`."""
             name = reference[1] or reference[2]
             if name not in self._environment:
                 raise ConfigError(f"{self._path}: {key}: the variable {name} is not set; set it, or write the value")

@@ -85,6 +85,7 @@ def files_with_fixed_names(programs: Sequence[StartedProgram], copied: Sequence[
     texts = {file: text for file in dict.fromkeys(files) if (text := code_text(file))}
 
     def is_handed(copied_path: CopiedPath, program: StartedProgram) -> bool:
+        """Return whether a program gets the path of the copy in its command or in a variable, and its code reads it."""
         code = [texts[file] for file in program.files if file in texts]
         if any(map(copied_path.occurs_in, program.words)) and (not code or any(map(reads_arguments, code))):
             return True

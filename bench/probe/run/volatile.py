@@ -160,10 +160,14 @@ def _mask(value: JsonValue, templates: frozenset[Template]) -> JsonValue:
         return value
     pieces = _text_piece.findall(value)
     for template in templates:
-        pairs = zip(template or (), pieces, strict=False)
-        if template and len(template) == len(pieces) and all(expected in (None, piece) for expected, piece in pairs):
+        if template and _matches(template, pieces):
             return "".join(MASK if expected is None else expected for expected in template)
     return value
+
+
+def _matches(template: Sequence[str | None], pieces: Sequence[str]) -> bool:
+    """Return whether pieces of a text equal the pieces of a template, apart from the pieces that vary."""
+    return len(template) == len(pieces) and all(map(lambda expected, piece: expected in (None, piece), template, pieces))
 
 
 ChangedRows = Mapping[RowPlace, RowDifference]

@@ -140,6 +140,7 @@ class ClosedNetwork:
         """
 
         def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Awaitable[None] | None:
+            """Record the address that a process reached, and serve the connection."""
             self._record(ReachedPlace(host, str(writer.get_extra_info("sockname")[0]), port, kind))
             return serve(reader, writer)
 
@@ -170,6 +171,7 @@ class ClosedNetwork:
 
         def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             def end(relay: asyncio.Task[None]) -> None:
+                """Close the client's connection when its relay has ended; abort it if the relay was cancelled."""
                 self._relays.discard(relay)
                 if relay.cancelled():
                     writer.transport.abort()
@@ -261,6 +263,7 @@ class ClosedNetwork:
         """Serve connections to an address and port, within the bound on open connections. Raises ConfigError."""
 
         def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Awaitable[None] | None:
+            """Serve a new connection, or abort it if too many are open."""
             place = ReachedPlace(self._names.name_of(address) or address, address, port)
             if self._accepts_connection(writer.get_extra_info("socket"), place):
                 return serve(reader, writer)
@@ -289,6 +292,7 @@ class ClosedNetwork:
         place, paused = ReachedPlace(host, address, port), list[asyncio.TimerHandle]()
 
         def accept() -> None:
+            """Accept the connections that wait, and begin their handshakes. If no more files can be opened, pause."""
             try:
                 for _ in range(MAX_READS_PER_TURN):
                     accepted = listening.accept()[0]
@@ -304,6 +308,7 @@ class ClosedNetwork:
                     paused[:] = [loop.call_later(ACCEPT_PAUSE_S, loop.add_reader, listening, accept)]
 
         async def end() -> None:
+            """Close the listener, and cancel the pause and the handshakes."""
             for pause in paused:
                 pause.cancel()
             loop.remove_reader(listening)

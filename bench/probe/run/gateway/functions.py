@@ -32,7 +32,7 @@ from bench.wire.access_guard import MAX_CONNECTIONS
 
 LOADER_FOLDER = Path(__file__).with_name("loader")
 DOOR_VARIABLE = "BENCH_FUNCTION_DOOR"
-DOOR_NAME = "function"
+FUNCTION_DOOR = "function"
 LOOPBACK = "127.0.0.1"
 MAX_LINE_BYTES, MAX_ANSWER_BYTES = 2**26, 2**20
 """The longest line of a process, and the longest result that can be given again."""
@@ -80,7 +80,7 @@ class FunctionDoor:
 
     async def serve_in_box(self, network: ClosedNetwork) -> None:
         """Make the door reachable from an agent in a box. Raises ConfigError."""
-        await network.serve_at(LOOPBACK, self._port, self._serve, DOOR_NAME, MAX_LINE_BYTES)
+        await network.serve_at(LOOPBACK, self._port, self._serve, FUNCTION_DOOR, MAX_LINE_BYTES)
 
     def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the variables by which the agent's Python finds the loader and the door."""
@@ -121,7 +121,7 @@ class FunctionDoor:
         try:
             token = await _receive_token(reader)
             if not hmac.compare_digest(token.encode("utf-8", "replace"), self._token.encode()):
-                self._context.gate().notice(DOOR_NAME, "a process without the door's token connected; it was refused")
+                self._context.gate().notice(FUNCTION_DOOR, "a process without the door's token connected; it was refused")
                 return
             while message := await self._next_message(reader):
                 if isinstance(message.get("call"), int):
@@ -140,7 +140,7 @@ class FunctionDoor:
         try:
             return await _receive_message(reader)
         except (ValueError, RecursionError):
-            self._context.gate().notice(DOOR_NAME, NO_MESSAGE)
+            self._context.gate().notice(FUNCTION_DOOR, NO_MESSAGE)
             return {}
 
     def _record_report(self, report: Mapping[str, str]) -> None:
@@ -152,7 +152,7 @@ class FunctionDoor:
         if "seen" in report and len(self.facts) < MAX_REPORTS:
             self.facts[report["seen"], report.get("what", "")] = None
         if "notice" in report:
-            self._context.gate().notice(DOOR_NAME, report["notice"])
+            self._context.gate().notice(FUNCTION_DOOR, report["notice"])
 
 
 class AgentConnection:
@@ -171,7 +171,7 @@ class AgentConnection:
         number = message["call"]
         if "arrived" in message:
             tool, arguments = str(message["arrived"]), message.get("arguments")
-            self._calls[number] = call = self._context.call(DOOR_NAME, "function", tool, arguments, wire_id=str(number))
+            self._calls[number] = call = self._context.call(FUNCTION_DOOR, "function", tool, arguments, wire_id=str(number))
             self._start(self._arrive(call))
         elif number in self._calls:
             if "answered" in message:
