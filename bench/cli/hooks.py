@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.common.raised import place_of, words_of
+from bench.common.raised import place_of, type_and_message
 from bench.scenario import Scenario
 
 
@@ -28,4 +28,4 @@ class Hooks:
             return function(*values)
         except (Exception, SystemExit) as error:
             place = place_of(error, self.folder)
-            raise HookFailed(f"{f'{place}: ' if place else ''}{label} raises {words_of(error)}") from error
+            raise HookFailed(f"{f'{place}: ' if place else ''}{label} raises {type_and_message(error)}") from error

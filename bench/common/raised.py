@@ -27,8 +27,8 @@ def place_of(error: BaseException, folder: Path) -> str:
     return ""
 
 
-def text_of(error: BaseException) -> str:
-    """Return an exception's text in one line, shortened if it is long. The class can be code of another package, and its
+def message_of(error: BaseException) -> str:
+    """Return an exception's message in one line, shortened if it is long. The class can be code of another package, and its
     methods can raise."""
     try:
         words = error.msg if isinstance(error, SyntaxError) else re.sub(r"bench_(pack|studies)_\w{12}\.?", "", str(error))
@@ -38,6 +38,6 @@ def text_of(error: BaseException) -> str:
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
 
 
-def words_of(error: BaseException) -> str:
-    """Return an exception's type and text, for example `KeyError: 'apples'`, in one line and shortened if it is long."""
-    return f"{_class_name(type(error))}: {text_of(error)}".rstrip(": ")
+def type_and_message(error: BaseException) -> str:
+    """Return an exception's type and message, for example `KeyError: 'apples'`, in one line and shortened if it is long."""
+    return f"{_class_name(type(error))}: {message_of(error)}".rstrip(": ")

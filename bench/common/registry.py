@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from bench.common.errors import ConfigError, nearest
-from bench.common.raised import place_of, text_of, words_of
+from bench.common.raised import message_of, place_of, type_and_message
 from bench.common.signals import presses_of_ctrl_c
 
 DISTRIBUTION = "recovery-bench"
@@ -323,7 +323,9 @@ def _entry_points() -> tuple[Sequence[tuple[metadata.EntryPoint, metadata.Distri
         except Exception as error:
             if not isinstance(error, UnicodeDecodeError) or GROUPS.encode() in error.object:
                 place = getattr(distribution, "_path", "a package")
-                unread.append(f"{Path(str(place)).name} is left out: its entry_points.txt cannot be read: {words_of(error)}")
+                unread.append(
+                    f"{Path(str(place)).name} is left out: its entry_points.txt cannot be read: {type_and_message(error)}"
+                )
     points_in_order = []
     for _, (distribution, declared_points) in sorted(declared.items(), key=lambda item: item[0]):
         points_in_order += [
@@ -407,7 +409,7 @@ def importable(folder: Path) -> Iterator[None]:
 
 
 def why_not_imported(error: BaseException, folder: Path) -> str:
-    """Return why an import failed.
+    """Return why an import failed: the message alone of an ImportError or AttributeError, the type and the message of others.
 
     Args:
         error: What the import raised.
@@ -417,5 +419,5 @@ def why_not_imported(error: BaseException, folder: Path) -> str:
         One line.
     """
     if isinstance(error, ImportError | AttributeError):
-        return text_of(error)
-    return ": ".join(filter(None, (place_of(error, folder), words_of(error))))
+        return message_of(error)
+    return ": ".join(filter(None, (place_of(error, folder), type_and_message(error))))

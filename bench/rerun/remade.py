@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import closing
 
 from bench.common.errors import BenchError
-from bench.common.raised import words_of
+from bench.common.raised import type_and_message
 from bench.record.damage import Remade, RowChange
 from bench.worlds.run.environment import CannotRestore, Environment, JournalEntry, World, final_world
 from bench.worlds.run.environment.changes import changes, rows_in
@@ -37,7 +37,7 @@ def remake(recorded_sql: str, digest: str, environment: Environment | None, draw
     except BenchError as error:
         return Remade(entries, lacking=str(error))
     except Exception as error:  # a pack's code that has changed since can raise anything
-        return Remade(entries, lacking=f"its pack raised {words_of(error)}")
+        return Remade(entries, lacking=f"its pack raised {type_and_message(error)}")
 
 
 def _changes(

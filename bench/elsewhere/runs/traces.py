@@ -254,7 +254,8 @@ def _system_parts(
 
 
 def _first_value(attributes: Mapping[str, Any], names: Sequence[str], empty: Sequence[str] = ("", "{}", "[]")) -> Any:
-    """Return the value under the first of these names that is not empty. A name without a dot is never a prefix."""
+    """Return the value of the first of these names that has one which is not empty. A name with a dot also finds what lies
+    below it (`a.b` finds `a.b.c`); a name without a dot finds only itself."""
     values = (value_at(attributes, name) if "." in name else attributes.get(name) for name in names)
     return next((value for value in values if value is not None and value not in empty), None)
 

@@ -23,9 +23,14 @@ ADDED_AMOUNT, OTHER_ADDED_AMOUNT = 7, 11
 def others_statement_before(clean: Clean, subject: Subject, call: GatewayCall, identity: str) -> OthersStatement | None:
     """Return the statement that another writer executes right before a call; None if there is none.
 
-    The owner's statement is taken if there is one for this call. Otherwise the statement adds to a number to which this call
-    alone adds in the clean run. A number that goes up by 1 is not used, since it can be a cursor or a version, nor is a number
-    of 0 and 1, which is a flag.
+    The owner's statement is taken if there is one for this call. Otherwise the statement increases a number in a row that this
+    call alone changes in the clean run.
+
+    Args:
+        clean: The clean runs.
+        subject: The agent, with its owner's statements.
+        call: The call.
+        identity: The call's name in the effects of the clean run.
     """
     for statement in subject.meanwhile:
         if fnmatchcase(f"{call.door}.{call.tool}", statement.call):
@@ -36,7 +41,8 @@ def others_statement_before(clean: Clean, subject: Subject, call: GatewayCall, i
 
 
 def _possible_statements(clean: Clean, row: RowDifference) -> Iterator[OthersStatement]:
-    """Yield statements that change a number in this row, to which the call that changed the row adds."""
+    """Yield a statement for each number in this row that the row's call increases. A number that goes up by 1 can be a
+    cursor or a version, and a number of 0 and 1 is a flag: these are left out."""
     if row.before is None or row.after is None or row.table in ("", SEQUENCES):
         return
     keys = key_columns(row)

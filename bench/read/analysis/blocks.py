@@ -39,7 +39,7 @@ class TrialBlocks:
 
     def __init__(self) -> None:
         self.undetermined: set[str] = set()
-        self._last: dict[str, int] = {}
+        self._position_of: dict[str, int] = {}
         """Trial -> the number of its valid rows."""
         self._added = self._closed = 0
         self._open: list[TrialRows] = []
@@ -48,23 +48,23 @@ class TrialBlocks:
         self._lengths: dict[str, list[NDArray[np.int64]]] = {part.name: [] for part in FRAMES}
 
     def __len__(self) -> int:
-        return len(self._last)
+        return len(self._position_of)
 
     def __contains__(self, trial: str) -> bool:
-        return trial in self._last
+        return trial in self._position_of
 
     def remove(self, trial: str) -> None:
         """Leave the rows of a trial out, since a trial with another id replaces it."""
-        del self._last[trial]
+        del self._position_of[trial]
         self.undetermined.discard(trial)
 
     def add(self, trial: TrialRows) -> None:
-        """Append the rows of one trial."""
+        """Append the rows of one trial. If the trial was added before, only the later rows count."""
         trial_id, *_ = trial.place
         self.undetermined.discard(trial_id)
         if trial.undetermined:
             self.undetermined.add(trial_id)
-        self._last[trial_id] = self._added
+        self._position_of[trial_id] = self._added
         self._added += 1
         self._open.append(trial)
         if len(self._open) == TRIALS_PER_BLOCK:
@@ -112,7 +112,7 @@ class TrialBlocks:
 
     def _order(self, config: StoredConfig) -> NDArray[np.int64]:
         """Return the row numbers of the trials' valid rows, in sorted order."""
-        valid = np.fromiter(self._last.values(), np.int64)
+        valid = np.fromiter(self._position_of.values(), np.int64)
         rank = {name: ranks(config, name) for name in CONFIG_COLUMNS}
         keys = [_ranks_of(_values(self._trials[name]), rank.get(name, {}))[valid] for name in SORT_COLUMNS]
         return valid[np.lexsort(keys[::-1])]

@@ -100,8 +100,9 @@ def factors_between(run: Run, first: ArmName, second: ArmName, other_run: Run | 
 
 
 def factor_could_act(trials: pd.DataFrame, factors: Collection[str]) -> pd.Series[bool]:
-    """Return for each trial whether one of the factors could act in it. This is true of all trials if a factor has no
-    OCCASION_COLUMNS, and without factors: two runs with the same settings differ by something that is not a setting."""
+    """Return for each trial whether one of the factors had an occasion to act in it. All are True if a factor has no
+    OCCASION_COLUMNS (factor -> the columns that count its occasions), or if there are no factors: then the runs differ by
+    something that is not a setting."""
     if not factors or not set(factors) <= set(OCCASION_COLUMNS):
         return pd.Series(True, index=trials.index)
     columns = [column for factor in factors for column in OCCASION_COLUMNS[factor]]
@@ -124,7 +125,7 @@ class VerdictEvidence:
     pairs         the number of pairs of trials
     could_differ  the number of these pairs that could differ (`pairs_that_could_differ`)
     units         the number of independent draws, such as instances, edits or deaths; the trials of a unit are alike
-    struck        the mean number of faults delivered in a trial of each arm, if the verdict is on the harm of all faults
+    fault_rates   the mean number of faults delivered in a trial of each arm, if the verdict is on the harm of all faults
                   together
     without_idle  whether the finding is the same without the pairs in which neither arm did anything; None if there are none
     """
@@ -133,7 +134,7 @@ class VerdictEvidence:
     pairs: int
     could_differ: int
     units: int
-    struck: tuple[float, float] | None = None
+    fault_rates: tuple[float, float] | None = None
     without_idle: bool | None = None
 
 
@@ -165,8 +166,8 @@ def _reasons(evidence: VerdictEvidence, named: str | None) -> Iterator[str]:
         yield f"none of {evidence.pairs} pairs could have differed"
     elif evidence.units < min(MIN_UNITS, evidence.could_differ):
         yield f"the {evidence.could_differ} pairs that could differ are copies of {evidence.units}"
-    if evidence.struck is not None:
-        first, second = evidence.struck
+    if evidence.fault_rates is not None:
+        first, second = evidence.fault_rates
         if abs(first - second) > MAX_FAULT_RATE_GAP * max(first, second):
             rates = f"{first:.2f} and {second:.2f} faults a trial"
             yield f"the arms were not struck alike, with {rates}, so harm is told for each fault"

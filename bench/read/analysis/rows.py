@@ -33,7 +33,8 @@ class Column(Generic[Item]):
 
 class FrameRows(Generic[Item]):
     """Makes the rows of one frame, a row for each item of a trial. `names` are the columns in the order of a row's values:
-    first the fields of the item, which are read at once in a fifth of the time, then the values that functions compute."""
+    first the fields of the item, then the values that functions compute. The fields are read together, which is five times
+    as fast as one by one."""
 
     def __init__(self, items: Callable[[TrialReading], Sequence[Item]], columns: Sequence[Column[Item]]):
         fields = [(column.name, column.value) for column in columns if isinstance(column.value, str)]

@@ -243,8 +243,8 @@ def _asked_again(source: ModelResults, claim: DirectionClaim | RatioClaim) -> Ma
 
 
 def _reason_by_sizes(source: ModelResults, claim: Claim, measurement: Measurement, expected: float) -> str:
-    """Return in words that the closed form agrees with the side that was measured, whether claimed or not; "" if it does
-    not."""
+    """Return a sentence that the formula of sizes predicts the direction of the difference that was measured, also if the
+    claim says the opposite; "" if the formula predicts another."""
     side = _side(claim, measurement, expected)
     ratio = ratio_by_sizes(source, claim) if side else None
     if ratio is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.common.errors import ConfigError, ResultsError
-from bench.common.raised import words_of
+from bench.common.raised import type_and_message
 from bench.common.registry import Part, Registry
 from bench.read.analysis.frames import Run
 from bench.record.files import write_files
@@ -52,7 +52,7 @@ def export(run: Run, part: ExportPart, to: Path) -> list[Path]:
     except Exception as error:
         if not part.package:
             raise
-        raise ResultsError(f"the form '{part.name}' of {part.package} fails: {words_of(error)}") from error
+        raise ResultsError(f"the form '{part.name}' of {part.package} fails: {type_and_message(error)}") from error
     return write_files(to, contents)
 
 

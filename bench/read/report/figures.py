@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.common.errors import ResultsError
-from bench.common.raised import words_of
+from bench.common.raised import type_and_message
 from bench.common.registry import Registry
 from bench.read.render.drawing import Picture, style
 from bench.read.report.figure_part import FigurePart
@@ -27,4 +27,4 @@ def _draw(part: FigurePart, results: Results) -> list[Picture]:
     except Exception as error:
         if not part.package:
             raise
-        raise ResultsError(f"the figure '{part.name}' of {part.package} fails: {words_of(error)}") from error
+        raise ResultsError(f"the figure '{part.name}' of {part.package} fails: {type_and_message(error)}") from error

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from bench.common.digests import digest_of
 from bench.common.errors import ConfigError, ResultsError, nearest
 from bench.common.paths import CHECKOUT_STUDIES, STUDIES_FOLDER
-from bench.common.raised import place_of, words_of
+from bench.common.raised import place_of, type_and_message
 from bench.common.registry import Part, Registry, attribute_at
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _why(error: Exception, name: str) -> str:
     if isinstance(error, ResultsError):
         return str(error)
     part = _study_part(name)
-    return f"{_place_text(error, part.folder) if part.folder else part.package}: {words_of(error)}"
+    return f"{_place_text(error, part.folder) if part.folder else part.package}: {type_and_message(error)}"
 
 
 def study_named(name: str) -> Study:
@@ -192,7 +192,7 @@ def module_of_study(part: StudyPart, module: str) -> Any:
     try:
         return importlib.import_module(f"{package}.{part.name}.{module}")
     except (Exception, SystemExit) as error:
-        raise ResultsError(f"{_place_text(error, part.folder)}: does not load: {words_of(error)}") from error
+        raise ResultsError(f"{_place_text(error, part.folder)}: does not load: {type_and_message(error)}") from error
 
 
 def _place_text(error: BaseException, folder: Path) -> str:

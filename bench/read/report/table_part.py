@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from bench.common.raised import words_of
+from bench.common.raised import type_and_message
 from bench.common.registry import Part
 from bench.read.analysis.rows import FRAMES
 from bench.read.render.limits import limit_notes, numbers_in
@@ -78,7 +78,7 @@ class TablePart(Part):
         except Exception as error:
             if not self.package:
                 raise
-            tables = [Table(self.name, f"{self.name}: not shown", ("Why",), ((f"{self.package}: {words_of(error)}",),))]
+            tables = [Table(self.name, f"{self.name}: not shown", ("Why",), ((f"{self.package}: {type_and_message(error)}",),))]
         for table in tables:
             limits = limit_notes(numbers_in(table)) if self.says_limits else ()
             yield replace(table, notes=(*table.notes, *limits), section=self.section)

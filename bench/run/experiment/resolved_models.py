@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.common.errors import BenchError, ConfigError, nearest
 from bench.common.paths import folder_of
-from bench.common.raised import words_of
+from bench.common.raised import type_and_message
 from bench.common.registry import attribute_at
 from bench.run.experiment.arm import ResolvedArchitecture
 from bench.run.experiment.config import Config
@@ -73,7 +73,7 @@ def resolve_models(
         except Exception as error:
             if isinstance(error, BenchError) or not part.package:
                 raise
-            raise ConfigError(f"model '{name}' cannot be made: {part.package}: {words_of(error)}") from error
+            raise ConfigError(f"model '{name}' cannot be made: {part.package}: {type_and_message(error)}") from error
         return models[name]
 
     models: dict[str, Model] = {}

@@ -161,8 +161,8 @@ def word_in(value: object) -> str:
 
 
 def finish_event(word: str) -> WordMeaning | None:
-    """Return the meaning of a finish reason; None for an unknown word. `content_filter: PROHIBITED_CONTENT` is looked up as
-    both words."""
+    """Return the meaning of a finish reason; None for an unknown word. Of two words, as in
+    `content_filter: PROHIBITED_CONTENT`, each is looked up."""
     return next((_FINISH_MEANINGS[spelling] for spelling in _spellings(word) if spelling in _FINISH_MEANINGS), None)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from bench.common.errors import PackError, Unavailable, nearest
 from bench.common.packs import ENTRY, find_packs
-from bench.common.raised import place_of, words_of
+from bench.common.raised import place_of, type_and_message
 from bench.common.seeding import seed_of
 from bench.run.packs.code import code_of
 from bench.run.packs.digests import asked_digest, grading_digest
@@ -99,7 +99,7 @@ class Pack:
         except PackError:
             raise
         except (Exception, SystemExit) as error:
-            raise PackError(f"{_place(error, self.path)}: {what} fails: {words_of(error)}") from error
+            raise PackError(f"{_place(error, self.path)}: {what} fails: {type_and_message(error)}") from error
 
 
 def load_pack(name: str, roots: Iterable[Path], instance: str = "") -> Scenario:
@@ -204,7 +204,7 @@ def _load_variants(file: Path, pack: ModuleType) -> ModuleType:
     try:
         return importlib.import_module(f"{pack.__name__}.{file.stem}")
     except (Exception, SystemExit) as error:
-        raise PackError(f"{_place(error, file.parent)}: does not load: {words_of(error)}") from error
+        raise PackError(f"{_place(error, file.parent)}: does not load: {type_and_message(error)}") from error
 
 
 def _load_module(folder: Path) -> ModuleType:
@@ -226,7 +226,7 @@ def _load_module(folder: Path) -> ModuleType:
     except (Exception, SystemExit) as error:
         for module_name in names:
             del sys.modules[module_name]
-        raise PackError(f"{_place(error, folder)}: does not load: {words_of(error)}") from error
+        raise PackError(f"{_place(error, folder)}: does not load: {type_and_message(error)}") from error
     return module
 
 

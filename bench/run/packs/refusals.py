@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from bench.common.errors import PackError, nearest
-from bench.common.raised import words_of
+from bench.common.raised import type_and_message
 from bench.common.wording import first_violation
 from bench.run.packs.environments import of_packs
 from bench.run.packs.names import refuse_names
@@ -93,7 +93,9 @@ def _refuse_output(subtask: Subtask, where: str) -> None:
     try:
         json.dumps(schema_of(output))  # architectures show its form, and an endpoint can hold a model to it
     except Exception as error:
-        raise PackError(f"{where}: subtask '{subtask.name}': its output has no JSON schema: {words_of(error)}") from error
+        raise PackError(
+            f"{where}: subtask '{subtask.name}': its output has no JSON schema: {type_and_message(error)}"
+        ) from error
 
 
 def _refuse_functions(subtask: Subtask, where: str) -> None:
@@ -159,7 +161,7 @@ def _refuse_outputs(answer: Mapping[str, Json], task: Task, what: str) -> None:
         try:
             json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
         except (TypeError, ValueError) as error:
-            raise PackError(f"{what} has a value for '{name}' that is not JSON: {words_of(error)}") from error
+            raise PackError(f"{what} has a value for '{name}' that is not JSON: {type_and_message(error)}") from error
         try:
             outputs[name].model_validate(value)
         except ValidationError as error:

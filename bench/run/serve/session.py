@@ -126,7 +126,7 @@ async def serve(
         patience: Seconds without a request after which a trial is given up; 0 waits forever.
         token: The API key that clients must give; "" if they need none.
         say: Gets a line on any trouble at the model's endpoint.
-        permitted: How answers are graded; None leaves that to `permission`.
+        permitted: The permission to run the code of graders; None asks `permission`.
 
     Returns:
         The result of serving.
@@ -134,7 +134,7 @@ async def serve(
     Raises:
         EndpointError: The port is in use, or a model cannot be used.
         ResultsError: A record cannot be written.
-        Unguarded: Code that may not run would have to.
+        Unguarded: Serving needs code that has no permission to run.
     """
     graded = all(scenario.graded for scenario in matrix.scenarios.values())
     trial_server = TrialServer(graded, len(missing_trials(matrix.specs, writer.ended)))

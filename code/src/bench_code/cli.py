@@ -285,7 +285,7 @@ def confirm(
     folder: FolderOption = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Note that you looked at an artifact of a portfolio, and that it fits the present versions of what it needs.
+    """Record that you looked at an artifact of a portfolio, and that it fits the present versions of the artifacts it needs.
 
     For example: bench code confirm prices README.md
     """

@@ -90,9 +90,9 @@ def test_pairs_that_could_not_differ_bear_no_verdict() -> None:
 
 
 def test_harm_of_arms_that_were_not_struck_alike_is_told_for_each_fault() -> None:
-    unlike = VerdictEvidence(("error_rate",), 60, 60, 20, struck=(1.08, 0.84))
+    unlike = VerdictEvidence(("error_rate",), 60, 60, 20, fault_rates=(1.08, 0.84))
     assert "1.08 and 0.84 faults a trial, so harm is told for each fault" in reason_against_verdict(unlike, "error_rate")
-    assert reason_against_verdict(VerdictEvidence(("error_rate",), 60, 60, 20, struck=(1.08, 1.06)), "error_rate") == ""
+    assert reason_against_verdict(VerdictEvidence(("error_rate",), 60, 60, 20, fault_rates=(1.08, 1.06)), "error_rate") == ""
 
 
 def test_agreement_in_doing_nothing_bears_no_verdict() -> None:

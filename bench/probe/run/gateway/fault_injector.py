@@ -487,16 +487,17 @@ class FaultInjector(CallGate):
             self.journal.note_in_flight(call)
 
     async def _leave_flight(self, call: LiveCall) -> None:
-        """Note that a call is no longer in flight, and read the stores if it was the last one."""
+        """Take a call out of flight. If it was the last call, read the stores if what changed in them can be attributed to this
+        call; otherwise note that the call ended."""
         async with self._flight_lock:
             if call not in self._in_flight:
                 return
             has_slot = self._in_flight.pop(call)
             self._has_last_call_read = bool(call.reads)
             if not self._in_flight and self._reads_stores and not self.is_dead:
-                is_exact = self._one_by_one and self.journal.settle <= MIN_HOLD_S
+                ran_alone = self._one_by_one and self.journal.settle <= MIN_HOLD_S
                 is_struck = self.struck_call is not None and call is self.struck_call.call
-                if is_exact or is_struck:  # later writes are not attributed to the call
+                if ran_alone or is_struck:
                     await self.journal.read()
                 else:
                     await self.journal.note_landed()

@@ -175,7 +175,7 @@ class AgentConnection:
             self._start(self._arrive(call))
         elif number in self._calls:
             if "answered" in message:
-                self._start(self._answer(self._calls[number], message))
+                self._start(self._pass_answer(self._calls[number], message))
             elif "left" in message:
                 self._cancel(self._calls[number])
             elif "given" in message:
@@ -212,24 +212,24 @@ class AgentConnection:
             self._writer.write(json.dumps({"call": int(call.wire_id), "do": action, **fields}).encode() + b"\n")
 
     async def _arrive(self, call: LiveCall) -> None:
-        """Ask the gate about a call, and tell the process what to do."""
+        """Ask the gate what happens to a call (pass, answer, refuse or drop), and tell the process."""
         self._held_answers.end_repeated(call)
         action = await self._context.gate().arrive(call)
         if action == "pass" and call in self._abandoned_calls:
             await self._context.gate().note_end(call)
         elif action == "pass" and call.taped_answer:
-            await self._answer(call, json.loads(call.taped_answer))
+            await self._pass_answer(call, json.loads(call.taped_answer))
         elif action == "pass":
             call.door_state["passed"] = True
             self._send(call, "pass")
         elif action == "answer":
-            self._give(call, json.loads(call.replacement or b"{}"))
-        elif action != "drop":
+            self._end_with(call, json.loads(call.replacement or b"{}"))
+        elif action != "drop":  # "refuse"
             call.failed = True
             self._send(call, "raise", kind="ConnectionError", text=REFUSAL_TEXT)
 
-    async def _answer(self, call: LiveCall, outcome: dict[str, Any]) -> None:
-        """Show the gate a function's result, and tell the process what to return or raise."""
+    async def _pass_answer(self, call: LiveCall, outcome: dict[str, Any]) -> None:
+        """Show the gate a function's result. If the gate lets the result pass, tell the process to return or raise it."""
         call.door_state["passed"] = False
         call.answer, call.failed = outcome.get("answered"), bool(outcome.get("failed"))
         recorded = {key: outcome.get(key) for key in ("answered", "failed")}
@@ -240,16 +240,16 @@ class AgentConnection:
         if action == "silence" and await self._held_answers.wait(call) != "waits_longer":
             return
         if action in ("give", "silence"):
-            self._give(call, outcome) if call.taped_answer else self._send(call, "give")
+            self._end_with(call, outcome) if call.taped_answer else self._send(call, "give")
         elif action == "stale":
-            self._give(call, json.loads(call.replacement or b"{}"))
+            self._end_with(call, json.loads(call.replacement or b"{}"))
         elif action in ("break", "error"):
             self._send(call, "raise", kind="TimeoutError" if action == "break" else "ConnectionError", text=TIMEOUT_TEXT)
         else:
             self._send(call, "value", value=damage(call.answer, action))
 
-    def _give(self, call: LiveCall, outcome: Mapping[str, Any]) -> None:
-        """Have the process return or raise a recorded result."""
+    def _end_with(self, call: LiveCall, outcome: Mapping[str, Any]) -> None:
+        """Tell the process to return or raise this result in place of the function's."""
         value = outcome.get("answered")
         if outcome.get("failed") and isinstance(value, dict):
             self._send(call, "raise", kind=str(value.get("error")), text=value.get("text"))

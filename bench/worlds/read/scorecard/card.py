@@ -48,21 +48,21 @@ class HarmRates:
 
 @dataclass(frozen=True)
 class Struck:
-    """The results of the trials of one system that only one kind of failure struck.
+    """The results of one system in the trials in which exactly one kind of failure happened.
 
     by          `process:POINT` for a crash at that point, `process:*` for crashes at any point, `POINT:EFFECT` for other faults
     failures    number of failures; for crashes, processes that died
     trials      number of struck trials without errors
     instances   number of different instances among them
     right       the share of these trials that finished right
-    pass_hat    the chance that k of these trials all finish right
+    pass_hat    k -> the chance that k trials, drawn from these, all finish right
     paired      number of these trials with a control
     any_harm    the share of paired trials with more damage of any kind than their control
     harm        kind of damage -> its rates
     compared    number of pairs with an answer in both trials
     work        tokens, calls (of the model) and tool_calls of compared trials, divided by their controls': 1 is no waste
     recovery    tokens, calls, tool_calls and seconds beyond the controls, for each failure
-    distinct    number of trials without copies (trials of one task with equal outcome, tokens, calls, damage); None if
+    distinct    number of trials, where trials of one task with equal outcome, tokens, calls and damage count once; None if
                 not counted
     """
 

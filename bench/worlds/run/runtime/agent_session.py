@@ -94,8 +94,8 @@ class AgentSession(EndpointSession):
     def _contributes(self, answered: _AnsweredCall, still_present: set[TextAndCalls]) -> bool:
         """Return whether a call leads to the last reply: it is the first sample of its question in the last life, or its reply
         is still present in a call of the last life."""
-        is_sole = answered.life == self.life and answered.purpose.context.sample == 1
-        return is_sole or _comparable(answered.received.text, answered.received.tool_calls) in still_present
+        is_first_sample = answered.life == self.life and answered.purpose.context.sample == 1
+        return is_first_sample or _comparable(answered.received.text, answered.received.tool_calls) in still_present
 
     def _new_purpose(self, question: RequestKey, subtasks: tuple[Subtask, ...]) -> CallPurpose:
         del subtasks

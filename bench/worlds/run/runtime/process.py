@@ -149,7 +149,7 @@ class Store:
     def put(self, name: str, value: Json) -> None:
         """Store a value. Raises TypeError if it is no JSON."""
         text = json.dumps(value)
-        self._process.step()
+        self._process.step()  # a planned crash can end the process before the write
         self._values[name] = text
         self._write(name, text)
 

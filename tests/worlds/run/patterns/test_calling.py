@@ -12,6 +12,7 @@ from bench.run.trial.loop import run
 from bench.worlds.run.environment import Acted, Tool
 from bench.worlds.run.patterns.parts.boundary import EffectCommit
 from bench.worlds.run.patterns.parts.calling import LASTING_TRIES, ToolCaller
+from bench.worlds.run.patterns.parts.compensation import FOR_A_PERSON, undo_effects
 from bench.worlds.run.patterns.parts.memory import Memory
 from bench.worlds.run.runtime.actions import WorldActions
 from bench.worlds.run.runtime.process import Process, Store
@@ -33,28 +34,34 @@ DONE = Acted("book", "trip 1", "done", Done(number=7))
 REFUSED = Acted("book", "trip 1", "refused", code="declined")
 THROTTLED = Acted("book", "trip 1", "refused", code="throttled")
 FAILED = Acted("book", "trip 1", "failed", code="unanswered")
+CANCELLED = Acted("cancel", "trip 1", "done", Done(number=7))
 
 
 class TwoTools:
-    """The actions of a world with a booking, which always gets `answer`, and a cancellation, which is always done."""
+    """The actions of a world with a booking, which always gets `answer`, and a cancellation, which always gets `cancelled`."""
 
     procedure = ()
 
-    def __init__(self, answer: Acted):
-        self._answer, self.called = answer, list[str]()
+    def __init__(self, answer: Acted, cancelled: Acted = CANCELLED):
+        self._answers, self.called = {"book": answer, "cancel": cancelled}, list[str]()
+        self.store = Store(Process(lambda _: None), lambda *_: None)
         self.tools = {tool.name: tool for tool in (BOOK, CANCEL)}
 
     async def act(self, tool: str, *_: Any, **__: Any) -> Acted:
         self.called.append(tool)
-        return self._answer if tool == "book" else Acted("cancel", "trip 1", "done", Done(number=7))
+        return self._answers[tool]
 
     async def wait(self, **_: Any) -> None:
         pass
 
 
-def undo_booking(world: TwoTools, form: Form) -> bool:
+def new_memory() -> Memory:
+    return Memory(Store(Process(lambda _: None), lambda *_: None), "work", {"cancel": "book"})
+
+
+def undo_booking(world: TwoTools, form: Form, memory: Memory | None = None) -> bool:
     """Undo a booking that is intended, and whose result no record holds."""
-    memory = Memory(Store(Process(lambda _: None), lambda *_: None), "work", {"cancel": "book"})
+    memory = memory or new_memory()
     booking = memory.intend("trip", "book", {"trip": 1, "carrier": "north"}, "trip 1", {})
     return run(ToolCaller(cast(WorldActions, world), form, memory, EffectCommit(form)).undo(booking))
 
@@ -80,3 +87,31 @@ def test_without_keys_a_lost_result_is_not_asked_for_and_the_effect_is_left() ->
     world = TwoTools(DONE)
     assert undo_booking(world, Form()) is False
     assert world.called == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "state"),
+    [(DONE, "done"), (REFUSED, "refused"), (THROTTLED, "intended"), (FAILED, "intended")],
+    ids=["done", "refused", "throttled", "failed"],
+)
+def test_after_a_repeated_call_an_effect_that_can_have_happened_stays_intended(answer: Acted, state: str) -> None:
+    memory = new_memory()
+    undo_booking(TwoTools(answer, FAILED), Form(remedies=True), memory)
+    assert [effect.state for effect in memory.effects()] == [state]
+
+
+@pytest.mark.parametrize(("cancelled", "is_gone"), [(REFUSED, True), (THROTTLED, False), (FAILED, False)])
+def test_an_undo_that_a_busy_world_throttled_did_not_happen(cancelled: Acted, is_gone: bool) -> None:
+    memory = new_memory()
+    assert undo_booking(TwoTools(DONE, cancelled), Form(remedies=True), memory) is is_gone
+    assert [effect.state for effect in memory.effects()] == ["undone" if is_gone else "done"]
+
+
+def test_an_effect_that_several_undos_leave_is_one_note_for_a_person() -> None:
+    world, memory, form = TwoTools(FAILED), new_memory(), Form(remedies=True)
+    memory.intend("trip", "book", {"trip": 1, "carrier": "north"}, "trip 1", {})
+    actions = cast(WorldActions, world)
+    calling = ToolCaller(actions, form, memory, EffectCommit(form))
+    for _ in range(2):
+        run(undo_effects(["trip"], calling, memory, actions))
+    assert world.store.log(FOR_A_PERSON) == [{"step": "trip", "not taken back": "trip 1"}]

@@ -41,22 +41,24 @@ class ToolCaller:
         if recorded and recorded.state == "done":
             tool = self._world.tools[call.tool]
             return Acted(call.tool, recorded.effect, "replayed", tool.result.model_validate(recorded.result))
-        if recorded is None:
-            effect = self._world.effect_of(call.tool, call.arguments)
-            recorded = self._memory.intend(
-                step.name, call.tool, call.arguments, effect, self._expected_versions(step.name, call)
-            )
-        return await self._make(recorded, step.role)
+        if recorded:
+            return await self._make(recorded, step.role, again=True)
+        effect = self._world.effect_of(call.tool, call.arguments)
+        versions = self._expected_versions(step.name, call)
+        intended = self._memory.intend(step.name, call.tool, call.arguments, effect, versions)
+        return await self._make(intended, step.role, again=False)
 
-    async def _make(self, effect: StepEffect, role: str) -> Acted:
-        """Call the effect's tool under its key, and write down the result."""
+    async def _make(self, effect: StepEffect, role: str, *, again: bool) -> Acted:
+        """Call the effect's tool under its key, and write down the result. If the call is made `again` and gets no answer but
+        "throttled", the earlier call can have had the effect, so the effect stays intended."""
         call = Call(effect.tool, effect.arguments)
         acted = await self._until_answered(
             call, self._commit.idempotency_key(effect), self._commit.expected_versions(effect), role
         )
-        self._note(effect, acted)
-        if acted.outcome == "failed":
+        if acted.outcome == "failed" or (again and acted.code == "throttled"):
             self._unanswered.add(effect.number)
+        else:
+            self._note(effect, acted)
         return acted
 
     def recorded_effect(self, step: str, call: Call) -> StepEffect | None:
@@ -70,9 +72,7 @@ class ToolCaller:
         )
 
     def _note(self, recorded: StepEffect, acted: Acted) -> None:
-        """Record the outcome of an effect, and the new versions of the changed things."""
-        if acted.outcome == "failed":
-            return  # it can have happened, so it stays intended
+        """Record whether an effect is done or refused, and the new versions of the changed things."""
         if not acted.ok:
             self._memory.note(replace(recorded, state="refused"))
             return
@@ -114,7 +114,8 @@ class ToolCaller:
             await self._world.wait(minutes=2 ** (attempt - 1))
 
     async def undo(self, effect: StepEffect) -> bool:
-        """Undo an effect, and return whether it no longer exists. A refused undo counts as True.
+        """Undo an effect, and return whether it no longer exists. An undo that the world refuses counts as True, but not if
+        the world was too busy for it ("throttled").
 
         Some undo calls need the effect's result. If a crash lost the result, the effect's call is repeated under its key. This
         returns the result and has no second effect; an effect that had not happened before the crash happens now and is undone.
@@ -127,13 +128,13 @@ class ToolCaller:
             if result is None:
                 if not self._commit.remembers or effect.number in self._unanswered:
                     return False
-                repeated = await self._make(effect, self._roles.get(effect.step, AGENT))
+                repeated = await self._make(effect, self._roles.get(effect.step, AGENT), again=True)
                 if not repeated.ok:
                     return repeated.outcome == "refused" and repeated.code != "throttled"  # else the effect can have happened
                 result = repeated.result.model_dump(mode="json")
             arguments = tool.undoing(tool.arguments.model_validate(arguments), tool.result.model_validate(result))
         acted = await self._until_answered(Call(tool.undo, arguments), self._commit.undo_key(effect), None, COMPENSATION)
-        if acted.outcome == "failed":
+        if acted.outcome == "failed" or acted.code == "throttled":
             return False
         self._memory.note(replace(effect, state="undone"))
         return True

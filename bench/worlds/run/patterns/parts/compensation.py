@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from bench.scenario import Json
 from bench.worlds.run.patterns.parts.calling import ToolCaller
-from bench.worlds.run.patterns.parts.memory import Memory
+from bench.worlds.run.patterns.parts.memory import Memory, StepEffect
 from bench.worlds.run.runtime.actions import WorldActions
 
 FOR_A_PERSON = "for a person"
@@ -27,5 +27,11 @@ async def undo_effects(
     for effect in memory.effects()[:: -1 if in_reverse else 1]:
         if effect.step not in steps or effect.state not in ("intended", "done") or not world.tools[effect.tool].undo:
             continue
-        if not await calling.undo(effect):
-            world.store.append(FOR_A_PERSON, {"step": effect.step, "not taken back": effect.effect})
+        await undo_or_note(effect, calling, world)
+
+
+async def undo_or_note(effect: StepEffect, calling: ToolCaller, world: WorldActions) -> None:
+    """Undo an effect. If it can still exist, leave one note for a person, whatever the number of tries."""
+    note = {"step": effect.step, "not taken back": effect.effect}
+    if not await calling.undo(effect) and note not in world.store.log(FOR_A_PERSON):
+        world.store.append(FOR_A_PERSON, note)

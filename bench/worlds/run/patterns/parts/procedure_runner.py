@@ -13,7 +13,7 @@ from bench.worlds.run.environment import Call, Moment, ProcedureStep, Question
 from bench.worlds.run.environment.procedure import NotKnown
 from bench.worlds.run.patterns.parts.boundary import Boundary
 from bench.worlds.run.patterns.parts.calling import ToolCaller
-from bench.worlds.run.patterns.parts.compensation import undo_effects
+from bench.worlds.run.patterns.parts.compensation import undo_effects, undo_or_note
 from bench.worlds.run.patterns.parts.gate import GateRule, gate_objection
 from bench.worlds.run.patterns.parts.judging import Judging
 from bench.worlds.run.patterns.parts.memory import Keeps, Memory, dependents
@@ -225,4 +225,4 @@ class ProcedureRunner:
         for effect in reversed(self.memory.effects(step.name)):
             is_unwanted = effect.state in ("intended", "done") and (effect.tool, effect.arguments) not in wanted
             if is_unwanted and self._world.tools[effect.tool].undo:
-                await self._calling.undo(effect)
+                await undo_or_note(effect, self._calling, self._world)
