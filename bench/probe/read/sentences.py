@@ -295,8 +295,9 @@ def outcome_clause(probe: ProbeRead) -> str:
         judged = worst.judgement
         assert judged is not None
         runs_note = f"in {worst.runs_damaged} of {plural(len(worst.runs), 'run')}{'' if worst.is_proven else _interval(worst)}"
-        tools = sum(cell.is_tool_damage for cell in probe.damaged_cells)
-        share = f"{len(probe.damaged_cells) - tools or tools} of {plural(cells, 'cell')}"
+        by_tools = sum(cell.is_tool_damage for cell in probe.damaged_cells)
+        by_agent = len(probe.damaged_cells) - by_tools
+        share = f"{by_agent or by_tools} of {plural(cells, 'cell')}"
         fault = fault_clause(judged, of_kind(worst.worst.events, GatewayCall), probe.texts)
         culprit = f"a tool of {name}, which got one call twice," if worst.is_tool_damage else name
         return f"{culprit} does damage in {share}: when {fault}, {consequence_clause(judged)}, {runs_note}"

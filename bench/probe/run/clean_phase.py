@@ -68,7 +68,7 @@ class CleanPhase:
         has_check, wall_times = self.subject.agent.done is not None, list[float]()
         for number in range(len(agent_runs), FIRST_CLEAN_RUNS):
             started, is_last = monotonic(), number == FIRST_CLEAN_RUNS - 1
-            worker = workers[number % 2 % len(workers)]
+            worker = workers[number % 2 % len(workers)]  # the first two workers in turn, or the only one
             try:
                 agent_run = await worker.run(Masks(), one_by_one=is_last, name=f"clean run {number + 1}")
             except OriginalChanged as error:

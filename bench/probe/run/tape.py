@@ -237,6 +237,7 @@ def _taped_calls(agent_run: AgentRun, hidden: Secrets) -> list[TapedCall]:
         numbers = sorted(reading.calls)
         are_equal = len({identities.get(number, "") for number in numbers}) == 1
         shares = _share_rows(reading.changed, len(numbers) if are_equal else 1)
+        # one share for each call; a single share goes to the last call
         for number, share in zip(numbers[-len(shares) :], shares, strict=False):
             rows[number] = (*rows.get(number, ()), *share)
     others_rows = tuple(row for reading in agent_run.readings if reading.other for row in reading.changed)

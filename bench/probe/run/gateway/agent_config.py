@@ -74,7 +74,7 @@ def rewrite(config: McpConfig, command_of: Callable[[McpServer], CommandWords], 
             changes += [(spans[key], json.dumps(urls[name])) for key in URL_KEYS if key in spans and name in urls]
             continue
         command, *arguments = command_of(server)
-        is_list = document.text[spans["command"][0]] == "["
+        is_list = document.text[spans["command"][0]] == "["  # the command is a list that also has the arguments
         changes.append((spans["command"], json.dumps([command, *arguments] if is_list else command)))
         end = spans["command"][1]
         if "args" in spans:

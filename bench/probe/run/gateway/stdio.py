@@ -282,7 +282,8 @@ class StdioRelay:
             self._notice("it says that its tools have changed")
 
     async def _give_answers(self, piece: bytes, messages: tuple[RpcMessage, ...]) -> None:
-        """Show the gate the responses in a line, and send the agent what the gate lets pass."""
+        """Show the gate the responses in a line, and send the agent what the gate lets pass, and the messages that answer no
+        call. Messages about second and late deliveries are not sent."""
         remaining: list[RpcMessage] = []
         changed: dict[str, bytes] = {}
         answered_calls = []

@@ -130,8 +130,9 @@ def state_of(session: Session, ignores: Callable[[str], bool]) -> DatabaseState:
     for schema, name, only, columns, kinds, key in session.execute(_TABLES_QUERY.encode()).fetchall():
         table = PostgresTable(schema, name, only, tuple(columns), tuple(kinds), tuple(key))
         if not ignores(table.label):
-            read = [column in key or not ignores(f"{table.label}.{column}") for column in columns]
-            tables[table.label] = replace(table, columns=tuple(compress(columns, read)), kinds=tuple(compress(kinds, read)))
+            is_kept = [column in key or not ignores(f"{table.label}.{column}") for column in columns]
+            kept_columns, kept_kinds = tuple(compress(columns, is_kept)), tuple(compress(kinds, is_kept))
+            tables[table.label] = replace(table, columns=kept_columns, kinds=kept_kinds)
     buckets = {name: _buckets_of(session, table, table.columns, table.key) for name, table in tables.items()}
     created: CatalogueRows = {
         (kind, name): {"definition": text} for kind, name, text in session.execute(_OBJECTS_QUERY.encode()).fetchall()
@@ -171,8 +172,15 @@ class ComparedTable:
     key: tuple[str, ...]
 
     def pairs(self, first: Session, current: Session, old: Buckets, new: Buckets) -> Iterator[RowPair]:
-        """Yield the rows that differ, from a session in each state and the buckets of both states."""
-        buckets = None
+        """Yield the rows that differ as (row before, row now); None for a row that one state lacks.
+
+        Args:
+            first: A session in the first state.
+            current: A session in the current state.
+            old: The buckets of the first state.
+            new: The buckets of the current state.
+        """
+        buckets = None  # all rows are compared, as is needed if the table itself has changed
         if self.before == self.current:
             buckets = sorted(bucket for bucket in {*old, *new} if old.get(bucket) != new.get(bucket))
         rows = (self._rows(first, self.before, buckets), self._rows(current, self.current, buckets))
@@ -184,7 +192,8 @@ class ComparedTable:
                 yield from ((None, row) for row in added)
 
     def _rows(self, session: Session, table: PostgresTable | None, buckets: Sequence[int] | None) -> Iterator[_Sorted]:
-        """Yield rows ordered by bucket and identity: the key, or the whole row if it has none."""
+        """Yield the rows of these buckets of a table (None: of all), ordered by bucket and identity. The identity is the key of
+        the row as text, or the whole row if the table has no key."""
         if table is None:
             return
         bucket = _bucket(table, self.columns, self.key)
