@@ -97,8 +97,8 @@ def summary_lines(probe: ProbeRead, page: str, code: int | None = None) -> list[
     """Return the ten lines at the end of a probe in the terminal.
 
     Args:
-        probe: The probe.
-        page: The file to open.
+        probe: The records of the probe that has ended.
+        page: The path of its page, which the last line names.
         code: The exit code of the command; None if the conclusion does not decide it.
     """
     worst_case = list(worst_case_lines(probe))
@@ -201,7 +201,7 @@ def fault_clause(judged: CellJudged, calls: Iterable[GatewayCall], texts: Mappin
     """Return a clause on the fault that was injected into the struck call.
 
     Args:
-        judged: The verdict.
+        judged: The verdict on the run, with the struck call and the point of the fault.
         calls: The calls of the run.
         texts: The arguments of the calls by their digests.
     """

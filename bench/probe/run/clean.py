@@ -174,7 +174,7 @@ def objection(agent_run: AgentRun, number: int, has_check: bool) -> str:
     """Return why a clean run does not count, in one line; "" if it counts.
 
     Args:
-        agent_run: The run.
+        agent_run: A clean run, which has ended.
         number: Its number, from 1.
         has_check: Whether the owner has a check of the task. If not, a run without an effect does not count.
     """

@@ -59,7 +59,7 @@ class CleanPhase:
         runs, so that the runs differ in all that belongs to a worker.
 
         Args:
-            workers: The workers.
+            workers: The workers that run the agent, of which at most two are used.
             recorded: The clean runs of earlier sessions.
         """
         agent_runs = [_agent_run_of(run) for run in recorded]

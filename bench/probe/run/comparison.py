@@ -434,7 +434,7 @@ class CellComparison:
         """Add the findings on a part of a value that differs from the clean run: how often each effect was applied to it.
 
         Args:
-            row: The row.
+            row: The row that contains the value, for the findings.
             part: The part of the value.
             states: The parts of the column at the reset, after each effect of the clean run, at its end, and in the cell.
             effects: The effects on the row.

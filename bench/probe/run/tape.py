@@ -229,7 +229,8 @@ def _offline(subject: Subject, tape: CellTape) -> Subject:
 
 
 def _taped_calls(agent_run: AgentRun, hidden: Secrets) -> list[TapedCall]:
-    """Return the calls of a run as they are on a tape."""
+    """Return the calls of a run as they are on a tape, each with its response and the rows that it changed. Another writer's
+    rows are a call of their own."""
     answers = {call.number: answer for call, answer in zip(agent_run.calls, agent_run.answers, strict=True)}
     rows: dict[int, tuple[RowDifference, ...]] = {}
     identities = {call.number: identity for call, identity, _ in agent_run.outer_calls()}

@@ -87,9 +87,9 @@ class ClosedNetwork:
         """Prepare the network.
 
         Args:
-            box: The box.
-            side: Which of its networks.
-            names: The names and their addresses.
+            box: The open box.
+            side: Which of the box's two networks is served.
+            names: The host names and their addresses, which both networks share.
             waits_for: Ports at which the probe starts servers: a refusal there before the server listens is not recorded.
         """
         self._box, self._side, self._names, self._waits_for = box, side, names, frozenset(waits_for)

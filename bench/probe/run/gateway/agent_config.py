@@ -59,7 +59,7 @@ def rewrite(config: McpConfig, command_of: Callable[[McpServer], CommandWords], 
     """Return the agent's copy of a config, in which the gateway replaces the servers.
 
     Args:
-        config: The config.
+        config: The agent's config, as `read_config` returned it.
         command_of: Returns the command that replaces a server's command.
         urls: The new URLs by the names of the servers.
 

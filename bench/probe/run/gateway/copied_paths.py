@@ -20,8 +20,8 @@ def with_copy(word: str, config: McpConfig, folder: Path, copy: Path) -> str:
     """Return a word of the agent's command in which the path of the copy replaces the path of the config.
 
     Args:
-        word: The word.
-        config: The config.
+        word: A path, or an option with a path, such as `--mcp=PATH`.
+        config: The config whose path is replaced.
         folder: The working folder of the command.
         copy: The path of the copy.
     """

@@ -152,7 +152,8 @@ class FaultInjector(CallGate):
         return action
 
     async def _run_others_step(self, step: OthersStatement) -> None:
-        """Run another writer's statement, unless other calls are in flight: a change could then not be attributed."""
+        """Run another writer's statement. Skip it while other calls are in flight, since the change could then be theirs; the
+        fault then counts as not delivered."""
         try:
             self.is_delivered = len(self._in_flight) <= 1 and await self.journal.run_others_statement(step.store, step.sql)
         except ConfigError as error:
@@ -424,7 +425,8 @@ class FaultInjector(CallGate):
         return bool(self._point and self._point.before == "hold")
 
     def _is_stale_answer(self, entry: JournaledCall) -> bool:
-        """Return whether this response is the stale response that the struck read gets later."""
+        """Return whether this response is kept as the stale response of the struck read: it answers an earlier call with the
+        same identity."""
         is_stale_point = self._point and self._point.after == "stale"
         return bool(is_stale_point and self._fault and not self.struck_call and entry.identity == self._fault.identity)
 

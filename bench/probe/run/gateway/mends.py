@@ -54,7 +54,7 @@ class Mends:
 
         Args:
             entry: A call that has just arrived.
-            calls: All earlier calls of the run.
+            calls: All calls of the run until now, with this call.
         """
         is_outer = entry.call.continues is None  # a call of its own, and no part of another call
         equal_calls = [call for call in calls if call.identity == entry.identity and (call.call.continues is None) == is_outer]
