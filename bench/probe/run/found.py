@@ -268,7 +268,7 @@ def _stores_of_group(
     existed before. `store_paths` are the paths of other stores."""
     group_folder = _group_folder(draft, group[0].path)
     base = group_folder if ".git" in group[0].path.parts else Path(os.path.commonpath([file.path.parent for file in group]))
-    while not base.is_dir():
+    while not base.is_dir():  # the agent made this folder, and only in the box
         base = base.parent
     is_single = len(group) == 1 or any(path.is_relative_to(base) for path in store_paths)
     if is_single and all(file.was and file.is_now for file in group):

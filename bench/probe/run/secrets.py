@@ -92,7 +92,7 @@ def redacted_command(command: Sequence[str]) -> str:
         option = OPTION.fullmatch(word)
         if option and SECRET_NAME.search(option[1]):
             shown_word = f"{shlex.quote(option[1])}={BLOT}"
-        elif (
+        elif (  # the value of the option before it
             before.startswith("-")
             and "=" not in before
             and SECRET_NAME.search(before)

@@ -91,6 +91,7 @@ class Box:
         try:
             self._send(self._plan)
             self._ask("begin")
+            # the process is in new namespaces now; only its parent can map users there, without whom it could not mount
             for name, text in _id_maps():
                 Path(f"/proc/{self._process.pid}/{name}").write_text(text, encoding="ascii")
             number = self._ask("build")

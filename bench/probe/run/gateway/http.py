@@ -349,6 +349,7 @@ class HttpDoor:
             await request.client.send(head.raw + chunk(b"".join(events[: len(events) // 2])))
             return _hang_up(request)
         if action == "half":
+            # without the second half of the content; content of one byte or none is sent whole
             await request.client.send(answer.with_content(content)[: -(len(content) // 2) or None])
             return _hang_up(request)
         request.client.reset()

@@ -135,6 +135,7 @@ class StdioRelay:
                 else:
                     for message in messages:
                         self._note_server_message(message)
+                    # while a held call may still be delivered, the relay goes on without the agent
                     with suppress(*([PipeClosed] if self.is_busy else [])):
                         await self._to_agent.write(piece, is_whole)
         self._to_agent.end_line()

@@ -117,7 +117,7 @@ class DatabaseState:
     def content(self) -> object:
         """A value that is equal for equal databases, and has a `repr`."""
         sums, catalogue = list[tuple[object, ...]](), dict[str, object]()
-        for name, buckets in sorted(self.buckets.items()):
+        for name, buckets in sorted(self.buckets.items()):  # of each table the number of rows, and the sum of their hashes
             sums.append((name, *map(sum, zip((0, 0), *buckets.values(), strict=True))))
         for label, rows in self.catalogue.items():
             catalogue[label] = sorted((key, sorted(row.items())) for key, row in rows.items())
