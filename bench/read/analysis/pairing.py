@@ -97,8 +97,8 @@ class PairedRuns:
 
 
 def places_of(rows: pd.DataFrame, across: Collection[str] = ()) -> list[TrialPlace]:
-    """Return the place of each row's trial. The columns in `across` are left empty, so that trials of different models or
-    architectures have the same place."""
+    """Return for each row the names that identify its trial (TrialPlace). The columns in `across` are left empty, so that
+    trials of different models or architectures have the same place."""
     columns = rows.assign(instance=instances_of(rows), **dict.fromkeys(across, ""))
     return [TrialPlace(*place) for place in zip(*(columns[name].tolist() for name in TrialPlace._fields), strict=True)]
 
@@ -272,7 +272,9 @@ def _plans_left_out(plans: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
 
 
 def _why_left_out(tables: Mapping[str, Mapping[Name, object]], names: Sequence[Name]) -> str:
-    """Return in words why names are not shared: all runs have them in different versions, or only some runs have them."""
-    if any(all(name in table for table in tables.values()) for name in names):
+    """Return in words why names are not shared: all runs have some of these names in different versions, or only some runs have
+    these names."""
+    if set(names).intersection(*tables.values()):
         return OTHER_VERSION
-    return f"only in {', '.join(label for label, table in tables.items() if any(name in table for name in names))}"
+    labels = [label for label, table in tables.items() if not table.keys().isdisjoint(names)]
+    return f"only in {', '.join(labels)}"
