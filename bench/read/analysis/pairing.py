@@ -61,7 +61,7 @@ class Shared:
     plans: frozenset[str]
     left_out: tuple[str, ...]
 
-    def only(self, run: Run) -> Run:
+    def part_of(self, run: Run) -> Run:
         """Return the run with only the trials of shared instances and plans."""
 
         def are_shared(rows: pd.DataFrame) -> list[bool]:
@@ -185,7 +185,7 @@ def paired_runs(first: Run, second: Run, whole: bool) -> PairedRuns:
     labels = label_runs([first, second])
     both = " and ".join(labels)
     shared = shared_by(labels)
-    runs = (shared.only(first), shared.only(second))
+    runs = (shared.part_of(first), shared.part_of(second))
     names = {column: [run.names(column) for run in runs] for column in COUNTERPARTS}
     across: dict[str, tuple[str, str]] = {
         column: (a[0], b[0]) for column, (a, b) in names.items() if a != b and len(a) == len(b) == 1

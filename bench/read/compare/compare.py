@@ -418,8 +418,8 @@ class _Judge:
     history: EarlierRuns
 
     def rows(self, pairs: Sequence[_ArmPair]) -> tuple[ArmDifference, ...]:
-        """Return the finding on these arms, taken together, by each criterion for which they have values. If they have none for
-        the whole gate, the gate's criteria are kept, as not measured."""
+        """Return the finding on these arms, taken together, by each criterion for which the arms have values. If they have
+        values for no criterion of the gate, the gate's criteria are kept, as not measured."""
         unmeasured = set[Criterion]()
         if all(pair.before.condition.plan == FAULT_FREE for pair in pairs):
             unmeasured |= {"price", "first_round"}
@@ -473,7 +473,7 @@ class _Judge:
 def _join(pairs: Sequence[tuple[Mapping[Pair, Any], ...]]) -> tuple[dict[Pair, Any], dict[Pair, Any], dict[Pair, Any]]:
     """Return the values of several arms (`_ArmPair.values`) in one map each. The trials of a unit are numbered anew, so that
     trials of different arms have different pairs."""
-    trials_of = Counter[str]()
+    trials_of = Counter[str]()  # the number of a unit's trials so far
     joined: tuple[dict[Pair, Any], dict[Pair, Any], dict[Pair, Any]] = ({}, {}, {})
     for before, after, is_affected in pairs:
         for pair in {**before, **after}:

@@ -71,9 +71,9 @@ def _pair(comparison: Comparison, first: str, second: str) -> ModelPair:
         if row.finding != "not measured"
     ]
     runs = (comparison.runs.first, comparison.runs.second)
-    before, after = (spent_per_solved(run.trials, COST.name) for run in runs)
+    first_dollars, second_dollars = (spent_per_solved(run.trials, COST.name) for run in runs)
     measures = {measure.name: measure for measure in (*judged_measures, _retries(*runs))}
-    return ModelPair(first, second, comparison.verdict, measures, (before, after))
+    return ModelPair(first, second, comparison.verdict, measures, (first_dollars, second_dollars))
 
 
 def _retries(first: Run, second: Run) -> ModelMeasure:

@@ -151,6 +151,8 @@ class _OpenTrace:
         of_environments: Mapping[str, str] = MappingProxyType({}),
         around: ViewMaker | None = None,
     ):
+        """Pack the texts of the runs in these folders. `of_environments` has the texts that can be contents of environments, by
+        digest."""
         self._texts, self._text_number_of, self._texts_left_out = _packed_texts(folders, of_environments, around or NoViews())
         self._trials, self._number_of, self.is_cut = Packer(), dict[str, int](), False
 

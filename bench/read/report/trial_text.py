@@ -29,7 +29,7 @@ def text_of_trial(run: Run, wanted: str, around: ViewMaker) -> str:
     """
     trial = _trial_id(run, wanted)
     texts = read_texts(run.folder) if run.folder else {}
-    *_, record = list(records_of(run, [trial]) or ())
+    *_, record = list(records_of(run, [trial]) or ())  # the last record, if the trial was run again
     views = around.views(run, texts).of(record).values()
     instance = f" {record.instance}" if record.instance else ""
     names = f"{record.scenario}{instance}, {record.architecture}, {record.plan}, repetition {record.repetition}"
