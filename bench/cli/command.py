@@ -222,8 +222,10 @@ def _print_line(line: str, stderr: bool = True) -> None:
 
 def _print_mistake(mistake: Any) -> None:
     """Print the mistake of the user in one line. If no command was given, print the list of commands."""
-    if mistake.__cause__:  # typer's words are those of pydantic, and name no value
-        from bench.common.wording import first_violation  # noqa: PLC0415  typer has imported pydantic by now
+    from pydantic import ValidationError  # noqa: PLC0415  typer has imported pydantic by now
+
+    if isinstance(mistake.__cause__, ValidationError):  # typer's words are those of pydantic, and name no value
+        from bench.common.wording import first_violation  # noqa: PLC0415
 
         mistake.message = first_violation(mistake.__cause__).words
     words = mistake.format_message()

@@ -209,7 +209,7 @@ def advise(workload: WorkloadEntry, evidence: Evidence) -> Advice:
 
 
 def _demands(workload: WorkloadEntry) -> Iterator[Demand]:
-    """Yield the demand in each dimension. The demand on state comes first, since coordination depends on state, and state
+    """Yield what the work demands of an architecture in each dimension: first state, on which coordination depends, and which
     limits control."""
     work, crashes = workload.work, workload.failures.get("crash", 0.0)
     if work.log_is_truth:

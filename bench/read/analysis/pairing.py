@@ -272,7 +272,9 @@ def _plans_left_out(plans: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
 
 
 def _why_left_out(tables: Mapping[str, Mapping[Name, object]], names: Sequence[Name]) -> str:
-    """Return in words why names are not shared: all runs have them in different versions, or only some runs have them."""
-    if any(all(name in table for table in tables.values()) for name in names):
+    """Return in words why runs do not share a thing: all runs have the thing in different versions, or only some runs have
+    it. `names` are the thing's names, one for each version."""
+    is_in_all_runs = any(all(name in table for table in tables.values()) for name in names)
+    if is_in_all_runs:
         return OTHER_VERSION
     return f"only in {', '.join(label for label, table in tables.items() if any(name in table for name in names))}"

@@ -218,8 +218,11 @@ def _rate(extra: float, saved: float) -> float:
 
 
 def _rates(extra: Numbers, saved: Numbers) -> Numbers:
-    """Return break-even rates. `extra`: how many more tokens the first pass takes; `saved`: how many fewer tokens the round
-    takes."""
+    """Return how many retry rounds for each first pass make two architectures cost the same: `extra` / `saved`. It is 0 if the
+    first pass alone is cheaper, and infinite if a round saves nothing.
+
+    `extra`: how many tokens more the first pass takes; `saved`: how many tokens fewer one retry round takes.
+    """
     is_saving = saved > 0
     otherwise = np.where((saved == 0) & (extra < 0), 0.0, np.inf)
     return np.where(is_saving, np.maximum(0.0, extra) / np.where(is_saving, saved, 1.0), otherwise)
