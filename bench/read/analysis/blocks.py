@@ -22,7 +22,7 @@ TRIALS_PER_BLOCK = 2_000
 BLOCKS_PER_JOIN = 16
 """The number of blocks that are joined into one: many small blocks would leave gaps in memory."""
 SORT_COLUMNS = ("scenario", "model", "plan", "instance", "repetition", "architecture")
-"""The columns by which rows are sorted, the first first."""
+"""The columns by which rows are sorted, in order of precedence."""
 CONFIG_COLUMNS = ("scenario", "model", "plan", "architecture")
 """The columns of names from the config, which are sorted in the config's order."""
 ColumnBlocks = dict[str, list[ExtensionArray]]

@@ -272,8 +272,8 @@ def _plans_left_out(plans: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
 
 
 def _why_left_out(tables: Mapping[str, Mapping[Name, object]], names: Sequence[Name]) -> str:
-    """Return in words why names are not shared: all runs have some of these names in different versions, or only some runs have
-    these names."""
+    """Return in words why runs do not share these names, which are a pack's instances or a plan: all runs have some of the
+    names, in different versions, or only some runs have any of them."""
     if set(names).intersection(*tables.values()):
         return OTHER_VERSION
     labels = [label for label, table in tables.items() if not table.keys().isdisjoint(names)]

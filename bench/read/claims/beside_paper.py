@@ -57,7 +57,8 @@ def paper_tables(run: Run, arms: Arms, published: Published) -> Iterator[Table]:
 
 
 def _name(cell: PairedTable, same_table: Sequence[PairedTable]) -> str:
-    """Return `table1`, with suffixes that distinguish this table from others of ours beside the same published table."""
+    """Return `tableN` of the published table N. The scenario and the model follow if our tables beside this published table
+    differ in them, and the plan of faults follows if it is another plan than the published table's."""
     condition = cell.condition
     parts = [
         (condition.scenario.partition(":")[2] or "plain", {other.condition.scenario for other in same_table}),

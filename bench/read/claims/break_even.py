@@ -225,8 +225,11 @@ def _rate(extra: float, saved: float) -> float:
 
 
 def _rates(extra: Numbers, saved: Numbers) -> Numbers:
-    """Return break-even rates, in failures per trial: 0 for an architecture that is always cheaper, infinite if it never is.
-    `extra`: how many more tokens its first pass takes; `saved`: how many fewer tokens its round takes."""
+    """Return break-even rates, in failures per trial: `extra` / `saved`, from which on the first architecture costs less. It is
+    0 for an architecture that always costs less, and infinite if it never does.
+
+    `extra`: how many tokens more the first pass takes; `saved`: how many tokens fewer one retry round takes.
+    """
     is_saving = saved > 0
     otherwise = np.where((saved == 0) & (extra < 0), 0.0, np.inf)
     return np.where(is_saving, np.maximum(0.0, extra) / np.where(is_saving, saved, 1.0), otherwise)

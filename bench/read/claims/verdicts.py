@@ -66,10 +66,11 @@ class Judgement:
     expected   the published value
     measured   our number; None if the claim was not measured
     p          for a comparison of two architectures: the test's p after Holm's correction
-    floor      the least p that this many pairs can give, if the uncorrected p is this least; else None
-    tested     the verdict by the measurement alone, without the sizes of calls
-    whole      for a retry that is measured as the paper counts: the judgement over the whole round
-    same_calls   whether the two whole rounds make the same calls, so that their difference follows from the code
+    floor      the smallest p that this many pairs can give, if the uncorrected p equals it; else None
+    tested     the verdict by the measured difference alone, whatever the sizes of the calls
+    whole      for a claim about a retry, measured as the paper counts: the same claim judged by all calls of the round
+    same_calls   whether the two architectures make the same calls in the whole round, so that a difference follows from the
+               code
     """
 
     claim: Claim
@@ -170,8 +171,8 @@ class _CorrectedTests:
 
 
 def _comparison(claim: Claim) -> Hashable | None:
-    """Return a key for the two architectures that a claim compares, in either order, and the measure. None for a claim about a
-    share."""
+    """Return what a claim compares, as a key: its two architectures, whatever their order, and its measure. None for a claim
+    about a share, which compares nothing."""
     return None if isinstance(claim, RateClaim) else (claim.scenario, claim.plan, claim.measure, frozenset(claim.pair))
 
 

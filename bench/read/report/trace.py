@@ -176,8 +176,8 @@ class _OpenTrace:
 def _packed_texts(
     folders: Iterable[Path], of_environments: Mapping[str, str], around: ViewMaker
 ) -> tuple[PieceStore, Mapping[str, int], int]:
-    """Return the packed texts, a map from digest to the text's number, and how many texts are left out for lack of room. A
-    text that the page shows as an environment is not packed."""
+    """Return three things: the packed texts; each text's number, by its digest; and how many texts are left out for lack of
+    room. The description of a world's environment is not packed, since the page shows it separately."""
     texts, numbers, left_out = Packer(), dict[str, int](), set[str]()
     for folder in folders:
         for digest, text in read_texts(folder).items():
