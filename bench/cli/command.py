@@ -47,6 +47,7 @@ class SuggestingCommand(TyperCommand):
     command with one line."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Make the command. Its help names the type of each option by a word, and the type of no argument."""
         super().__init__(*args, **kwargs)
         for parameter in self.params:
             if isinstance(parameter, TyperOption) and parameter.metavar is None and not parameter.is_flag:
@@ -82,6 +83,7 @@ class SuggestingCommand(TyperCommand):
         return rest
 
     def invoke(self, ctx: Any) -> Any:
+        """Run the command. If a signal stops it, print one line and exit with the signal's code."""
         from bench.cli.loopback import exempt_loopback  # noqa: PLC0415  help sends no request
 
         exempt_loopback()
@@ -102,6 +104,7 @@ class CommandGroup(TyperGroup):
     its full path."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the first word names, as typer does. An unknown name ends the program with advice."""
         typed = args[0]
         if typed not in self.commands and not typed.startswith("-"):
             names = list(self.commands)
@@ -189,7 +192,7 @@ def run_command(app: typer.Typer, after_mistake: Callable[[], None]) -> None:
     try:
         code = app(prog_name="bench", standalone_mode=False)
         print(end="", flush=True)  # it fails on a full disk; a closed standard output is None, which only print takes
-    except SystemExit:  # also typer's, where its own words were not read
+    except SystemExit:  # typer raises it too, if nobody read what it printed
         if is_output_closed():
             exit_unread()
         raise
@@ -219,8 +222,10 @@ def _print_line(line: str, stderr: bool = True) -> None:
 
 def _print_mistake(mistake: Any) -> None:
     """Print the mistake of the user in one line. If no command was given, print the list of commands."""
-    if mistake.__cause__:  # typer's words are those of pydantic, and name no value
-        from bench.common.wording import first_violation  # noqa: PLC0415  typer has imported pydantic by now
+    from pydantic import ValidationError  # noqa: PLC0415  typer has imported pydantic by now
+
+    if isinstance(mistake.__cause__, ValidationError):  # typer's words are those of pydantic, and name no value
+        from bench.common.wording import first_violation  # noqa: PLC0415
 
         mistake.message = first_violation(mistake.__cause__).words
     words = mistake.format_message()

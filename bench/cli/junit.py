@@ -17,8 +17,8 @@ from bench.common.files import write_whole
 class JunitCase(NamedTuple):
     """A question of a gate.
 
-    group      the part that the question concerns
-    question   the question
+    group      what the question is about: the class name of the test case
+    question   the question: the name of the test case
     problem    why the question did not pass; "" if it passed
     ended      how it did not pass: failure, skipped if a person must decide, error if the question could not be answered
     kind       the kind of failure
@@ -65,8 +65,8 @@ def junit_on_error(path: Path | None, suite: str, group: str, question: str) -> 
     Args:
         path: The file; None writes none.
         suite: The suite's name.
-        group: The part that the question concerns.
-        question: The question.
+        group: What the question is about, as the class name of the test case.
+        question: The question that cannot be answered, as the name of the test case.
     """
     try:
         yield

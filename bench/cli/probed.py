@@ -55,6 +55,7 @@ class ProbeProgress:
         elif run.problem:
             self._out.print(escape_line(f"{run.plan}: could not be run: {run.problem}"))
         elif judged := run.judgement:
+            # Each planned cell counts once: no further run of it, and no run with a mended tool.
             self._finished += run.plan not in (CLEAN, CONTROL, EARLY) and not run.repetition and not judged.mended
             self._out.print(escape_line(f"{self._prefix(run)}{run.plan}: {_verdict_text(judged)}, {run.seconds:.1f} s"))
         self._bar.update(self._task, completed=min(self._finished, self._total or self._finished))

@@ -115,9 +115,10 @@ def print_process_count(out: Terminal, matrix: Matrix, workers: int) -> None:
 async def _run_until_signal(
     matrix: Matrix, writer: RunWriter, progress: RunProgress, session: Session, err: Terminal, *, early: bool
 ) -> signal.Signals | None:
-    """Run to the end, or until a signal asks to stop. Return the signal, or None."""
+    """Run the missing trials until all have ended or a signal asks to stop. Return the signal, or None."""
 
     def stop_soon() -> None:
+        """End the session, so that no further call begins and calls in flight are awaited."""
         progress.stop()  # a second signal ends the process at once: the terminal must be restored by then
         session.end("a signal asked for it")
         if not session.has_begun:
@@ -125,12 +126,12 @@ async def _run_until_signal(
         elif calls_in_flight := session.in_flight:
             err.print(f"stopping: waiting for {calls_in_flight} calls in flight; Ctrl-C again ends at once and gives them up")
 
-    def saw(result: TrialResult) -> None:
+    def show_result(result: TrialResult) -> None:
         progress.show(result)
         if early and progress.ends_alike:
             session.end(EARLY_STOP_REASON)
 
-    running = asyncio.create_task(run_matrix(matrix, writer, saw, session))
+    running = asyncio.create_task(run_matrix(matrix, writer, show_result, session))
     with Stop(asyncio.get_running_loop(), stop_soon) as stop, suppress(asyncio.CancelledError):
         await running
     return stop.by

@@ -15,8 +15,8 @@ async def minimal_sets(
     """Return all minimal sufficient sets of these parts, the smallest first.
 
     Args:
-        parts: What can be mended.
-        suffices: Runs again with a set mended, and returns whether this suffices.
+        parts: The parts that can be mended.
+        suffices: A function that runs again with a set of parts mended, and returns whether the failure is gone.
     """
     minimal: list[frozenset[Part]] = []
     for size in range(1, len(parts) + 1):

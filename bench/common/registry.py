@@ -44,8 +44,8 @@ class Part:
     name      the part's name in configs and tables
     extra     the optional dependency that brings its packages: `pip install '.[EXTRA]'`
     lineage   the published work that it reproduces
-    package   the distribution that it comes from, with its version, and `home`, the module of its entry; "" for ours. The
-              registry sets both
+    package   the distribution that the part comes from, with its version; "" for ours
+    home      the module of the part's entry; "" for ours. The registry sets `package` and `home`
     """
 
     name: str
@@ -210,7 +210,7 @@ class Registry(Generic[P]):
     def _add(
         self, point: metadata.EntryPoint, distribution: metadata.Distribution, parts: dict[Hashable, P], left_out: list[str]
     ) -> None:
-        """Add the parts of an entry point, or record why they are left out."""
+        """Add the parts of an entry point to `parts`, and a line to `left_out` for each part that cannot be used."""
         package = f"{distribution.name} {distribution.version}"
         if required_version := _required_version(distribution):
             left_out.append(f"{package} is left out: it needs {required_version}, and this is {metadata.version(DISTRIBUTION)}")

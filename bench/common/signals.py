@@ -43,7 +43,7 @@ class Stop:
                 signal.signal(number, handler)
 
     def _ask_to_stop(self, by: signal.Signals) -> None:
-        """Handle the first signal."""
+        """Handle the first signal: call `on_stop`, and let the next signal have its default effect."""
         self.by = by
         self._remove_handlers()
         for number in self._former_handlers:

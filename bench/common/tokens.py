@@ -126,8 +126,8 @@ def pieces(text: str, longest_blank: int = LONGEST_BLANK) -> Iterator[str]:
 
 
 def _rows(text: str, shortest: int) -> Iterator[tuple[int, int]]:
-    """Yield the beginning and end of each row of at least `shortest` blanks. Only each `shortest`-th character is looked at:
-    every such row contains one of these."""
+    """Yield the beginning and end of each row of blanks: at least `shortest` blanks one after the other. Only each
+    `shortest`-th character is looked at, because each row contains one of these characters."""
     position = shortest - 1
     while position < len(text):
         if text[position] not in BLANKS:

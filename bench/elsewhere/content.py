@@ -29,14 +29,14 @@ def bytes_of(path: Path) -> bytes:
 
 
 def json_of(file_name: str, content: bytes) -> Any:
-    """Return the JSON value of a text; for several values, a list.
+    """Return the JSON value that a file holds; if it holds several values, return them in a list.
 
     Args:
         file_name: The file, named in messages of errors.
-        content: The text, in an encoding of JSON.
+        content: The content of the file: text in an encoding of JSON.
 
     Raises:
-        ResultsError: It is no JSON, is cut, or holds too many values. The line says where.
+        ResultsError: The content is no JSON, is cut, or holds too many values. The message says where.
     """
     if excess := excess_in(content, MIN_BYTES_PER_VALUE):
         raise ResultsError(f"{file_name}: is not read: {excess}")

@@ -48,7 +48,8 @@ class ErrorRepair:
 
 
 def repairs(trial: RecordedTrial) -> Iterator[ErrorRepair]:
-    """Yield what followed each tool error of a trial, in order."""
+    """Yield for each tool error of a trial, in order, after how many calls and tokens the tool, and the same call,
+    succeeded."""
     next_success_of_tool, next_success_of_call = dict[str, int](), dict[tuple[str, str], int]()
     all_repairs = list[ErrorRepair]()
     tokens_before = (0, *accumulate(turn.tokens for turn in trial.turns))
@@ -57,14 +58,14 @@ def repairs(trial: RecordedTrial) -> Iterator[ErrorRepair]:
         if call.failed and call.answered is not None:
             success, same_success = next_success_of_tool.get(call.tool), next_success_of_call.get(call.key)
             success_turn = None if success is None else trial.calls[success].answered
-            tokens = whole = None
+            tokens = tokens_with_answer = None
             if success_turn is not None:
                 last_turn = max(success_turn, call.answered)
                 tokens = tokens_before[last_turn] - tokens_before[call.answered]
-                whole = tokens_before[last_turn + 1] - tokens_before[call.answered + 1]
+                tokens_with_answer = tokens_before[last_turn + 1] - tokens_before[call.answered + 1]
             calls, same = (None if place_after is None else place_after - place for place_after in (success, same_success))
-            again = place + 1 < len(trial.calls) and trial.calls[place + 1].key == call.key
-            all_repairs.append(ErrorRepair(call, kind_of(call), calls, same, tokens, whole, again))
+            is_repeated_next = place + 1 < len(trial.calls) and trial.calls[place + 1].key == call.key
+            all_repairs.append(ErrorRepair(call, kind_of(call), calls, same, tokens, tokens_with_answer, is_repeated_next))
         elif call.failed is False:
             next_success_of_tool[call.tool] = next_success_of_call[call.key] = place
     yield from reversed(all_repairs)

@@ -264,7 +264,8 @@ class Reexecution:
         return answers, digests or [self._first_digest]
 
     async def _trial(self, trial: RecordedTrial, danger: bool) -> Reexecuted:
-        """Send the calls of a trial again, and compare the answers and the end of the store."""
+        """Send the calls of a trial again, and compare the answers and the store at the end with the recorded ones. With
+        `danger`, also deliver each effect in other ways, if no answer differs."""
         sent_calls = [call for call in trial.calls if self._settings.is_replayed(call)]
         calls = [(call.tool, call.arguments) for call in sent_calls]
         writes = [place for place, call in enumerate(sent_calls) if not (call.failed or self._settings.is_read(call.tool))]
@@ -280,23 +281,23 @@ class Reexecution:
         result = Reexecuted(trial, len(sent_calls) - len(lacking), alike, tuple(differing), lacking)
         if not self._stores:
             return result
-        end, digest_before, effects = digests[-1], self._first_digest, list[int]()
+        end_digest, digest_before, effects = digests[-1], self._first_digest, list[int]()
         for place, digest in zip(writes, digests, strict=False):
             if digest != digest_before:
                 effects.append(place)
             digest_before = digest
-        if end != digest_before and not differing:
+        if end_digest != digest_before and not differing:
             raise ConfigError(
                 f"task {one_line(trial.task, 60)}: a call that failed, or whose tool --read names, changed the store"
             )
         right_end = await self._right_end(trial)
-        state = None if right_end is None else end == right_end
+        state = None if right_end is None else end_digest == right_end
         consequences = []
         if danger and not differing:
             solved = trial.solved is True and state is not False
             deliveries: list[tuple[int, Delivery]] = [(place, way) for place in effects for way in ("twice", "lost", "anew")]
             deliveries += [(place, "keyed") for place in effects[-1:]]
-            consequences = [await self._consequence(calls, place, way, end, solved) for place, way in deliveries]
+            consequences = [await self._consequence(calls, place, way, end_digest, solved) for place, way in deliveries]
         return replace(result, state=state, effects=tuple(effects), consequences=tuple(consequences))
 
     async def _right_end(self, trial: RecordedTrial) -> str | None:
@@ -338,7 +339,7 @@ class Reexecution:
 
 
 def _kind(path: Path) -> str:
-    """Return the kind of the store at this path. Raises ConfigError if the file cannot be read."""
+    """Return the kind of the store at this path: folder, sqlite or file. Raises ConfigError if the file cannot be read."""
     if path.is_dir():
         return "folder"
     try:

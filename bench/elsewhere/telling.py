@@ -68,7 +68,7 @@ ERROR_SEARCH_LENGTH = 300
 class LoggedCall:
     """A tool call in a log.
 
-    call    the call
+    call    the tool call, with its arguments and its result
     step    the number of the model's call that asked for the tool call
     place   the index of the tool call in the log
     """

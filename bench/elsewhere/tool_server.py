@@ -52,15 +52,16 @@ class McpServerProcess:
         self.tools: dict[str, Object] = {}
 
     async def __aenter__(self) -> Self:
+        """Start the server, open an MCP session, and list the tools."""
         server_input, client_output = os.pipe()
         client_input, server_output = os.pipe()
         devnull = os.open(os.devnull, os.O_WRONLY)
         program = shutil.which(self._words[0], path=self._environment.get("PATH")) or self._words[0]
-        largest = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+        max_file_bytes = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
         streams = (server_input, server_output, devnull)
         try:
             words = [program, *self._words[1:]]
-            self._process = AgentProcess(words, Path.cwd(), self._environment, largest, streams=streams)
+            self._process = AgentProcess(words, Path.cwd(), self._environment, max_file_bytes, streams=streams)
         finally:
             for file in streams:
                 os.close(file)

@@ -18,7 +18,7 @@ Approval = Literal["never", "risky", "always"]
 LATER = ("approval", "deadline", "catches_up", "children", "pins", "undo_order")
 """Settings that did not exist when some recorded trials ran."""
 UndoOrder = Literal["reverse", "as_done"]
-"""The order in which the effects of a saga are taken back: the last first, or the first first."""
+"""The order in which the effects of a saga are taken back: from the last effect, or from the first."""
 Repair = Literal["none", "reason", "reason+reply"]
 STRENGTHS: tuple[Strength, ...] = ("none", "schema", "policy", "business_rule")
 

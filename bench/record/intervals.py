@@ -8,8 +8,8 @@ NANOSECONDS = 1_000_000_000
 
 
 def covered_time(intervals: list[Interval]) -> int:
-    """Return how much time these intervals cover. Time in several of them counts once, and none begins before 0."""
-    covered, reached = 0, 0
+    """Return how much time these intervals cover. Time in several of them counts once. A start can be below 0."""
+    covered, reached = 0, min(intervals, default=(0, 0))[0]
     for start, end in sorted(intervals):
         if end > reached:
             covered += end - max(start, reached)

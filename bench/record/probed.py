@@ -23,7 +23,7 @@ class Probed(ManifestPart):
     doors     servers and services by name, each with its kind
     patience  the seconds of silence after which a client counts as waiting longer
     limit     the most seconds for all lives of the agent together
-    hide      columns and arguments whose values are in no output
+    hide      columns, arguments and members of JSON whose values are in no output
     reads     patterns of `DOOR.TOOL` for the tools that only read, as the owner says
     boxed     whether the agent ran in a box, where its files are copies; None in older records
     unsaid_fails  whether it counts as damage if all effects happened but the agent said that it failed

@@ -1,10 +1,11 @@
 """The advice on a pattern. It follows the five steps of selection by the patterns' author: runtime, dimensions, state first,
 predicates, artifact.
 
-The predicates say which patterns supply what the work demands. Of their arms the steps lead to the arm that did the least
-damage under the failures of the work, and of several such arms to the cheapest. If several cost the same, it is the arm that
-supplies the least beyond the demand. This arm is advised, unless an arm that can be built did significantly less damage. The
-advice also names the arms whose damage does not differ significantly from the advised arm's: it cannot choose among them.
+The predicates say which patterns supply what the work demands. The steps lead to the arm of these patterns that did the least
+damage under the failures of the work. If several arms did, the steps lead to the cheapest of these arms, and if several cost
+the same, to the arm that supplies the least beyond the demand. This arm is advised, unless an arm that can be built did
+significantly less damage. The advice also names the arms whose damage does not differ significantly from the advised arm's: it
+cannot choose among them.
 """
 
 from __future__ import annotations
@@ -152,17 +153,14 @@ class Advice:
 
 
 def advise(workload: WorkloadEntry, evidence: Evidence) -> Advice:
-    """Advise on a workload from measurements.
+    """Return the pattern to build for a workload, chosen by the damage and the price of each arm in measured trials.
 
     Args:
-        workload: The work.
-        evidence: The trials of the world that is most like it.
-
-    Returns:
-        The advice.
+        workload: The properties of the work, and how often each failure comes in a run of it.
+        evidence: The trials of the world that is most like the work.
 
     Raises:
-        ResultsError: The run has no pattern whose mechanisms are known.
+        ResultsError: The evidence has no pattern whose mechanisms are known.
     """
     demands = tuple(_demands(workload))
     demanded = [demand.mechanism for demand in demands if demand.mechanism]
@@ -179,9 +177,10 @@ def advise(workload: WorkloadEntry, evidence: Evidence) -> Advice:
     harm = {arm: evidence.expected_harm(arm, failures) for arm in buildable}
     means = {arm: sum(values.values()) / len(values) for arm, values in harm.items()}
     least_harmful = [arm for arm in arms if means[arm] == min(means[candidate] for candidate in arms)]
-    best = min(prices[arm] for arm in least_harmful)
-    cheapest_arms = [arm for arm in least_harmful if prices[arm] <= best * (1 + EQUAL_PRICE_SHARE)]
-    # If a failure is not measured, an arm without remedies has no margin.
+    lowest_price = min(prices[arm] for arm in least_harmful)
+    cheapest_arms = [arm for arm in least_harmful if prices[arm] <= lowest_price * (1 + EQUAL_PRICE_SHARE)]
+    # The fewest mechanisms first, and then the arm with remedies: an arm without remedies has no margin for a failure that is
+    # not measured. The keys of `evidence.patterns` are the arms without remedies.
     arm_by_steps = min(cheapest_arms, key=lambda name: (len(MECHANISMS_OF_PATTERN[buildable[name]]), name in evidence.patterns))
     better = [arm for arm in _distinguishable(harm, arm_by_steps) if means[arm] < means[arm_by_steps]]
     arm = min(better, key=lambda name: (means[name], prices[name]), default=arm_by_steps)
@@ -210,7 +209,7 @@ def advise(workload: WorkloadEntry, evidence: Evidence) -> Advice:
 
 
 def _demands(workload: WorkloadEntry) -> Iterator[Demand]:
-    """Yield the demand in each dimension. The demand on state comes first, since coordination depends on state, and state
+    """Yield what the work demands of an architecture in each dimension: first state, on which coordination depends, and which
     limits control."""
     work, crashes = workload.work, workload.failures.get("crash", 0.0)
     if work.log_is_truth:
@@ -272,7 +271,7 @@ def held_out(advice: Advice, evidence: Evidence, plan: str) -> HeldOutResult:
     """Return the result of advice in a run that the advice did not use.
 
     Args:
-        advice: The advice.
+        advice: The advice that is judged.
         evidence: The other run's trials.
         plan: The fault plan of that run under which the advice is judged.
 
@@ -287,7 +286,7 @@ def held_out(advice: Advice, evidence: Evidence, plan: str) -> HeldOutResult:
         raise ResultsError(f"{evidence.run}: has no arm '{advice.arm}', which is advised; run the held-out config with it")
     damaged = {arm: evidence.damaged_share(arm, (plan,)) for arm in arms}
     prices = {arm: evidence.tokens(arm, plan) for arm in arms if damaged[arm].k == 0}
-    tokens, best = evidence.tokens(advice.arm, plan), min(prices.values(), default=None)
+    tokens, lowest_price = evidence.tokens(advice.arm, plan), min(prices.values(), default=None)
     return HeldOutResult(
         arm=advice.arm,
         run=evidence.run,
@@ -295,9 +294,9 @@ def held_out(advice: Advice, evidence: Evidence, plan: str) -> HeldOutResult:
         damaged=damaged[advice.arm],
         tokens=tokens,
         harmless=len(prices),
-        close=sum(price <= 1.1 * best for price in prices.values()) if best is not None else 0,
+        close=sum(price <= 1.1 * lowest_price for price in prices.values()) if lowest_price is not None else 0,
         arms=len(arms),
-        ratio=tokens / best if best is not None else None,
+        ratio=tokens / lowest_price if lowest_price is not None else None,
         harm={arm: evidence.harm_by_fault(arm, plan) for arm in arms},
         solved={arm: evidence.solved_share(arm, plan) for arm in arms},
     )

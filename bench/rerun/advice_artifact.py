@@ -86,8 +86,8 @@ def artifact_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, out
     """Return the validation artifact, in Markdown.
 
     Args:
-        workload: The work.
-        advice: The advice.
+        workload: The workload that the advice is on.
+        advice: The advice, with its comparisons.
         evidence: The measurements that the advice used.
         outcome: The result of the advice in a held-out run; None if there is no such run.
     """

@@ -42,7 +42,7 @@ class RestartCount:
         first_effect = processes[0][0] if processes else None
         from_start, has_gone_on = 0, False
         for effects in processes:
-            from_start += has_gone_on and effects[0] == first_effect
+            from_start += has_gone_on and effects[0] == first_effect  # an earlier process had reached another effect
             has_gone_on = has_gone_on or any(effect != first_effect for effect in effects)
         return RestartCount(from_start, max(0, len(processes) - 1), any(call.key for call in calls))
 

@@ -162,10 +162,10 @@ def is_failed(record: TrialRecord) -> bool:
 
 
 async def diagnose(original: RerunnableTrial, agent: RerunAgent | None = None) -> Diagnosis:
-    """Diagnose a failed trial.
+    """Return which parts of the agent have to be mended so that each failure of a trial goes away, found by reruns.
 
     Args:
-        original: The trial.
+        original: The failed trial.
         agent: The agent that is run again; None: the agent that the trial's config names.
 
     Returns:
@@ -199,8 +199,8 @@ async def diagnose(original: RerunnableTrial, agent: RerunAgent | None = None) -
         has_keys_alone = entry.kind == "stale" and not_asked.get("verifier") == CODE_OUTSIDE
         parts = tuple(part for part in mendable if not (part == "commit" and has_keys_alone))
         minimal, unjudged = await _minimal(reruns, entry, unmended, start, parts, met_faults)
-        later = [not _suffices(entry, unmended, await reruns.run(mended, start, original.plan)) for mended in minimal]
-        entries.append(EntryDiagnosis(entry, start, parts, minimal, unjudged, in_control, any(later)))
+        harmed_later = [not _suffices(entry, unmended, await reruns.run(mended, start, original.plan)) for mended in minimal]
+        entries.append(EntryDiagnosis(entry, start, parts, minimal, unjudged, in_control, any(harmed_later)))
     return Diagnosis(
         original.record, "", tuple(entries), mendable, not_asked, reruns.sources, len(reruns.results), reruns.unjudged
     )

@@ -91,7 +91,8 @@ def diagnosis_lines(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> li
 
 
 def finding(which: str, run: str, diagnoses: Sequence[Diagnosis]) -> str:
-    """Return the main finding in a sentence."""
+    """Return the main finding in a sentence: which part is to blame, and how often. `which` names the trials that were
+    diagnosed."""
     diagnosable = [diagnosis for diagnosis in diagnoses if not diagnosis.undiagnosable]
     if not diagnosable:
         return f"None of {which} of {run} can be diagnosed."

@@ -138,16 +138,17 @@ def _cheapest_split(scenarios: Sequence[Scenario], reply_counts: Mapping[str, _R
     """Return the cheapest split of the list of subtasks into calls. If two splits cost the same, return the split with more
     calls."""
     subtasks = scenarios[0].task.subtasks
-    best: list[tuple[Fraction, int, tuple[tuple[str, ...], ...]]] = [(Fraction(0), 0, ())]  # of the first 0, 1, 2, ... subtasks
+    # (tokens, minus the number of calls, split) of the cheapest split of the first 0, 1, 2, ... subtasks
+    cheapest_splits: list[tuple[Fraction, int, tuple[tuple[str, ...], ...]]] = [(Fraction(0), 0, ())]
     for end in range(1, len(subtasks) + 1):
         options = []
         for start in range(end):
             names = tuple(subtask.name for subtask in subtasks[start:end])
-            tokens, minus_calls, split = best[start]
+            tokens, minus_calls, split = cheapest_splits[start]
             options.append((tokens + _expected_tokens(scenarios, names, reply_counts), minus_calls - 1, (*split, names)))
-        best.append(min(options))
-    *_, cheapest = best[-1]
-    return cheapest
+        cheapest_splits.append(min(options))
+    *_, split_of_all = cheapest_splits[-1]
+    return split_of_all
 
 
 def _expected_tokens(scenarios: Sequence[Scenario], names: Sequence[str], reply_counts: Mapping[str, _ReplyCounts]) -> Fraction:

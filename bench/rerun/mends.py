@@ -164,7 +164,8 @@ class MendedAgent:
         return len(world.acting.log.events) >= self.start.events
 
     def _make_under_keys(self, world: WorldActions) -> None:
-        """Give a key to each effect of an agent without a boundary. An undo renews the key."""
+        """Replace the function that calls tools: each effect of an agent without a boundary gets an idempotency key. After an
+        undo the effect gets a new key."""
         act = world.act
 
         async def keyed(tool: str, arguments: ToolArguments, key: str | None = None, **options: Any) -> Acted:
@@ -216,7 +217,7 @@ class MendedTask:
             "propose": self.propose,
             "commit_unverified": self.commit_unverified,
         }
-        for name, hook in hooks.items():  # only this trial's workbench
+        for name, hook in hooks.items():  # replaces the methods of this trial's workbench alone
             setattr(workbench, name, hook)
 
     async def propose(self, *subtasks: Subtask, repair: Rejected | None = None, **options: Any) -> Proposal:
@@ -326,7 +327,8 @@ class WatchedModel:
         await self._model.close()
 
     def _source(self, request: Request) -> ReplySource:
-        """Return the source of the model's reply."""
+        """Return the source of the model's reply: "recorded" by the model, or by a bank in this state at a first attempt;
+        "transplanted" from the bank's other replies; or "simulated"."""
         if not isinstance(self._model, SimulatedModel):
             return "recorded"
         bank, context = self._model.bank, request.context

@@ -56,12 +56,12 @@ async def shrink(
     A trial is broken if it has damage beyond its control, or, without such damage, if its outcome is worse.
 
     Args:
-        original: The trial.
+        original: The broken trial.
         kind: The kind of damage to look at; "": every kind.
         on_rerun: Called with the record of each rerun.
 
     Raises:
-        ConfigError: The trial met no fault, or did not fail, or not in this way.
+        ConfigError: The trial met no fault, did not fail, or has no damage of this kind.
         ResultsError: A rerun with nothing changed differs from the trial.
     """
     failure, name = TrialFailure.of(original.record), f"trial {original.record.id}"
@@ -97,10 +97,10 @@ async def shrink(
             return False
         return bool(end.beyond(control) & kinds) if kinds else end.outcome == failure.outcome
 
-    struck = tuple(dict.fromkeys(repeated.strikes))
+    delivered = tuple(dict.fromkeys(repeated.strikes))
     needs_fault = bool(kinds) or (not kind and failure.outcome != control.outcome)
-    fewest = tuple(await minimal_subsequence(struck, fails)) if needs_fault else ()
-    return ShrinkResult(original, failure, control, kinds, struck, fewest, reruns + 1, unjudged)
+    fewest = tuple(await minimal_subsequence(delivered, fails)) if needs_fault else ()
+    return ShrinkResult(original, failure, control, kinds, delivered, fewest, reruns + 1, unjudged)
 
 
 async def minimal_subsequence(items: Sequence[Item], fails: Callable[[Sequence[Item]], Awaitable[bool]]) -> Sequence[Item]:

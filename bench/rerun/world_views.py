@@ -69,7 +69,7 @@ class Worlds:
         }
 
     def _remake(self, record: TrialRecord, end_event: WorldEnded) -> Remade:
-        """Rebuild the world of a trial, unless too many were rebuilt."""
+        """Rebuild the world of a trial. After MAX_REMADE worlds, return a result without a world, with the reason."""
         if end_event.kept not in self._texts:
             return Remade((), lacking=STATE_NOT_RECORDED)
         self._remade_count += 1

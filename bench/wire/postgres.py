@@ -270,6 +270,7 @@ def statements_of(sql: str) -> list[SqlStatement]:
             statements.append(SqlStatement(sql[start:stop].strip(), skeleton_text.strip()))
         skeleton.clear()
 
+    # The skeleton of a statement is its text without comments and with '' in place of each string.
     while position < MAX_SPLIT_CHARS and len(statements) < MAX_STATEMENTS - 1 and (match := _SQL_MARK.search(sql, position)):
         skeleton.append(sql[position : match.start()])
         mark, position = match[0], match.end()

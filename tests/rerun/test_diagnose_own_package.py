@@ -115,5 +115,5 @@ def test_the_page_has_the_table_of_the_committed_trials() -> None:
 def test_the_page_adds_up_the_committed_trials() -> None:
     asked, _, harmless = summary(read_scored())
     words = " ".join(PAGE.split())
-    assert f"in these the command names the part and nothing else: {asked}." in words
+    assert f"In {asked} of these trials the command names the weak part and no other part." in words
     assert f"A harmless edit is blamed in {harmless} trials." in words

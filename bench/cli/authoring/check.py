@@ -65,9 +65,10 @@ def check_pack(name: str, packs: Sequence[Path]) -> Iterator[tuple[str, CheckRes
         yield name, CheckResult(LOAD_CHECK, (str(error),))
         return
     if variant and variant not in variants:
-        load_pack(name, packs)
+        load_pack(name, packs)  # raises, and names what exists
     for checked in [variant] if variant else variants:
-        yield from _check_variant(pack if checked == variants[0] else f"{pack}:{checked}", folder, packs)
+        scenario = pack if checked == variants[0] else f"{pack}:{checked}"
+        yield from _check_variant(scenario, folder, packs)
 
 
 def _missing_packages(path: Path) -> list[str]:

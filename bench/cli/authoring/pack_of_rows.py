@@ -50,6 +50,7 @@ def pack_of_rows(name: str, into: Path, rows: SourceRows, source: str) -> Path:
     """
 
     def write(folder: Path) -> None:
+        """Write the files of the pack into `folder`."""
         copy_template(TEMPLATE, folder)
         values = {
             "name": name,

@@ -25,13 +25,14 @@ def pack_of_trace(
     Args:
         failing_step: The number of the step that fails, from 1.
         source: The name of the file of the steps. It is written into the configs as one line.
-        same: The number of a step -> the number of an earlier step whose calls it makes again. Both make one effect.
+        same: The number of a step -> the number of an earlier step, whose calls the step makes again. The two steps make one
+            effect.
 
     Returns:
         The configs: for replies, and, if the failing step changes something, for effects.
 
     Raises:
-        PackError: As `new_scenario` does, or a config of this name exists.
+        PackError: `new_scenario` would raise it, or a config of this name exists.
     """
     step_values: list[dict[str, Any]] = [
         {"name": step_name(number), **asdict(step), "calls": []} for number, step in enumerate(steps, 1)
@@ -48,6 +49,7 @@ def pack_of_trace(
             raise PackError(f"{path} exists already; choose another name, or remove it")
 
     def write(folder: Path) -> None:
+        """Write the files of the pack into `folder`, and its configs beside the other configs."""
         copy_template(TEMPLATE, folder)
         effects = len({call["effect"] for step in step_values for call in step["calls"] if not call["reads"]})
         values = {

@@ -62,14 +62,14 @@ def _outputs(scenario: Scenario, wrong: Mapping[str, Json]) -> dict[str, Output]
 
 
 def _objections(hooks: TaskHooks, outputs: dict[str, Output], *, objections_count: bool) -> Iterator[str]:
-    """Call every check and signal of every subtask, and yield the objections. If objections do not count, yield only the
-    functions that fail."""
+    """Call every check and signal of every subtask, and yield the objections and the functions that fail. If objections do not
+    count, yield only the functions that fail."""
     for subtask in hooks.scenario.task.subtasks:
         output = outputs[subtask.name]
         calls: tuple[tuple[str, Callable[..., Any], tuple[object, ...]], ...] = (
             (subtask.name, hooks.objection, (subtask, outputs)),
             (f"{subtask.name}: too weak", hooks.weakness, (subtask, output)),
-            ("", hooks.skipped, (subtask, outputs)),
+            ("", hooks.skipped, (subtask, outputs)),  # "": its answer is no objection
             (f"{subtask.name} finds it wrong", hooks.finding, (subtask, output)),
         )
         for label, ask, values in calls:
@@ -133,7 +133,8 @@ def _undetected_faults(hooks: TaskHooks, subtask: Subtask) -> Iterator[str]:
 
 
 def _is_undetected(scenario: Scenario, subtask: Subtask, effect: TextEffect, number: int) -> bool:
-    """Whether every check accepts the reference's reply after this effect has changed the reply."""
+    """Return whether every check accepts the reference's reply after this effect has changed the reply. An effect that does not
+    apply to the reply counts as undetected."""
     text = _reply_with_fault(scenario, subtask, effect, number)
     if text is None:
         return True
@@ -144,7 +145,7 @@ def _is_undetected(scenario: Scenario, subtask: Subtask, effect: TextEffect, num
 
 
 def _reply_with_fault(scenario: Scenario, subtask: Subtask, effect: TextEffect, number: int) -> str | None:
-    """Return the reference's reply to a subtask after this effect; None if the effect does not apply to the reply."""
+    """Return the reference's reply to a subtask as this effect changes it; None if the effect does not apply to the reply."""
     value = scenario.reference[subtask.name]
     draw = draw_for("check", scenario.name, subtask.name, effect.name, number)
     return effect.strike(Target(dump(value), value, subtask.output), draw)

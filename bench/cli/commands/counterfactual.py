@@ -83,8 +83,8 @@ def search(
     For example: bench explain search studies/reliability_surface/config.toml --plan mixed_30 --architecture bare_agent
     --scenario contract_renewal/case_16
     """
-    given = {"scenarios": [scenario], "architectures": [architecture], "plans": [plan], "repetitions": 1, "instances": None}
-    settings = load_config(config, given)
+    overrides = {"scenarios": [scenario], "architectures": [architecture], "plans": [plan], "repetitions": 1, "instances": None}
+    settings = load_config(config, overrides)
     settings = settings.model_copy(update={"models": settings.models[:1]})
     if settings.model[settings.models[0]].kind != "simulated":
         raise ConfigError(
@@ -110,11 +110,11 @@ def search(
 def lines_of(shrunk: ShrinkResult) -> list[str]:
     """Return the lines about the fewest faults that still break the trial."""
     record = shrunk.original.record
-    place = f"{record.scenario}/{record.instance}" if record.instance else record.scenario
-    control = f"It ended {shrunk.failure.words}. Without any fault it ends {shrunk.control.words}."
+    instance = f"{record.scenario}/{record.instance}" if record.instance else record.scenario
+    endings = f"It ended {shrunk.failure.words}. Without any fault it ends {shrunk.control.words}."
     lines = [
-        f"trial {record.id}: {record.architecture} on {place}, plan {record.plan}, repetition {record.repetition}",
-        control,
+        f"trial {record.id}: {record.architecture} on {instance}, plan {record.plan}, repetition {record.repetition}",
+        endings,
     ]
     if not shrunk.fewest:
         return [*lines, "It fails as it does without any fault: no fault is needed."]

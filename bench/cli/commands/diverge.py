@@ -98,7 +98,8 @@ class DivergenceResult:
     example: str
 
     def verdict(self, limit: float) -> str:
-        """Whether the divergence is within the limit, beyond the limit, or inconclusive."""
+        """Return "within" if the whole interval is within the limit, "beyond" if it is all above the limit, else
+        "inconclusive"."""
         low, high = self.interval
         if low is None or high is None:
             return "inconclusive"
@@ -153,7 +154,8 @@ def diverge(
 
 
 def compare_sides(first_side: DivergenceSide, second_side: DivergenceSide) -> DivergenceResult:
-    """Compare two sides. Raise ResultsError if no event is in both sides twice or more."""
+    """Compare two sides by their judgments, or, if a side has none, by their effects. Raise ResultsError if no event is in both
+    sides twice or more."""
     from bench.rerun.divergence import ComparedEvent, divergence  # noqa: PLC0415
 
     event_form, first_events, second_events = "local", *map(_judgments, (first_side, second_side))
@@ -205,7 +207,8 @@ def lines_of(sides: Sequence[DivergenceSide], measured: DivergenceResult, limit:
 
 
 def _sides(run: Path, other: Path | None, of: DivergenceOf, between: Sequence[str]) -> tuple[DivergenceSide, DivergenceSide]:
-    """Return the two sides to compare. Raises ConfigError if the run does not have exactly two."""
+    """Return the two sides to compare: two runs, or two models, architectures or prompts of one run. Raises ConfigError if
+    `between` names no two sides, or if it is empty and the run does not have exactly two."""
     config, *_ = [read_manifest(folder).config for folder in (run, other) if folder]
     if other:
         return DivergenceSide(run.name, run, of), DivergenceSide(other.name, other, of)

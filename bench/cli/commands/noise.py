@@ -84,7 +84,7 @@ def noise_lines(outcomes: Mapping[str, Sequence[bool]], difference: float) -> Se
     if not repeated:
         raise ResultsError("no task has two trials, so nothing says how far two runs part; run each task twice or more")
     mixed = sum(len(set(trials)) > 1 for trials in repeated.values())
-    # The unbiased variance of one trial of a task, in the mean over tasks, is that of a run's score times the number of tasks.
+    # The mean over tasks of the unbiased variance of one trial. A run's score has this variance divided by the number of tasks.
     variance = fmean(fmean(trials) * (1 - fmean(trials)) * len(trials) / (len(trials) - 1) for trials in repeated.values())
     tasks, normal = len(repeated), float(special.ndtri(0.975))
     floor = normal * math.sqrt(2 * variance / tasks)

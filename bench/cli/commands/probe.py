@@ -288,10 +288,11 @@ def _run(settings: ProbeSettings, secrets: Secrets, writer: ProbeWriter, request
 async def _run_until_signal(
     settings: ProbeSettings, secrets: Secrets, writer: ProbeWriter, request: ProbeRequest
 ) -> signal.Signals | None:
-    """Run to the end, or until a signal asks to stop. Return the signal, or None."""
+    """Run the cells until all have ended or a signal asks to stop. Return the signal, or None."""
     from bench.probe.run.running import run_probe  # noqa: PLC0415
 
-    async def all_runs() -> None:
+    async def run_cells() -> None:
+        """Run the missing cells, and show each run of the agent."""
         with ProbeProgress(out, settings.parameters, request.workers, writer.plans) as progress:
             for planned in chain.from_iterable(of_kind(record.events, CellsPlanned) for record in writer.recorded):
                 progress.plan(planned)
@@ -299,7 +300,7 @@ async def _run_until_signal(
                 async for run in runs:
                     progress.show(run)
 
-    running = asyncio.create_task(all_runs())
+    running = asyncio.create_task(run_cells())
     with Stop(asyncio.get_running_loop(), running.cancel) as stop, suppress(asyncio.CancelledError):
         await running
     return stop.by

@@ -104,11 +104,10 @@ async def _reexecute(
 def lines_of(
     path: Path, run: RecordedRun, trials: Sequence[Reexecuted], tools: Mapping[str, Mapping[str, Any]], danger: bool
 ) -> Iterator[str]:
-    """Yield the lines about the results."""
-    answers, differing = (
-        sum(trial.answers for trial in trials),
-        [(trial, other) for trial in trials for other in trial.differing],
-    )
+    """Yield lines on how many answers equal the recorded answers, which differ, which tools the server lacks, whether the
+    stores end as recorded, and, with `danger`, what each delivery of an effect did."""
+    answers = sum(trial.answers for trial in trials)
+    differing = [(trial, other) for trial in trials for other in trial.differing]
     yield f"{path}: {run.form}, {run.model or 'the file names no model'}, {MARK}"
     alike = sum(trial.alike for trial in trials)
     alike_note = f", and {alike:,} but for members that are null or --apart, or for the case of letters" if alike else ""
@@ -161,8 +160,7 @@ def tool_claim(tool: Mapping[str, Any]) -> str:
 
 
 def as_json(run: RecordedRun, trials: Sequence[Reexecuted], tools: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the counts as JSON, without any text of the file. For danger tool of the server the result contains the tool's
-    claims about itself."""
+    """Return the counts as JSON, without any text of the file. Each row of `danger` says what the tool claims about itself."""
 
     def row_of(key: tuple[str, Delivery], danger: ToolDanger) -> dict[str, Any]:
         return {"tool": key[0], "delivered": key[1], **asdict(danger), "says": tool_claim(tools.get(key[0], {}))}

@@ -85,6 +85,7 @@ class _PageHandler(BaseHTTPRequestHandler):
                 self._send(HTTPStatus.INTERNAL_SERVER_ERROR, f"<p>{html.escape(str(error))}</p>")
 
     def _send(self, status: HTTPStatus, page: str) -> None:
+        """Send a response with this page as its body."""
         content = page.encode()
         self.send_response(status)
         for name, value in {**HEADERS, "Content-Length": f"{len(content)}"}.items():

@@ -50,8 +50,8 @@ MINI_RETURN_CODE = re.compile(r"\s*<returncode>(-?\d{1,6})</returncode>")
 def mini_run(file_name: str, run: MiniRun) -> RecordedRun:
     """Return a trajectory of mini-SWE-agent as a trial.
 
-    A block of shell commands in a reply is a call, and the next message is its answer. The message that ends the trial is
-    also an answer. The return code in the answer says whether the call failed.
+    If a reply has exactly one block of shell commands, the block is a call, and the next message is the call's answer. The
+    message that ends the trial is also an answer. The return code in the answer says whether the call failed.
     """
     turns, open_id = list[RecordedTurn](), ""
     for number, message in enumerate(run.messages):

@@ -50,7 +50,7 @@ class _SessionReader:
         self.parts, self.began = list[SessionTurn](), 0.0
 
     def read(self, turns: Iterator[SessionTurn]) -> None:
-        """Add all turns."""
+        """Add all turns to the run. Successive turns with the same `reply` become one reply."""
         for turn in turns:
             if self.parts and turn.reply != self.parts[0].reply:
                 self._end_reply()
@@ -90,12 +90,12 @@ def _claude_turns(lines: Sequence[Mapping[str, Any]], run: RunBuilder) -> Iterat
             run.left_out["line of a subagent's thread, read in its place"] += 1
         message, time = line["message"], _seconds(line.get("timestamp"))
         if line["type"] == "assistant":
-            read, usage = message_of(message, run.left_out, "assistant"), message.get("usage")
+            reply, usage = message_of(message, run.left_out, "assistant"), message.get("usage")
             counts = [usage.get(name) for name in CLAUDE_TOKEN_KEYS] if isinstance(usage, dict) else []
             counted = [count for count in counts if isinstance(count, int) and count >= 0]
-            for call in read.calls:
+            for call in reply.calls:
                 call.began = time
-            yield SessionTurn(time, str(message.get("id") or number), read, StepCost(sum(counted) if counted else None))
+            yield SessionTurn(time, str(message.get("id") or number), reply, StepCost(sum(counted) if counted else None))
             continue
         turn = SessionTurn(time, "", message_of(message, run.left_out))
         parts = {str(part.get("tool_use_id")): part for part in tables_in(message.get("content"))}
@@ -109,8 +109,9 @@ def _is_error(part: Mapping[str, Any] | None) -> bool | None:
 
 
 def _codex_turns(lines: Sequence[Mapping[str, Any]], run: RunBuilder) -> Iterator[SessionTurn]:
-    """Yield the turns of a session of Codex."""
-    replies, codes = 0, _failed_by_id(lines)
+    """Yield the turns of a session of Codex: its messages, tool calls, results of tool calls, and token counts. The parts of a
+    reply between two messages to the model have the same number."""
+    reply_number, failed_by_id = 0, _failed_by_id(lines)
     for line in lines:
         item, time = line.get("payload"), _seconds(line.get("timestamp"))
         kind = item.get("type") if isinstance(item, dict) else None
@@ -120,16 +121,18 @@ def _codex_turns(lines: Sequence[Mapping[str, Any]], run: RunBuilder) -> Iterato
             usage = info.get("last_token_usage")
             counts = [usage.get(name) for name in ("input_tokens", "output_tokens")] if isinstance(usage, dict) else []
             counted = [count for count in counts if isinstance(count, int) and count >= 0]
-            yield SessionTurn(time, f"{replies}", ImportedMessage("assistant", ""), StepCost(sum(counted) if counted else None))
+            cost = StepCost(sum(counted) if counted else None)
+            yield SessionTurn(time, f"{reply_number}", ImportedMessage("assistant", ""), cost)
         elif line["type"] == "event_msg":
             continue
         elif kind in CODEX_RESULT_TYPES:
-            replies += 1
+            reply_number += 1
             output = item.get("output")
-            inner = output if isinstance(output, dict) else {}
-            text = as_text(inner.get("content", output)) if output is not None else ""
+            fields = output if isinstance(output, dict) else {}
+            text = as_text(fields.get("content", output)) if output is not None else ""
             id_ = str(item.get("call_id", ""))
-            failed = codes.get(id_, not inner["success"] if isinstance(inner.get("success"), bool) else None)
+            failed_by_result = not fields["success"] if isinstance(fields.get("success"), bool) else None
+            failed = failed_by_id.get(id_, failed_by_result)
             turn = SessionTurn(time, "", ImportedMessage("tool", text))
             turn.results = [(id_, text, failed)]
             yield turn
@@ -138,12 +141,12 @@ def _codex_turns(lines: Sequence[Mapping[str, Any]], run: RunBuilder) -> Iterato
             call = OpenCall(
                 str(item.get("call_id") or ""), str(item.get("name") or "local_shell"), as_text(call_input), began=time
             )
-            yield SessionTurn(time, f"{replies}", ImportedMessage("assistant", "", (call,)))
+            yield SessionTurn(time, f"{reply_number}", ImportedMessage("assistant", "", (call,)))
         elif kind == "message":
             message = message_of(item, run.left_out)
             is_reply = message.role == "assistant"
-            replies += not is_reply
-            yield SessionTurn(time, f"{replies}" if is_reply else "", message)
+            reply_number += not is_reply
+            yield SessionTurn(time, f"{reply_number}" if is_reply else "", message)
         else:
             run.left_out[f"item of type '{kind[:40]}'"] += 1
 

@@ -73,19 +73,19 @@ def _span(row: Mapping[str, Any], trace: str) -> TracedSpan:
     fields = {**row, **_table(row.get("span_data"))}
     if attributes:
         fields |= {name: value_of(attributes.get(f"mlflow.{key}")) for name, key in MLFLOW_KEYS.items()}
-    word = _first_text(fields, "run_type", "type").lower()
-    kind = SPAN_KINDS.get(word, word)
+    platform_kind = _first_text(fields, "run_type", "type").lower()
+    kind = SPAN_KINDS.get(platform_kind, platform_kind)
     name = _first_text(fields, "name")
     failed = _has_failed(fields)
     id_ = _first_text({**row, **_table(row.get("context"))}, "span_id", "id")
     parent = _first_text(row, "parent_id", "parentObservationId", "parent_run_id", "parent_span_id")
     start, end = _time(row, *START_FIELDS), _time(row, *END_FIELDS)
-    read = {"gen_ai.operation.name": kind or "span"}
+    span_attributes = {"gen_ai.operation.name": kind or "span"}
     if kind == "execute_tool":
-        read |= _tool_attributes(fields, name, failed)
+        span_attributes |= _tool_attributes(fields, name, failed)
     elif kind == "chat":
-        read |= _call_attributes(fields)
-    return TracedSpan(trace, id_, parent, name, start, read, [], end, failed)
+        span_attributes |= _call_attributes(fields)
+    return TracedSpan(trace, id_, parent, name, start, span_attributes, [], end, failed)
 
 
 MLFLOW_KEYS = {"type": "spanType", "inputs": "spanInputs", "outputs": "spanOutputs", "usage": "chat.tokenUsage"}

@@ -332,7 +332,8 @@ def attributes_of(pairs: list[dict[str, Any]] | dict[str, Any]) -> dict[str, Any
 
 
 def plain_value(value: Any) -> Any:
-    """Return the value inside an OTLP value: a text, a number, a list or a table."""
+    """Return the value inside an OTLP value, such as 5 in `{"intValue": "5"}` or `{"int_value": "5"}`. A value in no such
+    wrapping is returned unchanged."""
     if not isinstance(value, dict):
         return value
     kind, inner = next(iter(value.items()), ("", None))

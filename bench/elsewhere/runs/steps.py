@@ -195,7 +195,7 @@ class RunBuilder:
         self.log += [replace(cost or StepCost(), words="\n".join((*shown, reply))), *calls]
         text = as_shown("assistant", reply)
         self._reply_counts[text] += 1
-        while (text, self._reply_counts[text]) in self._piece_of_part:
+        while (text, self._reply_counts[text]) in self._piece_of_part:  # an equal part of a prompt has this number
             self._reply_counts[text] += 1
         self._piece_of_part[text, self._reply_counts[text]] = self.next_piece + 1
         self._part_counts[self.next_piece + 1] = 1

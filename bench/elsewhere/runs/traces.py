@@ -140,10 +140,10 @@ def _wrappers(spans: Sequence[TracedSpan], kinds: Mapping[int, str]) -> set[int]
     wrappers = set[int]()
     for span in spans:
         outer = above[id(span)]
-        if id(span) in tools:
+        if id(span) in tools:  # the span around it is of the same tool
             if outer and outer is not span and id(span) not in wrappers and tools.get(id(outer)) == tools[id(span)]:
                 wrappers.add(id(outer))
-        elif kinds[id(span)] == "call" and id(span) not in wrappers and _may_reply(span):
+        elif kinds[id(span)] == "call" and id(span) not in wrappers and _may_reply(span):  # all calls around it
             while outer and outer is not span and kinds[id(outer)] == "call" and id(outer) not in wrappers:
                 wrappers.add(id(outer))
                 outer = above[id(outer)]
@@ -267,8 +267,10 @@ def _prompt_in_attributes(attributes: Mapping[str, Any], left_out: Counter[str])
         if system := value.get("system"):
             yield message_of({"role": "system", "content": system}, left_out)
         value = next((value[key] for key in ("messages", "contents", "input", "prompt") if value.get(key)), value)
-    for message in value if isinstance(value, list) else [] if value is None else [value]:
-        yield message_of(_parse_fields(unwrap(message)) if isinstance(message, dict) else message, left_out)
+    messages = [] if value is None else value if isinstance(value, list) else [value]
+    for message in messages:
+        fields = _parse_fields(unwrap(message)) if isinstance(message, dict) else message
+        yield message_of(fields, left_out)
 
 
 def _replies_in_attributes(attributes: Mapping[str, Any], left_out: Counter[str]) -> list[ImportedMessage]:
@@ -280,7 +282,8 @@ def _replies_in_attributes(attributes: Mapping[str, Any], left_out: Counter[str]
         value = next(
             (value[key] for key in ("choices", "candidates", "output", "messages") if tables_in(value.get(key))), [value]
         )
-    return _choices(value if isinstance(value, list) else [] if value is None else [value], left_out)
+    choices = [] if value is None else value if isinstance(value, list) else [value]
+    return _choices(choices, left_out)
 
 
 def _choices(values: Sequence[Any], left_out: Counter[str]) -> list[ImportedMessage]:
@@ -292,7 +295,8 @@ def _choices(values: Sequence[Any], left_out: Counter[str]) -> list[ImportedMess
         for key in ("message", "content"):
             if isinstance(inner, dict) and isinstance(inner.get(key), dict):
                 inner = inner[key]
-        messages.append(message_of(_parse_fields(unwrap(inner)) if isinstance(inner, dict) else inner, left_out, "assistant"))
+        fields = _parse_fields(unwrap(inner)) if isinstance(inner, dict) else inner
+        messages.append(message_of(fields, left_out, "assistant"))
     if sum(isinstance(value, dict) and bool(value.get("finish_reason")) for value in values) > 1:
         return messages
     if not messages:

@@ -179,7 +179,7 @@ class CellComparison:
                 calls = " or ".join(effects) or "a call"
                 self.unsure.append(f"{place.name} varies between clean runs, so nobody can say whether {calls} stands again")
                 continue
-            for effect in effects or [""]:
+            for effect in effects or [""]:  # "": nobody knows which call changed the value
                 if not is_more:
                     self._add_finding("lost", effect, 0, row)
                     continue
@@ -187,7 +187,9 @@ class CellComparison:
                 clean_effects = [clean_effect for clean_effect in self._clean.effects if clean_effect.name == effect]
                 most_by_journal = max(map(self._times_by_journal, clean_effects), default=0)
                 count = 1 + times - clean_times  # the effect itself, and each further change of the value
-                self._add_finding("doubled", effect, min(count, most_by_journal) if most_by_journal > 1 else count, row)
+                if most_by_journal > 1:
+                    count = min(count, most_by_journal)
+                self._add_finding("doubled", effect, count, row)
 
     def _effects_on_value(self, place: ValuePlace, value_changes: Sequence[ValueChange], is_more: bool) -> list[str]:
         """Return the names of the effects whose calls changed a value more often than in the clean run if `is_more`, else less
@@ -478,8 +480,8 @@ class CellComparison:
                 return
 
     def _times_by_journal(self, effect: CleanEffect) -> int:
-        """Return how often an effect of the clean runs was made according to the journal: 1 plus the calls that were done more
-        often than in the clean runs, or minus those that were done less often."""
+        """Return how often an effect was made according to the journal, if a clean run makes it once: 1 plus the largest
+        difference from the clean runs in the times that a call with this effect was done."""
         clean_times = self._clean.counts
         return 1 + max((self._times_done[identity] - clean_times[identity] for identity in effect.identities), default=0)
 

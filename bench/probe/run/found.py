@@ -110,12 +110,13 @@ def _top_lines(
 def _functions_line(
     draft: AgentDraft, run: WatchedRun, executed: Counter[str], has_doors: bool, stores: Sequence[_SeenStore]
 ) -> Iterator[FileLine]:
-    """Yield the line about tools in the agent's own process.
+    """Yield the probe file's line `functions`, about tools in the agent's own process. Tools that a known framework executed
+    need no names in it.
 
     Args:
         draft: What was known before the run.
         run: What the run showed.
-        executed: The number of calls of each function.
+        executed: The number of calls of each tool that a known framework executed.
         has_doors: Whether calls also came through the door of an MCP server or service.
         stores: The stores that the run showed.
     """

@@ -294,8 +294,8 @@ class ValueJudge:
         return (fitting[0], fitting[-1]) if fitting else (1, most)
 
     def _possible_counts(self, place: ValuePlace, change: ValueChange) -> list[int]:
-        """Return how many of the numbers in the texts of the calls can add up to a change, at most two for each call; [] if the
-        clean changes are not such numbers."""
+        """Return the possible numbers of times that the calls changed a value: each count of numbers from the calls' texts, at
+        most two for each call, that add up to the change. [] if the clean changes are not numbers in these texts."""
         clean_changes = self._reference.get(place, ())
         if (
             change.amount is None

@@ -57,7 +57,8 @@ def paper_tables(run: Run, arms: Arms, published: Published) -> Iterator[Table]:
 
 
 def _name(cell: PairedTable, same_table: Sequence[PairedTable]) -> str:
-    """Return `table1`, with suffixes that distinguish this table from others of ours beside the same published table."""
+    """Return `tableN` of the published table N. The scenario and the model follow if our tables beside this published table
+    differ in them, and the plan of faults follows if it is another plan than the published table's."""
     condition = cell.condition
     parts = [
         (condition.scenario.partition(":")[2] or "plain", {other.condition.scenario for other in same_table}),
@@ -177,9 +178,9 @@ class _Table:
     def _our_ratio(self, name: str, measure: Metric) -> Cell:
         """Return the retry tokens of an architecture as a share of monolithic's."""
         ratio = self._cell.ratio(name, measure=measure)
-        if name == MONOLITHIC or ratio is None:
-            return "100.0%" if ratio else NOTHING
-        return BoundedNumber.of(ratio, 1, percent=True)
+        if ratio is None:
+            return NOTHING
+        return "100.0%" if name == MONOLITHIC else BoundedNumber.of(ratio, 1, percent=True)
 
     def _notes(self) -> Iterator[str]:
         """Yield the notes below the table."""

@@ -32,7 +32,7 @@ def in_brackets(label: str) -> str:
 
 
 MAX_LISTED_NAMES = 4
-"""How many names a sentence lists if there are more than one above this number."""
+"""A sentence about more than MAX_LISTED_NAMES + 1 names lists only this many of them."""
 
 
 def condition_columns(run: Run) -> tuple[TableColumn[Condition], ...]:

@@ -96,8 +96,8 @@ class FenceLines:
         self._next = self._open = self._long = 0
 
     def hold(self, index: int) -> bool:
-        """Return whether the text at `index` is in a block that was opened before it, and that the next fence that is long
-        enough closes. The calls must come with rising indexes."""
+        """Return whether the text at `index` is in a closed code block: a fence before `index` opens the block, and the next
+        fence of at least that length has no text behind it. From call to call `index` must rise."""
         while self._next < len(self._lines) and self._lines[self._next][0] < index:
             _, length, is_bare = self._lines[self._next]
             self._next += 1

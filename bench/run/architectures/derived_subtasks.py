@@ -97,6 +97,7 @@ def splitter_of(task: Task) -> Subtask:
     the documents, without their texts."""
 
     def can_be_carried_out(split: Split, _: Context) -> str | None:
+        """Return why the split cannot be carried out; None if it can."""
         return _wrong_parts(task, split) or _wrong_reads(task, split)
 
     documents = [f"- {name}, {len(text.splitlines())} lines" for name, text in task.documents.items()]

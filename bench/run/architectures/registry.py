@@ -74,8 +74,8 @@ OUTSIDE = Registry("outside system", ArchitecturePart, plural="outside_systems")
 
 
 def architecture_named(name: str, variants: Iterable[str] = ()) -> ArchitecturePart:
-    """Return the entry of the architecture with this name, or at this import path, which leads to a function or to an entry. A
-    user's module can be in the current folder. `variants` are names that a config adds.
+    """Return the entry of the architecture with this name. The name can be an import path of a function or of an entry, in a
+    module that can be in the current folder. `variants` are names that a config adds, for the message of the error.
 
     Raises ConfigError if there is no such architecture, or its module cannot be loaded.
     """

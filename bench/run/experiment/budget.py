@@ -63,7 +63,8 @@ class Spending:
 
 
 def _tokens_of(response: Response) -> tuple[int, int]:
-    """Return the numbers of tokens read and written, by our tokenizer."""
+    """Return the numbers of tokens read and written, by our tokenizer; 0 for a reused reply and for a failure that is not
+    paid."""
     outcome = response.outcome
     if isinstance(outcome, CallFailed):
         if not outcome.paid:

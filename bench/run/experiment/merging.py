@@ -215,7 +215,7 @@ def _joint_sandbox(sandboxes: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def _pack(packs: Sequence[ManifestPack]) -> ManifestPack:
-    """Return the pack with the instances of all parts."""
+    """Return the manifest's entry of a pack with the instances of all parts, whose entries are `packs`."""
     different = list({pack.instances: pack for pack in sorted(packs, key=lambda pack: bool(pack.reference))}.values())
     if len(different) == 1:
         return different[0]

@@ -109,7 +109,8 @@ def responses_of(folder: Path, is_wanted: Callable[[ResponseRecord], bool]) -> I
 def responses_before(folders: Sequence[Path], parameters: Mapping[str, object], account: str, name: str) -> ResponsesBefore:
     """Return the recorded replies, in the runs in `folders`, of models with these parameters and this address to this account.
 
-    For a run without any, the result says which parameter or account differs. Raises ResultsError if a folder holds no run.
+    For a run without replies that fit, the result says which parameter or account differs. Raises ResultsError if a folder
+    holds no run.
     """
     settings = settings_digest(parameters)
     before = ResponsesBefore()

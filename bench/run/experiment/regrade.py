@@ -28,7 +28,7 @@ def regrade(folder: Path, packs: Sequence[Path], unguarded: bool = False) -> lis
     a model's code runs even if guards of the sandbox are missing, which is recorded.
 
     Raises ResultsError if the folder holds no run, is being written to, or lacks a text; PackError if a pack cannot be loaded;
-    Unguarded if code that may not run would have to.
+    Unguarded if grading needs code that has no permission to run.
     """
     manifest, missing = read_manifest(folder), missing_guards()
     with writing(folder):

@@ -47,14 +47,14 @@ async def run_matrix(
 
     Args:
         matrix: The trials, with their scenarios and models.
-        writer: Records are stored here. A trial that has a record is not missing.
+        writer: Stores the records. A trial that has a record is not missing.
         watch: Gets each result once its record is stored.
-        session: Can be ended earlier; None makes one.
+        session: The session, which can end before all trials have run; None makes one.
 
     Raises:
         EndpointError: A model cannot be used.
         ResultsError: A record cannot be written.
-        Unguarded: Code that may not run would have to.
+        Unguarded: The trials need code that has no permission to run.
     """
     todo, session = missing_trials(matrix.specs, writer.ended), session or Session()
     graders = (session.permitted or permission(matrix)).graders
@@ -87,16 +87,16 @@ async def run_all(
     session: Session,
     graders: Mapping[str, Graders],
 ) -> int:
-    """Run these trials. Their models are prepared.
+    """Run trials whose models are prepared, and store their records. The workers of an endpoint take trials from one queue.
 
     Args:
-        todo: The trials.
+        todo: The trials to run.
         models: The models by name.
-        gates: The limits on calls in flight, by endpoint.
-        matrix: The matrix of the trials.
-        writer: Records are stored here.
+        gates: The limits on concurrent calls, by endpoint.
+        matrix: The matrix that has the trials.
+        writer: Stores the records.
         watch: Gets each result once its record is stored.
-        session: Can be ended earlier.
+        session: The session, which a signal, a budget or an error can end before all trials have run.
         graders: The graders of the answers, by model.
 
     Returns:
@@ -105,7 +105,7 @@ async def run_all(
     Raises:
         EndpointError: A model cannot be used.
         ResultsError: A record cannot be written.
-        Unguarded: Code that may not run would have to.
+        Unguarded: The trials need code that has no permission to run.
     """
     monitors = {name: _EndpointMonitor(model, session) for name, model in models.items()}
     response_writers = {name: ResponseWriter(model, writer) for name, model in models.items()}

@@ -90,8 +90,9 @@ class Session:
             self.check_budget()
 
     def response_watcher(self, architecture: str) -> Callable[[Response], None]:
-        """Return a function that must be called with each response of one trial. It adds the response to the spending. If the
-        model repeats the same tool call without end, it says so, once for each architecture."""
+        """Return a function that must be called with each response of one trial. The function adds the response to the
+        spending. If the model repeats the same tool call again and again, the function prints a line, once for each
+        architecture."""
         repeated = RepeatedCalls()
 
         def watch(response: Response) -> None:

@@ -66,13 +66,13 @@ async def run_trial(
     on_response: Callable[[Response], object] = lambda _: None,
     on_counted: Callable[[Response], object] = lambda _: None,
 ) -> TrialResult:
-    """Run one trial to its end. Whatever goes wrong in the trial becomes an outcome.
+    """Run one trial to its end, and return its record. Whatever goes wrong in the trial becomes an outcome.
 
     Args:
-        spec: The trial.
-        matrix: The matrix of the trial.
-        slots: The limits on calls in flight.
-        graders: Grade the answer.
+        spec: The scenario, architecture, model, fault plan and repetition of the trial.
+        matrix: The matrix that has the trial.
+        slots: The limits on concurrent calls of the model.
+        graders: The functions that grade the answer.
         on_response: Gets each response of the model as it arrives.
         on_counted: Gets each response once its tokens are counted.
 

@@ -48,7 +48,7 @@ def permission(matrix: Matrix, unguarded: bool = False) -> Permission:
     """Return how the trials of a matrix are graded on this machine. With `unguarded`, the user allows code to run without
     guards.
 
-    Raises Unguarded if a model's code would run for which no stored grade exists.
+    Raises Unguarded if grading would run code of a model, and no stored grade can take its place.
     """
     missing = missing_guards()
     default = dict.fromkeys(matrix.models, Graders())

@@ -85,6 +85,7 @@ class Bank:
             return right
         if drawn.output is None:
             return drawn.text
+        # A wrong output: the right output with the error of the drawn reply, or, if that error does not fit, of another reply.
         return _with_error_of(right, drawn) or _with_error_of(right, *draw.sample(in_any_state, len(in_any_state))) or right
 
 

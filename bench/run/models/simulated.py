@@ -143,7 +143,7 @@ class SimulatedModel:
         return replace(reply, usage=Usage(tokens_in, tokens_out))
 
     def _reply(self, request: Request, draw: Random) -> Reply:
-        """Return the reply without its usage and seconds."""
+        """Return the reply, without usage and seconds: a judgment, tool calls, or the outputs of the subtasks as text."""
         options = options_in(request.options)
         if request.context.judging:
             return Reply(self._judgment(request))
@@ -212,7 +212,8 @@ class SimulatedModel:
         return self._scenarios[scenario_key(request.context.scenario, request.context.instance)]
 
     def _output(self, scenario: Scenario, name: str, request: Request, draw: Random) -> Json | str:
-        """Return the simulated output of a subtask. With a bank it can be a recorded text that is no output."""
+        """Return the simulated output of a subtask: the reference, perhaps with errors or without a required field. With a bank
+        it can be a recorded text that is no output."""
         reference = {**scenario.reference, **request.context.references}
         if name not in reference:
             smallest = smallest_value(request.schema or {})

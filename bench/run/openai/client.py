@@ -36,6 +36,7 @@ class Client:
     unusable proxy."""
 
     def __init__(self, settings: OpenAISettings, key: str, model: str):
+        """Make the client: Azure's if the settings or the address give an API version, or else OpenAI's."""
         self._transport = Transport(settings)
         arguments: dict[str, Any] = {
             "api_key": key or NO_KEY,

@@ -104,7 +104,8 @@ class OpenAIModel:
         return self.settings.model or self.name
 
     async def _ask(self, body: dict[str, object], seconds: float) -> Reply:
-        """Send `body` and read the reply within `seconds`. Raises one of CALL_ERRORS."""
+        """Send `body` and read the reply within `seconds`. A reply in the body of an error status is a reply. `flight` has the
+        times of the request. Raises one of CALL_ERRORS."""
         try:
             async with asyncio.timeout(seconds):  # a limit per read would never stop an answer that comes byte by byte
                 answer = await self._connect().post(body)

@@ -173,7 +173,7 @@ class _ChoiceText:
 
 
 def _no_document(body: str, why: str, key: str) -> CallFailed:
-    """Return the failure of a body without a readable JSON document. `why` is the `UnreadableDocument`'s."""
+    """Return the failure of a body without a readable JSON document. `why` is the reason that `UnreadableDocument` gives."""
     if not body.strip():
         return ServerFailed("an answer without a body")
     if why == "too_many":

@@ -4,8 +4,7 @@ aiohttp sends the request over sockets that record when bytes left and arrived (
 time a busy process spends on a call is not counted as flight. An answer whose status is not 200 to 299 is raised as
 `ErrorStatus`. OpenAI's client never gets that answer: it would read all of it.
 
-With 200 calls in flight, client and transport together took 0.7 ms of processor time per call, and aiohttp alone 0.2 ms. On
-httpx2's own transport the client took 2.0 ms.
+With many concurrent calls, aiohttp takes much less processor time for each call than httpx2's own transport.
 """
 
 from __future__ import annotations
@@ -64,6 +63,7 @@ class Transport(httpx2.AsyncBaseTransport):
     unusable proxy."""
 
     def __init__(self, settings: OpenAISettings):
+        """Open a session of aiohttp with the proxy, the connection limits and the timeout of the settings."""
         self.proxy = proxy_to(settings.base_url)
         self._proxy_arguments = _proxy_arguments(settings.base_url, self.proxy)
         self._secrets = (*settings.address.secrets, *([self.proxy.password] if self.proxy else []))

@@ -100,7 +100,7 @@ class PackFolder:
 
         answer     the subtasks whose outputs are graded; () stands for all
         documents, reference, wrong, truth   replace the files, if a pack makes them in code
-        made_by    the function of the pack that made these
+        made_by    the function of the pack that made the values above
         environment   the task's environment, such as a world that tools act on
         """
         for field, names in (("secrets", secrets), ("answer", answer)):

@@ -71,6 +71,7 @@ def judge_of_paths(
     installed   folders within these in which no file may be read: installed packages can hold data that graders use
     All folders end with a slash.
     """
+    # Local names, because the code that is run can replace the built-in ones.
     kind_of, text_type, bytes_type, number_type, nothing = type, str, bytes, int, type(None)
 
     def is_foreign(event: str, arguments: tuple[Any, ...]) -> bool:
@@ -79,11 +80,11 @@ def judge_of_paths(
         kind = kind_of(path)
         if event == "open" and (arguments[2] or 0) & writing:
             return True
-        if kind is number_type:
+        if kind is number_type:  # a file that is open already
             return False
         if kind is bytes_type:
             path = path.decode("utf-8", "surrogateescape")
-        elif kind is nothing:
+        elif kind is nothing:  # os.listdir() lists the current folder
             path = "."
         elif kind is not text_type:
             return True

@@ -99,19 +99,19 @@ def rights_taken(version: int, without: Container[str] = ()) -> tuple[int, int, 
 
 
 def restrict(version: int, rules: Iterable[tuple[int, int]], without: Container[str] = ()) -> None:
-    """Take away every right that this version of Landlock handles. The `rules` are exceptions: pairs of an open path and the
-    rights that remain below that path."""
+    """Take away every right that this version of Landlock handles. The `rules` are exceptions: pairs of the descriptor of an
+    open path and the rights that remain below that path."""
     rights, network, scopes = rights_taken(version, without)
     if not (rights or network or scopes):
         return
     attributes = struct.pack("=QQQ", rights, network, scopes)[: 24 if scopes else 16 if network else 8]
     system = libc()
     ruleset = require_success("landlock_create_ruleset", system.syscall(CREATE_RULESET, attributes, len(attributes), 0))
-    beneath_path = 1
-    for path, allowed in rules:
+    path_beneath = 1  # the type of a rule
+    for descriptor, allowed in rules:
         if remaining := allowed & rights:
-            rule = struct.pack("=Qi", remaining, path)
-            require_success("landlock_add_rule", system.syscall(ADD_RULE, ruleset, beneath_path, rule, 0))
+            rule = struct.pack("=Qi", remaining, descriptor)
+            require_success("landlock_add_rule", system.syscall(ADD_RULE, ruleset, path_beneath, rule, 0))
     require_success("landlock_restrict_self", system.syscall(RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)
 

@@ -145,7 +145,7 @@ class LauncherLoop:
                     os.read(woken, 4096)
                 elif number == parent:
                     return
-                elif number != control.fileno():
+                elif number != control.fileno():  # the status file of a process: its other end has closed
                     self.children[number].end("nobody waits for it")
                     poller.unregister(number)
                 elif not self.accept(control, poller):
@@ -166,7 +166,8 @@ class LauncherLoop:
         return max(1, int(1000 * min(max(seconds, 0.01) for _, seconds, _ in limits)) + 1) if limits else None
 
     def accept(self, control: _socket.socket, poller: select.poll) -> bool:
-        """Start the process of the next request, or start a process's time. Return whether more requests can come."""
+        """Take the next request: start a process, or start the time of a process that runs. Return whether more requests can
+        come."""
         numbers = array.array("i")
         message, extra, *_ = control.recvmsg(MAX_REQUEST_BYTES, _socket.CMSG_LEN(REQUEST_FILES * numbers.itemsize))
         if not message:

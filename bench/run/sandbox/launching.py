@@ -95,7 +95,7 @@ class Launcher:
                 pass_fds=[served] if served >= 0 else [],
             )
             cleanup.callback(process.wait)
-            cleanup.callback(self._requests.close)  # this ends it, and comes first
+            cleanup.callback(self._requests.close)  # closing it ends the launcher; the last callback is called first
             launcher_socket.close()
             if not self._requests.recv(64):
                 process.wait()

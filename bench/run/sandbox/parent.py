@@ -100,7 +100,8 @@ def _is_file_name(name: str) -> bool:
 
 
 def _run(job: SandboxJob, limits: Mapping[str, Any]) -> SandboxResult:
-    """Run a job in a cell, a ready one if possible. If a ready cell has ended, the job runs in a new one."""
+    """Run a job in a cell that was started ahead, if there is one, else in a new cell. If the cell that was started ahead has
+    ended before the job began, run the job in a new cell."""
     launcher_used, without = launcher(), guards_left_out()
     cell, was_ready = take_cell(launcher_used, limits, without)
     try:

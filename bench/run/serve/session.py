@@ -113,13 +113,13 @@ async def serve(
     say: Callable[[str], object] = lambda _: None,
     permitted: Permission | None = None,
 ) -> ServingResult:
-    """Serve a matrix's missing trials until all are done or it is interrupted.
+    """Serve a matrix's missing trials to outside agents until all trials are done or a signal interrupts this process.
 
-    On an interrupt the current trial is recorded as it stands.
+    At an interrupt the current trial is recorded as it is then.
 
     Args:
         matrix: The trials, with their scenarios and models.
-        writer: Records are stored here.
+        writer: Stores the records.
         port: The port of this machine; 0 takes any that is free.
         on_open: Gets the root address once clients can connect.
         on_result: Gets each result once its record is stored.
@@ -134,7 +134,7 @@ async def serve(
     Raises:
         EndpointError: The port is in use, or a model cannot be used.
         ResultsError: A record cannot be written.
-        Unguarded: Serving needs code that has no permission to run.
+        Unguarded: Grading needs code that has no permission to run.
     """
     graded = all(scenario.graded for scenario in matrix.scenarios.values())
     trial_server = TrialServer(graded, len(missing_trials(matrix.specs, writer.ended)))

@@ -85,10 +85,10 @@ class Caller:
         """Send a request, and retry after passing failures, until a reply comes.
 
         Args:
-            messages: The request.
-            purpose: The purpose of the call.
+            messages: The messages of the request.
+            purpose: Why the call is made: its cause, seed and context.
             schema: The form of the answer.
-            corrupt: Changes the reply as the faults say that are due for its content.
+            corrupt: A function that returns the reply with the changes of the faults that are due for replies.
 
         Returns:
             The reply.
@@ -121,14 +121,15 @@ class Caller:
         schema: Schema | None = None,
         options: str = "",
     ) -> Received | Lost:
-        """Send one request. A framework with its own retries calls this.
+        """Send one request once, through the faults that are due, and log the call. A framework with its own retries calls
+        this.
 
         Args:
-            messages: The request.
-            purpose: The purpose of the call.
+            messages: The messages of the request.
+            purpose: Why the call is made: its cause, seed and context.
             faults: The faults that are due; those that are used up are removed from the list.
             try_: The number of the try, from 1.
-            corrupt: Changes the reply as the faults say that are due for its content.
+            corrupt: A function that returns the reply with the changes of the faults that are due for replies.
             schema: The form of the answer, if one is asked for.
             options: Further options of the request.
 
@@ -295,7 +296,8 @@ class Caller:
         return send_with_fault
 
     async def _ask_model(self, attempt: CallAttempt) -> Reply:
-        """Send a request to the model and record the response."""
+        """Send a request to the model, record the response, and return the reply. Equal requests are numbered, so that a
+        recording can give each its own reply."""
         tally = self._tallies.setdefault(attempt.request.content, Tally())
         tally.sent += 1
         attempt.asked = True

@@ -135,8 +135,8 @@ class Causes:
         """Return the purpose of a further call of the proposer whose last call had the purpose `last_purpose`. Only a rejection
         of that proposer's own reply begins another attempt: proposers that work at the same time do not disturb one another.
 
-        again      whether it asks the same question again
-        rejected   the number of the verdict that rejected its last reply; None if none did
+        again      whether the call asks a question that the proposer asked before
+        rejected   the number of the verdict that rejected the proposer's last reply; None if no verdict did
         Raises GaveUp as `next_purpose` does.
         """
         context, cause, caused_by = last_purpose.context, last_purpose.cause, last_purpose.caused_by

@@ -65,7 +65,8 @@ class Objects:
         self.decoded = 0
 
     def read(self, start: int) -> Extracted | Malformed:
-        """Return the object that begins at the brace at `start`."""
+        """Return the object that begins at the brace at `start`, or where and why it is malformed. A window of the text is
+        decoded, and doubled until it holds the whole object."""
         length = FIRST_WINDOW_CHARS
         while True:
             window = self._text[start : start + length]

@@ -199,13 +199,13 @@ class EndpointSession:
     async def answer(
         self, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...], together: int | None = None, options: str = ""
     ) -> Reply:
-        """Answer one request. If it is cancelled, its client went away.
+        """Answer one request. The server cancels this call if the client closes the connection.
 
         Args:
             subtasks: The subtasks that the request is for.
-            messages: Its messages.
-            together: The number of requests made together with it, if it says so.
-            options: Its other options, as JSON.
+            messages: The messages of the request.
+            together: The number of requests that the client makes at the same time; None if the request does not say so.
+            options: The other options of the request, as JSON.
 
         Returns:
             The reply.
@@ -311,7 +311,7 @@ class EndpointSession:
             The prompt.
 
         Raises:
-            RuntimeError: Something that they read is not there yet.
+            RuntimeError: An input of the subtasks has no output yet.
         """
         trial, chosen = self._trial, subtasks or self.subtasks
         sources = trial.state.sources(chosen) if documents_alone else trial.sources(chosen)
@@ -387,7 +387,7 @@ class EndpointSession:
         """Serve the session over HTTP while the block runs.
 
         Args:
-            server: Serves it instead of the trial's server.
+            server: The server of the session; None: the trial's server.
 
         Yields:
             The session.

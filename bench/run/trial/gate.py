@@ -75,7 +75,8 @@ class Gate:
         return not self._waiting and self._has_room
 
     async def enter(self) -> int:
-        """Wait for a place in flight and take it. Return how often the limit had been halved by then."""
+        """Wait until the limit allows one more concurrent call, and count the call. Return how often the limit had been
+        halved."""
         if self.is_open:
             self._in_flight += 1
             return self.trouble.fell
@@ -104,8 +105,8 @@ class Gate:
         self._admit_waiting()
 
     def record_outcome(self, outcome: Reply | CallFailed, fell_before: int) -> None:
-        """Record the outcome of a call, and adapt the limit. `fell_before` is how often the limit had been halved when the call
-        entered."""
+        """Record the outcome of a call, and adapt the limit: a reply raises it a little, a rate limit lowers it, and failures
+        of the endpoint in a row ask for a pause. `fell_before` is how often the limit had been halved when the call entered."""
         if not self._watches or (isinstance(outcome, Reply) and outcome.reused):
             return
         if isinstance(outcome, Reply):

@@ -54,8 +54,8 @@ class Injection:
     def strike_inputs(
         self, subtasks: Sequence[Subtask], inputs: dict[str, str], attempt: int, sample: int = 1
     ) -> tuple[dict[str, str], tuple[OpenReceipt, ...]]:
-        """Return the inputs after the due faults at point `input`, and the receipts. An input that is made within the call
-        itself is not exposed.
+        """Return the inputs with the changes of the due faults at point `input`, and the receipts. No fault strikes an input
+        that is made within the call itself.
 
         Subtasks that share a call share its inputs: an effect that is due for several of them strikes an input once. The
         receipts get the number of their call later: it is the try to which a reply comes.
@@ -77,7 +77,7 @@ class Injection:
         return inputs, tuple(receipts)
 
     def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], context: RequestContext, call: int) -> Corrupted:
-        """Return a reply's text after the due faults at point `output`. Each fault strikes its subtask's part of the reply.
+        """Return a reply's text with the changes of the due faults at point `output`. Each fault changes its subtask's part.
 
         A strike after which the reply reads the same is undone, and not applicable. A fault strikes the attempt's first reply
         that reads as the subtask's output. A reply that calls tools is only a step, and is never struck. The last part is

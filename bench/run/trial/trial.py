@@ -181,7 +181,7 @@ class Trial:
                 await self.verifier.run_ahead(replace(proposal, parts={**proposal.parts, **struck}, undamaged={}))
 
     def write(self, proposal: Proposal, verified: bool) -> None:
-        """Write each part of a proposal to the state, after the due faults at point `state`."""
+        """Write each part of a proposal to the state, with the changes of the due faults at point `state`."""
         for subtask in proposal.subtasks:
             name = subtask.name
             part = proposal.parts.get(name) or ReplyPart("", Unreadable("empty", "the reply says nothing of it"))

@@ -142,8 +142,8 @@ class Turns:
     def _proposal(
         self, sources: Sequence[Turn], text: str, subtasks: tuple[Subtask, ...], made_from: Sequence[Source] | None = None
     ) -> Proposal:
-        """Return a proposal of the outputs in `text`, which is the reply of one of the turns `sources`, or was made from all of
-        them."""
+        """Return a proposal of the outputs in `text`: the reply of one turn in `sources`, or a text made from all these turns.
+        None as `made_from` stands for the present sources of the subtasks."""
         turns = {turn.received.call: turn for source in sources for turn in self._turns_behind(source)}
         calls = sorted(turns)
         undamaged: dict[str, ReplyPart] = {}

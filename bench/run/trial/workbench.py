@@ -121,7 +121,8 @@ class Workbench:
             subtasks: The subtasks. They share the call, and its attempts.
             repair: The rejection that the model is told of, as the config's `repair` says.
             by: The agent that makes the calls; the default sends the messages once.
-            planned_by: The subtask whose plan this follows. The model is not shown it, but the outputs' lineage holds it.
+            planned_by: The subtask whose output planned these subtasks. The model does not see this output, but the proposal
+                counts as made from it.
             documents: The state of the world for this call, by the names in `Environment.given`. The same subtask in another
                 state is another judgment, with its own attempts.
             task_in_system: Put the instructions and the form of the answer into the system message.
@@ -355,7 +356,7 @@ class Workbench:
             subtask: A subtask that can be asked now.
 
         Returns:
-            True if it was needless and is committed.
+            True if the subtask is unnecessary and its output is committed.
         """
         if subtask.skip is None:
             return False
@@ -450,9 +451,9 @@ class Workbench:
         return replace(proposal, receipts=(*receipts, *proposal.receipts))
 
     def _line(self, subtasks: tuple[Subtask, ...], first: CallPurpose, turns: Turns, causes: Causes) -> ModelLine:
-        """Return an agent's line to the model for one proposal.
+        """Return the function through which an agent calls the model for one proposal.
 
-        The first call has the purpose `first`; the agent's further calls are further turns.
+        The first call has the purpose `first`. The purpose of each further call follows from the call before it.
         """
         last: CallPurpose | None = None
         names, schema = names_of(subtasks), answer_schema(subtasks)

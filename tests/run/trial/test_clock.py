@@ -16,7 +16,7 @@ from bench.record.intervals import covered_time
 from bench.run.trial import loop
 from bench.run.trial.clock import TrialClock, in_seconds
 
-INTERVALS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)).map(lambda interval: (interval[0], sum(interval))))
+INTERVALS = st.lists(st.tuples(st.integers(-50, 50), st.integers(0, 20)).map(lambda interval: (interval[0], sum(interval))))
 
 
 def run(clock: TrialClock, work: Coroutine[Any, Any, None]) -> None:

@@ -10,6 +10,7 @@ would execute them.
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -30,7 +31,7 @@ from bench.wire.postgres import MalformedMessage, StartPacket, encode_start
 
 LOOPBACK = "127.0.0.1"
 MAX_SOCKET_PATH_BYTES = 107
-"""Bytes of the path of a socket."""
+"""The most bytes in the path of a Unix socket."""
 NO_CALL_TEXT = (
     "the agent made no call to this database through the gateway; let it take the address from its command or from the store's "
     "`variable`"
@@ -90,7 +91,7 @@ class DatabaseDoor:
         """Return a text in which this door's address replaces the address of each copy whose transactions are calls. Raises
         ConfigError if the path of the door's socket is too long for a client."""
         for copy_address, door_address in self._addresses():
-            if copy_address in text and len(str(self.path or "")) > MAX_SOCKET_PATH_BYTES:
+            if copy_address in text and len(os.fsencode(self.path or "")) > MAX_SOCKET_PATH_BYTES:
                 raise ConfigError(f"no client of PostgreSQL takes a path as long as {self.path}; set TMPDIR to a shorter one")
             text = text.replace(copy_address, door_address)
         return text

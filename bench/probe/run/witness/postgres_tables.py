@@ -125,14 +125,15 @@ class DatabaseState:
 
 
 def state_of(session: Session, ignores: Callable[[str], bool]) -> DatabaseState:
-    """Return the state of the database in this session's transaction, without ignored tables and columns."""
+    """Return the state of the database in this session's transaction, without ignored tables and columns: its tables, digests
+    of their rows in buckets, the definitions of its objects, and its sequences."""
     tables = {}
-    for schema, name, only, columns, kinds, key in session.execute(_TABLES_QUERY.encode()).fetchall():
-        table = PostgresTable(schema, name, only, tuple(columns), tuple(kinds), tuple(key))
+    for schema, name, only_keyword, columns, kinds, key in session.execute(_TABLES_QUERY.encode()).fetchall():
+        table = PostgresTable(schema, name, only_keyword, tuple(columns), tuple(kinds), tuple(key))
         if not ignores(table.label):
-            is_kept = [column in key or not ignores(f"{table.label}.{column}") for column in columns]
-            kept_columns, kept_kinds = tuple(compress(columns, is_kept)), tuple(compress(kinds, is_kept))
-            tables[table.label] = replace(table, columns=kept_columns, kinds=kept_kinds)
+            is_read = [column in key or not ignores(f"{table.label}.{column}") for column in columns]
+            read_columns, read_kinds = tuple(compress(columns, is_read)), tuple(compress(kinds, is_read))
+            tables[table.label] = replace(table, columns=read_columns, kinds=read_kinds)
     buckets = {name: _buckets_of(session, table, table.columns, table.key) for name, table in tables.items()}
     created: CatalogueRows = {
         (kind, name): {"definition": text} for kind, name, text in session.execute(_OBJECTS_QUERY.encode()).fetchall()

@@ -105,7 +105,7 @@ class CompensationCounts(NamedTuple):
 
 
 def compensations(events: Sequence[Event]) -> CompensationCounts:
-    """Return the counts of undone effects of a trial."""
+    """Count the pairs of effects of a trial that were undone one directly after the other, and the pairs in the wrong order."""
     place_done: dict[str, int] = {}
     pairs = out_of_order = 0
     last_place: int | None = None

@@ -192,7 +192,8 @@ class CommandSession(AgentBody):
 
     @web.middleware
     async def _handle(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Handle a request at either endpoint, as a middleware."""
+        """Handle a request to the model or to a tool, as a middleware. If the process dies in it, the connection is closed
+        without an answer."""
         _current_asker.set(self._asker_of(request))
         try:
             self._acting.note_request()

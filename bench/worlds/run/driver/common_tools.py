@@ -54,7 +54,7 @@ class QuestionArguments(_Arguments):  # `_question_arguments` adds `kind`: one o
 
 
 def common_tools(people: tuple[str, ...]) -> tuple[WorldTool, ...]:
-    """Return the common tools of a world with these people."""
+    """Return the tools that every world has: to wait, to read events and, if the world has people, to ask a person."""
     tools = (
         WorldTool("wait", "Let time pass: so many days and minutes. Gives the time then, and what came meanwhile.", Wait, wait),
         WorldTool(

@@ -29,7 +29,7 @@ CallTool = Callable[[str, Mapping[str, Any], str | None, Mapping[str, Any] | Non
 
 
 def tool_server(list_tools: Callable[[], Awaitable[ToolDescriptions]], call: CallTool) -> Server[Any]:
-    """Return an MCP server whose tools `list_tools` returns and `call` runs."""
+    """Return an MCP server that lists the tools from `list_tools` and runs a tool with `call`."""
 
     async def on_list_tools(_: Any, __: Any) -> types.ListToolsResult:
         """Return the tools in MCP's form."""

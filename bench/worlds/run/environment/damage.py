@@ -35,7 +35,8 @@ def in_journal(
 def harms(
     environment: Environment, entries: Sequence[JournalEntry], known: Mapping[int, str], standings: Iterable[Standing]
 ) -> dict[str, list[Harm]]:
-    """Return the damaged effects by kind of damage."""
+    """Return the damaged effects by kind of damage. `known` says by an entry's number what the agent knows of the entry, and
+    `standings` say whether an effect ought to be."""
     effects = [entry for entry in entries if entry.is_effect]
     times = net_effects(environment, entries)
     owed = {standing.effect: standing.owed for standing in standings}

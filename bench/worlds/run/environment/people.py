@@ -49,8 +49,8 @@ class People:
         self._schedule, self._caller, self._tries = schedule, caller, tries
 
     def ask(self, kind: str, about: str, question: Payload, ticket: str, times: int, manner: Manner = "") -> None:
-        """Schedule the answer to a question, and perhaps a contrary answer later. Raises KeyError if there is no such
-        person."""
+        """Schedule the answer to a question, perhaps a contrary answer later, or no answer, by a random draw and the `manner`
+        that a fault gives the person. Raises KeyError if there is no person of this kind."""
         person = self._people[kind]
         draw = draw_for(*self.drawn_from, "person", kind, about, times)
         silent, late, wrong, contradicts = (

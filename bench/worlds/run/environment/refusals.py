@@ -18,7 +18,7 @@ from bench.worlds.run.environment.world import World
 
 
 def refuse_environment(environment: Environment, where: str) -> None:
-    """Raise PackError for the first fault that makes an environment unusable."""
+    """Raise PackError for the first mistake of a pack that makes its environment unusable."""
     for tool in environment.tools:
         if not isinstance(tool, Tool):
             raise PackError(f"{where}: {tool!r} stands among the tools; it must be a bench.worlds.run.environment.Tool")

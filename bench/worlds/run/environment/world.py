@@ -360,7 +360,8 @@ class World:
         self._connection.close()
 
     def _run(self, call: JournalEntry, tool: Tool, arguments: BaseModel) -> Acted:
-        """Run a tool in a transaction, together with its journal entry."""
+        """Run a tool, and write its journal entry in the same transaction. Return the result of the call. If the tool fails,
+        its changes are rolled back, and the entry stays."""
         verdict = self._rules.verdict(tool, arguments, self.now)
         decision, rule, policy = self._rules.decision(verdict, tool)
         call = replace(call, decision=decision, rule=rule, policy=policy)

@@ -27,6 +27,7 @@ async def composition(task: Task, workbench: Workbench, form: Form = BARE) -> No
     row = DurableRow(workbench.world.store)
 
     async def attempt(step: ProcedureStep) -> str:
+        """Attempt a step under supervision. Return why it failed; "" if it did not."""
         return await supervise(runner, step, workbench)
 
     async for ready in runner.rounds():

@@ -97,7 +97,8 @@ class ModelLead:
         await self._runner.settle(step, "" if decision == "accept" else report.why or "failed")
 
     async def _work(self, step: ProcedureStep) -> StepReport:
-        """Send the message to a worker. Return the report that the lead believes."""
+        """Let a worker do a step; two workers do it if a fault makes them share the claim. Return the report that the lead
+        gets: UNANSWERED if the worker dies."""
         fate = await self._world.claim(step)
         if fate == "dies":
             return StepReport(UNANSWERED, self._runner.has_unknown_effect(step))
@@ -170,8 +171,8 @@ def decision_by_rule(why: str, *, has_unknown_effect: bool, tries: int, others: 
     Args:
         why: Why the step failed, or "".
         has_unknown_effect: Whether one of its effects is not known to have happened.
-        tries: How often it was worked on.
-        others: Whether other steps can be done before it.
+        tries: How often the step was worked on.
+        others: Whether other steps can be done before this step.
     """
     missed = EFFECTS if why == UNANSWERED else missed_criterion(why, has_unknown_effect=has_unknown_effect)
     if not missed:

@@ -169,7 +169,8 @@ class Acting:
         return self._log_result(call, answer)
 
     def _call_and_die(self, call: _ToolCallInProgress, receipt: OpenReceipt, effect: ProcessEffect) -> Acted:
-        """Make a call at which the agent's process is killed, now or soon. Raises Crashed if it is killed now."""
+        """Make a call at which the agent's process is killed: before the call, after it without its answer, or soon after its
+        answer. If the call fails, nothing is killed. Raises Crashed if the process is killed now."""
         if self.process.body.asker:
             self._record_results()  # its other processes keep what they were told
         if effect.dies == "before":
@@ -215,7 +216,7 @@ class Acting:
         return ticket
 
     async def claim(self, step: str) -> ClaimFate:
-        """Return what happens to a worker who is about to claim a step, by the fault that is due."""
+        """Return what a due fault does to a worker who is about to claim a step; "" if no fault is due."""
         await self._step()
         self._tries["claim", step] += 1
         due = self._schedule.due_in_world(
@@ -231,7 +232,8 @@ class Acting:
         return effect_at(due.fault.effect, "process", ClaimEffect).befalls
 
     def report(self, step: str, report: StepReport) -> ReceivedReports:
-        """Return the reports that arrive when a worker sends this report, by the fault that is due."""
+        """Return the reports that arrive when a worker sends this report: the report alone, or with a second report that a due
+        fault adds."""
         self._tries["report", step] += 1
         due = self._schedule.due_in_world(
             ("process",),
@@ -251,7 +253,7 @@ class Acting:
         return ReceivedReports(report, second, receipt)
 
     def _manner_of(self, ticket: str) -> Manner:
-        """Return the manner in which a question is answered, by the fault that is due."""
+        """Return the manner in which a due fault lets a question be answered; "" if no fault is due."""
         due = self._schedule.due_in_world(
             ("event",), ANSWER, ticket, 1, lambda fault: EFFECTS[fault.effect, "event"].on == ANSWER
         )
@@ -389,8 +391,8 @@ class Acting:
         return tuple(arrivals)
 
     def _notice_times(self, event: Scheduled, following: Moment | None) -> Sequence[NoticeTime]:
-        """Return the times of an event's notices, by the fault that is due. A fault of every event does not strike people's
-        answers."""
+        """Return the times at which the notices of an event arrive: one at the time of the event, or what a due fault makes of
+        it. A fault that strikes every event does not strike people's answers."""
 
         def fits(fault: Fault) -> bool:
             """Return whether a fault can strike the notices of this event."""

@@ -170,7 +170,7 @@ class AnswerEffect(Effect):
 class ProcessEffect(Effect):
     """The death of the agent's process. `on` is "" if it strikes neither a tool call nor a question.
 
-    dies   the point of an effect, after a question, or in the middle of a reply
+    dies   where the process dies: at a point of an effect, after a question, or in the middle of a reply
     """
 
     possible: ClassVar[tuple[Point, ...]] = ("process",)

@@ -78,7 +78,8 @@ _UNREADABLE = object()
 
 
 def _parse(text: str) -> Any:
-    """Parse a result as JSON or as a Python literal; None if it is empty."""
+    """Parse a result as JSON or as a Python literal. Return None for an empty text, and _UNREADABLE for a text that is
+    neither."""
     if not text.strip():
         return None
     try:

@@ -105,7 +105,7 @@ class ProcedureCourse:
             return "failed"
 
     def _try_step(self, step: ProcedureStep) -> str:
-        """Do a step once. Return why it failed; "" if it did not."""
+        """Do a step once. Return why it failed; "" if it is done, or not needed."""
         if step.saga and step.saga in self._failed_sagas:
             return "fallen"
         if not step.needed(self._facts):
@@ -126,7 +126,7 @@ class ProcedureCourse:
         return ""
 
     def _read(self, step: ProcedureStep) -> bool:
-        """Make the reads of a step. Return whether all succeeded."""
+        """Make the calls that a step reads with, and add their results to the facts. Return whether all calls succeeded."""
         calls = step.reads(self._facts)
         answers = dict(zip(calls, self.world.call_all(list(calls.values())), strict=True))
         read = {name: acted.result.model_dump(mode="json") for name, acted in answers.items() if acted.ok}

@@ -62,8 +62,8 @@ class ToolCaller:
         return acted
 
     def recorded_effect(self, step: str, call: Call) -> StepEffect | None:
-        """Return the effect as this step recorded it, intended or done. None without keys: a form without keys does not look it
-        up."""
+        """Return the effect of a call as this step recorded it, intended or done; None if it did not, or if the form has no
+        keys, so that it looks up no effect."""
         if not self._commit.remembers:
             return None
         of_step = (effect for effect in self._memory.effects(step) if effect.state in ("intended", "done"))

@@ -58,7 +58,8 @@ class Judging:
         return self.ask_pack(lambda facts: [replace(call, tool=str(call.tool)) for call in step.effects(facts)], step)
 
     async def read(self, step: ProcedureStep) -> str:
-        """Make the reads of a step. Return why a read failed; "" if none did."""
+        """Make the calls that a step reads with, and remember their results. An earlier decision stays if the results are the
+        same. Return why a call failed; "" if none did."""
         read: dict[str, Any] = {}
         versions: dict[str, int] = {}
         for name, call in self.ask_pack(step.reads, step).items():
@@ -73,8 +74,9 @@ class Judging:
         return ""
 
     async def decide(self, step: ProcedureStep) -> str:
-        """Ask the judgment of a step until an output is accepted. Return why none is accepted; "" if one is. A pinned decision
-        is not asked for again."""
+        """Ask the judgment of a step until an output is accepted, and return "". Otherwise return "rejected" if no attempt is
+        left, or "taken as success" if the signal does not tell the proposer of the rejection. A pinned decision is not asked
+        for again."""
         subtask = self._task.subtask(step.judgment)
         if self._form.pins and (pin := self._pin_of(step, subtask)):
             self._memory.update(step.name, judged=True, decided=pin["decided"], by=pin["by"])

@@ -106,7 +106,8 @@ class ProcedureRunner:
             return self._boundary.signal.reported_reason("failed")
 
     async def _attempt(self, step: ProcedureStep) -> str:
-        """Decide and do a step once; again if the world changed meanwhile. Return why it failed; "" if it did not."""
+        """Decide and do a step. If what it read has changed meanwhile, read, decide and do it again, up to MOST_READS times in
+        all. Return why it failed; "" if it is done, or not needed."""
         self._world.begin_step(step)
         if self._compensates and any(self.memory.step_memory(peer).why for peer in self._peers(step)):
             return "fallen"
@@ -181,7 +182,8 @@ class ProcedureRunner:
             self.memory.forget(name)
 
     async def _decide_step(self, step: ProcedureStep) -> str:
-        """Make the reads and the judgment of a step, unless memory has them. Return why one failed; "" if none did."""
+        """Read what a step reads, and ask its judgment, unless memory has the results. Return why the read or the judgment
+        failed; "" if neither did."""
         memory = self.memory.step_memory(step.name)
         is_remembered = memory.read and self._boundary.commit.remembers and memory.judged == bool(step.judgment)
         if not is_remembered and (why := await self._judging.read(step)):
