@@ -1,4 +1,4 @@
-"""A learned policy: which subtasks of a pack are asked for in one call, and on which instances that was learned.
+"""A learned policy: which subtasks of a pack are asked for in one call, and on which instances this was learned.
 
 `bench more learn` writes it as a file, which a config's variant names. The ids of trials that follow it depend on its calls and
 on the instances that it was learned on; the run that it was learned from is only noted.

@@ -19,7 +19,7 @@ from bench.record.events import EventPart
 from bench.record.probe_rows import RowDifference
 
 CallClass = Literal["effect", "read", "unseen", "model"]
-"""Of a call, not of a tool.
+"""The class of a call. Calls of one tool can have different classes.
 
 effect   a witness saw a difference
 read     no witness saw a difference, and the call claims to read
@@ -27,24 +27,24 @@ unseen   no witness saw a difference, and the call claims to write or claims not
 model    a request to the model
 """
 CLEAN, CONTROL = "clean", "control"
-"""The plans of trials in which nothing is struck: the first ones, and those among the cells."""
+"""The plans of trials in which no fault strikes: CLEAN for the first trials, CONTROL for the trials among the cells."""
 EARLY = "written_early"
-"""The plan of trials in which another writer comes before the agent begins. They are no cells: each decides whether a call of a
-cell overwrites what the other one did, or sets it whatever it was."""
+"""The plan of trials in which another writer comes before the agent begins. They are no cells: each decides whether a call
+of a cell overwrites what the other writer wrote, or would set the same value whatever was there."""
 Went = Literal["", "disconnected", "cancelled", "asked_again", "waits_longer"]
-"""How the client ended its wait for a call under silence; `waits_longer`: it had not when the patience of the probe ended."""
+"""How the client ended its wait for a call under silence; `waits_longer`: it still waited when the probe's patience ended."""
 RepeatCause = Literal["", "client", "model", "restart"]
 """Why a call was made beyond the clean count.
 
-client    no reply of the model came since: the client, or a proxy, made it again
+client    the client, or a proxy, made it again: no reply of the model came since the first call
 model     a reply of the model asked for it
-restart   the agent made it again after its death
+restart   the agent made it again after its process had died
 """
 FindingKind = Literal["doubled", "extra", "changed", "overwritten", "lost"]
 KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
-"""The gravest first."""
+"""The kinds of findings, the gravest first."""
 Culprit = Literal["agent", "tool"]
-"""Whose damage it is: the tool's if the tool got one call twice."""
+"""To whom damage is ascribed: to the tool if the tool got one call twice, else to the agent."""
 CellVerdict = Literal[
     "doubled",
     "extra",
@@ -97,21 +97,22 @@ class GatewayCall:
     """A call as the gateway saw it.
 
     number     its place in the journal, from 1
-    name       which call it is; `call_class` what it is, as the clean runs or this cell show
+    name       the call's name, `DOOR.TOOL#N`; `call_class` its class, as the clean runs or this cell show
     reads      whether its tool claims to read; None if it claims nothing
     arguments, answer   digests of their JSON, hidden values replaced; `answer` as the server gave it, None if it gave none
-    life       in which process of the agent, from 1
+    life       the number of the agent's process that made it, from 1
     wire       the id that the protocol gives it; "" if it has none
-    arrived, passed_on, answered, given   when; None if it was not
+    arrived, passed_on, answered, given   the seconds at which the call arrived, was passed on to the server and answered by it,
+               and at which the agent was given an answer; None for what did not happen
     failed     whether the server's answer is an error
-    point, form   of the fault that struck it; None and "" if none did
+    point, form   the point and the form of the fault that struck it; None and "" if none did
     given_otherwise   whether the agent got something else than the answer, or nothing
     went       how its client ended the wait under silence
-    repeats    number of the call that it makes again beyond the clean count, and `cause` why; None if it does not
-    continues  number of the call to which it belongs: a session resumed, a task polled, input that the server asked for
-    idempotent whether its method, or its server's claim, says that a repeated call does no more
+    repeats    the number of the call that it makes again beyond the clean count, and `cause` why; None if it repeats none
+    continues  the number of the call to which it belongs: a session resumed, a task polled, input that the server asked for
+    idempotent whether its method, or its server's claim, says that a repeated call has no further effect
     key        digest of its `Idempotency-Key`; "" without one
-    tokens_in, tokens_out   of a request to the model, as its provider counted them, or else our tokenizer
+    tokens_in, tokens_out   the tokens of a request to the model, as its provider counted them, or else our tokenizer
     model      the model that a request named; "" for a tool's call
     """
 
@@ -160,12 +161,12 @@ class GatewayNoticed:
 class StoresRead:
     """A reading of all stores.
 
-    started  when it began
-    digest   of all stores' content
-    changed  the rows that differ from the reading before it; of the first reading, from the state at the reset
-    calls    numbers of the calls that were in flight since the reading before it: they made the changes
-    more     how many further rows changed, beyond the bound on what is kept
-    other    whether another writer made the changes, as the cell wants
+    started  the seconds at which the reading began
+    digest   the digest of all stores' content
+    changed  the rows that differ from the reading before it; for the first reading, from the state at the reset
+    calls    the numbers of the calls that were in flight since the reading before it: they made the changes
+    more     the number of further changed rows, beyond the bound on what is kept
+    other    whether another writer, which the cell asks for, made the changes
     """
 
     started: Seconds
@@ -181,11 +182,11 @@ class StoresRead:
 class CellFinding:
     """A difference from the clean state, for one effect.
 
-    effect   name of the call whose effect it is, as the clean runs show; "" for what no clean run changes
-    times    how often the effect stands
+    effect   the name of the call that has this effect in the clean runs; "" for rows that no clean run changes
+    times    how often the effect is in the rows
     rows     the rows that differ: `before` as clean runs leave them, `after` as they are now
-    calls    numbers of the calls that made the difference
-    culprit  whose damage it is
+    calls    the numbers of the calls that made the difference
+    culprit  to whom the damage is ascribed
     """
 
     kind: FindingKind
@@ -200,18 +201,18 @@ class CellFinding:
 class CellJudged:
     """The verdict on a cell, a clean run or a control.
 
-    call, point, form   what was to be struck and how; "", None and "" if nothing was
-    call_class  of the struck call
-    struck      number of the call that was struck; None if none was: the fault was not delivered
-    verdict, findings   the gravest word, and all that differs
+    call, point, form   the name of the call to be struck, and the point and form of the fault; "", None and "" without a fault
+    call_class  the class of the struck call
+    struck      the number of the struck call; None if the fault was not delivered
+    verdict, findings   the gravest verdict, and all differences from the clean state
     why         one line: what kept it from a verdict, why it is not applicable, or how it ended
     by          `journal` if no witness saw the effect of the struck call
     said_done   whether the agent said that it was done
-    printed     digest of the end of what it printed, and `on_stdout` of that on its standard output; None if that is not known
-    absorbed    how many calls were done more often than the rows show
-    half_way    whether the agent gave up while a part of its effects stood: it was then started once more, and judged
-    checks      digests of what the owner's checks answered
-    voids       of a control that is not `same`: plan and repetition of the cells that lose their verdicts by it
+    printed     the digest of the end of the agent's output, and `on_stdout` of its standard output alone; None if not known
+    absorbed    the number of calls that were done more often than the rows show
+    half_way    whether the agent gave up after a part of its effects: it was then started once more, and judged
+    checks      the digests of the answers of the owner's checks
+    voids       for a control that is not `same`: plan and repetition of the cells that lose their verdicts by it
     mended      what the gateway mended in this run
     """
 
@@ -243,8 +244,8 @@ class CellJudged:
 class PlannedCall:
     """A call of the clean runs.
 
-    tool     as its door has it; `reads` whether it claims to read
-    rows     how many rows it changed in the clean run that let calls through one by one
+    tool     the tool's name at its door; `reads` whether the tool claims to read
+    rows     the number of rows that it changed in the clean run that let calls through one by one
     """
 
     name: str
@@ -264,16 +265,17 @@ class PlannedCall:
 class CellsPlanned:
     """What the clean runs showed, and the cells that follow from it.
 
-    calls       in the order of the clean run
-    cells       plans of the cells, the gravest first; `left_out` how many more there are that were not asked for
-    volatile    what differs between clean runs: `STORE.TABLE.COLUMN`, or a part of a call's arguments, of a prompt
-    one_by_one  whether the rows are the same when calls are let through one by one; else effects are those of groups in flight
-    again       the calls that were made again with the same effect in the clean runs, and that the owner does not mean
-    race        the rows that differ where calls are let through one by one: `before` as they are where calls overlap
+    calls       the calls, in the order of the clean run
+    cells       the plans of the cells, the gravest first; `left_out` the number of further cells, which were not asked for
+    volatile    what differs between clean runs: `STORE.TABLE.COLUMN`, or a part of a call's arguments, or of a prompt
+    one_by_one  whether the rows are the same when calls are let through one by one; else an effect is that of a group of calls
+                that were in flight together
+    again       the calls that were repeated with the same effect in the clean runs although the owner does not intend it
+    race        the rows that differ when calls are let through one by one: `before` as they are when calls overlap
     written     the paths outside of the stores at which something was written, which no witness reads
     memories    further such paths, at which a framework keeps what the agent knows -> whose file it is, in words
     refused     the hosts and ports that it reached for by the network, and that `probe.toml` does not name
-    seconds     what a clean run took; the tokens are those of its record
+    seconds     the seconds of a clean run; its record has its tokens
     """
 
     calls: Many[PlannedCall]

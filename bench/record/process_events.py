@@ -23,8 +23,8 @@ class ProcessEnded:
     """A process ended, with an exit code or by a signal.
 
     seconds     real seconds from its start
-    why         "" if it ended by itself; else what ended it: crash, time limit, folder, error, cancelled; or that how it ended
-                was not seen
+    why         "" if it ended by itself; else what ended it: crash, time limit, folder, error, cancelled; or a text which says
+                that its end was not seen
     requests    the number of tool calls that the world received from it
     output      digest of the end of its stdout and stderr, which are one stream; `written` is the number of all bytes
     own_log     digest of the new content of its log, `log.jsonl` in its folder; None if there is none

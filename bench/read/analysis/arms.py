@@ -214,17 +214,18 @@ def require_receipts(run: Run) -> None:
 
 
 def missing_trials(run: Run) -> int:
-    """Return how many trials of the config are not recorded yet. If arms have more repetitions than the config says, their
-    number counts. An instance without a recorded trial is not counted. Of a probe, which runs each of its plans as often as it
-    needs, the plans without a trial are counted."""
+    """Return how many trials of the config are not recorded yet: the product of tasks, plans, architectures, models and
+    repetitions, less the recorded trials. If arms have more repetitions than the config says, their number counts. An instance
+    without a recorded trial is not counted. Of a probe, which runs each of its plans as often as it needs, the plans without a
+    trial are counted."""
     if run.manifest.probe:
         return len(set(run.config.plans) - set(run.trials["plan"]))
     repetitions = max(run.config.repetitions, int(run.trials["repetition"].max()))
-    arms = 1
+    solvers = 1  # pairs of an architecture and a model
     for column in ("architecture", "model"):
-        arms *= len(set(run.config.names(column)) | set(run.names(column)))
+        solvers *= len(set(run.config.names(column)) | set(run.names(column)))
     tasks = set(zip(run.trials["scenario"].tolist(), instances_of(run.trials), strict=True))
-    plans: dict[str, set[str]] = {}
+    plans: dict[str, set[str]] = {}  # by scenario, with a trial or only in the config
     for scenario, plan in zip(run.trials["scenario"].tolist(), run.trials["plan"].tolist(), strict=True):
         plans.setdefault(scenario, set()).add(plan)
     recorded_names = plans.keys() | {f"{scenario}/{instance}" for scenario, instance in tasks}
@@ -232,4 +233,4 @@ def missing_trials(run: Run) -> int:
     for name in (*unrecorded, *plans):
         plans.setdefault(name, set()).update(run.config.plans_on(name))
     conditions = sum(len(plans[name]) for name in (*unrecorded, *(scenario for scenario, _ in tasks)))
-    return conditions * arms * repetitions - len(run.trials)
+    return conditions * solvers * repetitions - len(run.trials)

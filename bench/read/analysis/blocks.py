@@ -102,11 +102,12 @@ class TrialBlocks:
         metrics = zip(*(trial.trial for trial in trials), strict=True)
         _append(self._trials, arrays(PLACE, place) | arrays([*METRICS], metrics), join)
         for part in FRAMES:
-            rows = [trial.frames[part.name] for trial in trials]
-            self._lengths[part.name].append(np.array([len(cells) for cells in rows], dtype=np.int64))
+            rows_by_trial = [trial.frames[part.name] for trial in trials]
+            self._lengths[part.name].append(np.array(list(map(len, rows_by_trial)), dtype=np.int64))
             by_name: dict[str, Iterable[Any]] = dict.fromkeys(part.rows.names, ())
-            if any(rows):
-                by_name = dict(zip(part.rows.names, zip(*itertools.chain.from_iterable(rows), strict=True), strict=True))
+            if any(rows_by_trial):
+                values_by_column = zip(*itertools.chain.from_iterable(rows_by_trial), strict=True)
+                by_name = dict(zip(part.rows.names, values_by_column, strict=True))
             columns = arrays(part.rows.columns, (by_name[column.name] for column in part.rows.columns))
             _append(self._frames[part.name], columns, join)
 
@@ -123,8 +124,10 @@ class TrialBlocks:
         """Return the frame of this name with the rows of all trials, in the order of the trials. `place` has the columns that
         begin every row, with a value for each trial."""
         lengths = np.concatenate(self._lengths[name])
+        # The number of each trial's first row as stored, and the number of its rows, both in the new order.
         firsts, lengths = (np.cumsum(lengths) - lengths)[order], lengths[order]
         trial = np.repeat(np.arange(len(order)), lengths)
+        # For each new row: its number within its trial, counted from the trial's first stored row.
         rows = np.arange(len(trial)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + firsts[trial]
         head = {column: values.take(trial) for column, values in place.items()}
         return pd.DataFrame(head | {column.name: _take(self._frames[name], column.name, rows) for column in part_rows.columns})

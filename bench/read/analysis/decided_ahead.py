@@ -29,7 +29,7 @@ def reason_for_fixed_outcome(run: Run, model: str, plan: str) -> str:
     if any(_leaves_no_answer(fault, descriptions, run.config.max_attempts) for fault in faults):
         return NO_ANSWER
     cached = run.parameters_of(model).cache
-    return AS_CONTROL if cached and faults and plan != FAULT_FREE and all(_goes_away(fault) for fault in faults) else ""
+    return AS_CONTROL if cached and faults and plan != FAULT_FREE and all(map(_repeats_the_request, faults)) else ""
 
 
 def _leaves_no_answer(fault: FaultEntry, descriptions: Described, max_attempts: int) -> bool:
@@ -43,6 +43,6 @@ def _leaves_no_answer(fault: FaultEntry, descriptions: Described, max_attempts: 
     return False
 
 
-def _goes_away(fault: FaultEntry) -> bool:
+def _repeats_the_request(fault: FaultEntry) -> bool:
     """Whether the fault fails a call before any of it is paid, so that the same request is sent again as the same attempt."""
     return fault.point == "call" and fault.effect in UNPAID_EFFECTS and fault.attempts != "every"

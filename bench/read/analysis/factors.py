@@ -21,6 +21,7 @@ from bench.record.form import BARE, STRENGTHS
 
 ARCHITECTURE = "architecture"
 BOUNDARY = ("strength", "commit", "signal", "approval")
+"""The parts of a pattern's boundary, which its author's remedies set if the config does not."""
 OCCASION_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "strength": ("rejections", "calls_forbidden", "steps_failed"),
     "approval": ("waiting_for_people_minutes",),

@@ -61,6 +61,7 @@ def receipts(record: TrialRecord, impacts: Mapping[int, str] = MappingProxyType(
     entries_by_fault: dict[int, list[Faulted]] = {}
     for entry in of_kind(record.events, Faulted):
         entries_by_fault.setdefault(entry.fault, []).append(entry)
+    # Only a verdict on the reply without the fault has a fault's number.
     verdicts_without_fault = {verdict.fault: verdict for verdict in of_kind(record.events, Judged)}
     result: list[Receipt] = []
     for number, entries in entries_by_fault.items():
@@ -91,7 +92,7 @@ def _finish(ending: str, point: str, outcome: Outcome) -> str:
     """Return how a delivered fault ended, by its last recorded stage and the trial's outcome (`Receipt.finish`)."""
     if outcome == "error":
         return "error"
-    if ending != ANSWERED or outcome == "solved":
+    if ending != ANSWERED or outcome == "solved":  # ANSWERED is recorded before the answer is graded
         return ending
     if point == "process":
         return "restarted"

@@ -283,7 +283,7 @@ def _load(folder: Path, manifest: Manifest, check: bool, also: Callable[[TrialRe
             trials += 1
             if (failed_trial := failed.replaced_by(record)) or record.id in blocks:
                 rerun.add(record.id)
-            if failed_trial not in ("", record.id):
+            if failed_trial not in ("", record.id):  # a record with another id replaces a failed trial
                 blocks.remove(failed_trial)
             trial = add(record)
             if also:

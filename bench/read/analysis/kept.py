@@ -217,7 +217,7 @@ def _read_frames(file: IO[bytes]) -> dict[str, pd.DataFrame]:
     frames: dict[str, pd.DataFrame] = {}
     place_columns: dict[str, ExtensionArray] = {}
     for name, columns in _columns().items():
-        trials = np.load(file) if place_columns else ()
+        trials = np.load(file) if place_columns else ()  # the first frame, `trials`, has no numbers of trials
         values = {column: by_trial.take(trials) for column, by_trial in place_columns.items()}
         values |= {column.name: _read_column(file, column.dtype) for column in columns}
         place_columns = place_columns or {column.name: values[column.name] for column in PLACE}

@@ -59,7 +59,7 @@ def merge(runs: Sequence[Run]) -> Run:
     shared = shared_by(by_label)
     parts: list[Run] = []
     for label, run in by_label.items():
-        part = shared.only(run)
+        part = shared.part_of(run)
         if part.trials.empty:
             others = " and ".join(other for other in by_label if other != label)
             raise ResultsError(f"{label} holds no trial of what it shares with {others}")

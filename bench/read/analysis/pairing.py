@@ -61,7 +61,7 @@ class Shared:
     plans: frozenset[str]
     left_out: tuple[str, ...]
 
-    def only(self, run: Run) -> Run:
+    def part_of(self, run: Run) -> Run:
         """Return the run with only the trials of shared instances and plans."""
 
         def are_shared(rows: pd.DataFrame) -> list[bool]:
@@ -97,8 +97,8 @@ class PairedRuns:
 
 
 def places_of(rows: pd.DataFrame, across: Collection[str] = ()) -> list[TrialPlace]:
-    """Return the place of each row's trial. The columns in `across` are left empty, so that trials of different models or
-    architectures have the same place."""
+    """Return for each row the names that identify its trial (TrialPlace). The columns in `across` are left empty, so that
+    trials of different models or architectures have the same place."""
     columns = rows.assign(instance=instances_of(rows), **dict.fromkeys(across, ""))
     return [TrialPlace(*place) for place in zip(*(columns[name].tolist() for name in TrialPlace._fields), strict=True)]
 
@@ -185,7 +185,7 @@ def paired_runs(first: Run, second: Run, whole: bool) -> PairedRuns:
     labels = label_runs([first, second])
     both = " and ".join(labels)
     shared = shared_by(labels)
-    runs = (shared.only(first), shared.only(second))
+    runs = (shared.part_of(first), shared.part_of(second))
     names = {column: [run.names(column) for run in runs] for column in COUNTERPARTS}
     across: dict[str, tuple[str, str]] = {
         column: (a[0], b[0]) for column, (a, b) in names.items() if a != b and len(a) == len(b) == 1
@@ -272,9 +272,9 @@ def _plans_left_out(plans: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
 
 
 def _why_left_out(tables: Mapping[str, Mapping[Name, object]], names: Sequence[Name]) -> str:
-    """Return in words why runs do not share a thing: all runs have the thing in different versions, or only some runs have
-    it. `names` are the thing's names, one for each version."""
-    is_in_all_runs = any(all(name in table for table in tables.values()) for name in names)
-    if is_in_all_runs:
+    """Return in words why runs do not share these names, which are a pack's instances or a plan: all runs have some of the
+    names, in different versions, or only some runs have any of them."""
+    if set(names).intersection(*tables.values()):
         return OTHER_VERSION
-    return f"only in {', '.join(label for label, table in tables.items() if any(name in table for name in names))}"
+    labels = [label for label, table in tables.items() if not table.keys().isdisjoint(names)]
+    return f"only in {', '.join(labels)}"

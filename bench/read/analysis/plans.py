@@ -27,8 +27,9 @@ def subtasks_of_round(run: Run, scenario: str) -> dict[str, tuple[str, ...]]:
 
 
 def _observed_subtasks(run: Run, scenario: str, plan: str, struck: str) -> tuple[str, ...]:
-    """Return these subtasks from the trials of `static`, for an early run whose manifest has no stages: those of the calls that
-    the same rejection caused as the struck subtask's first retry, from the struck subtask on."""
+    """Return the subtasks of a round as the trials of `static` show them, for an early run whose manifest has no stages: the
+    rejection that caused the struck subtask's first retry caused these calls too. They begin with the struck subtask, and the
+    longest round is returned."""
     calls = run.calls
     rows = calls[calls["scenario"].eq(scenario) & calls["plan"].eq(plan) & calls["architecture"].eq("static")]
     retries = rows[rows["subtask"].eq(struck) & rows["attempt"].eq(2)]

@@ -72,9 +72,10 @@ class TrialFailures:
 
     def __init__(self, events: Sequence[Event]):
         self._events = events
-        failed = any(call.failure for call in of_kind(events, Called))
-        paid = [(number, call) for number, call in self._calls.items() if call.failure and tokens_of([call])] if failed else []
-        rejected, lost = list(_rejections(events)), [Failure((number,), frozenset(call.subtasks)) for number, call in paid]
+        rejected, lost = list(_rejections(events)), list[Failure]()
+        if any(call.failure for call in of_kind(events, Called)):
+            paid = ((number, call) for number, call in self._calls.items() if call.failure and tokens_of([call]))
+            lost = [Failure((number,), frozenset(call.subtasks)) for number, call in paid]
         self.rejections = len(rejected)
         self.failures = tuple(sorted([*rejected, *lost], key=lambda failure: failure.events[-1]))
         self._failure_at = {number: failure for failure in self.failures for number in failure.events}
@@ -120,8 +121,8 @@ class TrialFailures:
         """Return the recovery from a failure that revealed these faults."""
         struck, since = {receipt.first.subtask for receipt in faults}, failure.events[-1]
         later = enumerate(self._events[since + 1 :], since + 1)
-        of_struck = ((number, event) for number, event in later if _is_verdict(event) and event.subtask in struck)
-        end = next((number for number, event in of_struck if self._is_newer(event, since)), len(self._events))
+        verdicts = ((number, event) for number, event in later if _is_verdict(event) and event.subtask in struck)
+        end = next((number for number, verdict in verdicts if self._is_newer(verdict, since)), len(self._events))
         first = tuple(call for number, call in self._caused_by(failure).items() if number < end)
         return Recovery(faults, first, *self._until_accepted(failure, struck))
 
@@ -132,6 +133,7 @@ class TrialFailures:
         pending: dict[str, int] = dict.fromkeys(struck, failure.events[-1])  # subtask -> the event that took its output away
 
         def follow(failure: Failure) -> None:
+            """Add the calls that a failure caused, and the subtasks whose outputs it took away."""
             caused = self._caused_by(failure)
             calls.update(caused)
             names = {name for call in caused.values() for name in call.subtasks}
@@ -154,17 +156,18 @@ class TrialFailures:
 
     @kept
     def _causes(self) -> Mapping[int, int]:
-        """The number of a call's event -> the number of the event that caused the call."""
+        """The number of a call's event -> the number of the event that caused the call. In place of a verdict in shadow, of
+        which the agent was not told, this is the last failure of which it was told since its previous call for the subtask."""
         causes = {number: call.caused_by for number, call in self._calls.items() if call.caused_by is not None}
-        untold = {number for number, event in enumerate(self._events) if isinstance(event, Judged) and event.view == "shadow"}
-        if not untold:
+        in_shadow = {number for number, item in enumerate(self._events) if isinstance(item, Judged) and item.view == "shadow"}
+        if not in_shadow:
             return causes
-        told = [number for failure in self.failures for number in failure.events if number not in untold]
+        known = [number for failure in self.failures for number in failure.events if number not in in_shadow]
         last_call: dict[str, int] = {}
         for number, call in self._calls.items():
             since = max((last_call.get(name, -1) for name in call.subtasks), default=-1)
-            if causes.get(number) in untold:
-                causes[number] = max((event for event in told if since < event < number), default=causes[number])
+            if causes.get(number) in in_shadow:
+                causes[number] = max((event for event in known if since < event < number), default=causes[number])
             last_call.update(dict.fromkeys(call.subtasks, number))
         return causes
 
@@ -192,15 +195,16 @@ def _joint_verdicts(events: Sequence[Event]) -> Iterator[list[tuple[int, Judged]
         if isinstance(event, Judged):
             if event.view == "undamaged":
                 continue  # such a verdict can come between verdicts that were given together
-            target = "checkpoint" if (event.subtask, event.calls) in unverified else event.calls
-            if verdicts and target != group:
+            group_of_event = "checkpoint" if (event.subtask, event.calls) in unverified else event.calls
+            if verdicts and group_of_event != group:
                 yield verdicts
                 verdicts = []
-            group = target
+            group = group_of_event
             verdicts.append((number, event))
         elif not isinstance(event, Faulted):  # an entry of a fault can come between them too
             if isinstance(event, Committed):
-                (unverified.discard if event.verified else unverified.add)((event.subtask, event.calls))
+                change = unverified.discard if event.verified else unverified.add
+                change((event.subtask, event.calls))
             if verdicts:
                 yield verdicts
                 verdicts = []

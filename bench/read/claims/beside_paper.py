@@ -178,9 +178,9 @@ class _Table:
     def _our_ratio(self, name: str, measure: Metric) -> Cell:
         """Return the retry tokens of an architecture as a share of monolithic's."""
         ratio = self._cell.ratio(name, measure=measure)
-        if name == MONOLITHIC or ratio is None:
-            return "100.0%" if ratio else NOTHING
-        return BoundedNumber.of(ratio, 1, percent=True)
+        if ratio is None:
+            return NOTHING
+        return "100.0%" if name == MONOLITHIC else BoundedNumber.of(ratio, 1, percent=True)
 
     def _notes(self) -> Iterator[str]:
         """Yield the notes below the table."""

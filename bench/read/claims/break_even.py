@@ -40,7 +40,8 @@ from bench.record.config import FAULT_FREE
 class BreakEven:
     """The break-even of one architecture against another.
 
-    rate        the number of failures per trial from which it is cheaper: 0 if it always is, infinite if it never is
+    rate        the number of failures per trial from which the one architecture is cheaper: 0 if it is always cheaper, infinite
+                if never
     low, high   the 95% interval, whose ends can be 0 or infinite too; None with fewer than two first passes or rounds
     """
 
@@ -90,14 +91,17 @@ def architecture_pairs(arms: Arms, published: Published) -> Mapping[Condition, t
             pairs: list[ArchitecturePair] = []
             for other, name in combinations([name for name in struck if name in free], 2):
                 pair = _comparison(name, other, free, struck, published)
-                is_swapped = pair.break_even and _difference(pair.passes) < 0 and _difference(pair.rounds) > 0
-                pairs.append(_comparison(other, name, free, struck, published) if is_swapped else pair)
+                # The first of the two must be the architecture with the dearer first pass and the cheaper round.
+                if pair.break_even and _difference(pair.passes) < 0 and _difference(pair.rounds) > 0:
+                    pair = _comparison(other, name, free, struck, published)
+                pairs.append(pair)
             if any(pair.break_even for pair in pairs):
                 by_condition[condition] = tuple(pairs)
     return by_condition
 
 
 def _difference(means: PairMeans) -> float:
+    """Return the first architecture's mean minus the second's. An unknown mean counts as 0."""
     return (means.ours.mean or 0.0) - (means.theirs.mean or 0.0)
 
 
@@ -148,7 +152,8 @@ def rate_in_words(rate: BreakEven | None) -> str:
         return NOT_MEASURED
     if rate.rate == math.inf:
         return "never"
-    if {_rate_text(number) for number in (rate.rate, rate.low, rate.high) if number is not None} == {_rate_text(0)}:
+    numbers = [_rate_text(number) for number in (rate.rate, rate.low, rate.high) if number is not None]
+    if set(numbers) == {_rate_text(0)}:  # the rate and its bounds are shown as 0
         return "from the first on"
     bounds = "" if rate.low is None or rate.high is None else f" [{_rate_text(rate.low)}, {_rate_text(rate.high)}]"
     return f"{_rate_text(rate.rate)}{bounds}"
@@ -180,7 +185,7 @@ def break_even(passes: PairTokens, rounds: PairTokens) -> BreakEven | None:
         return None
     units = _units(extra, saved)
     rate = _rate(*np.nanmean(units, axis=0).tolist())
-    n = int((~np.isnan(units)).sum(axis=0).min())
+    n = int((~np.isnan(units)).sum(axis=0).min())  # the number of passes or of rounds, whichever is less
     if n < 2:
         return BreakEven(rate)
     resampled_rates = np.concatenate([_resampled_rates(units, counts) for counts in resampled(len(units))])
@@ -201,25 +206,27 @@ def _resampled_rates(units: Numbers, counts: Numbers) -> Numbers:
     """Return the break-even rate of each resample that has a first pass and a round. `counts[i, j]`: how often resample i has
     unit j."""
     is_known = ~np.isnan(units)
-    numbers, sums = (_resampled_sums(values, counts) for values in (is_known.astype(float), np.where(is_known, units, 0.0)))
-    complete = numbers.all(axis=1)
+    numbers = _resampled_sums(is_known.astype(float), counts)
+    sums = _resampled_sums(np.where(is_known, units, 0.0), counts)
+    complete = numbers.all(axis=1)  # resamples with a first pass and a round
     return _rates(*(sums[complete] / numbers[complete]).T)
 
 
 def _resampled_sums(values: Numbers, counts: Numbers) -> Numbers:
-    """Return the sums of two columns of values in each resample, as an array of shape (resamples, 2). A product of matrices
-    would run several threads, which wait longer than they work."""
+    """Return the sums of two columns of values in each resample, as an array of shape (resamples, 2). `einsum` runs one
+    thread; a product of matrices would run several, which wait longer than they work."""
     sums: Numbers = np.einsum("ij,kj->ik", counts, np.ascontiguousarray(values.T))
     return sums
 
 
 def _rate(extra: float, saved: float) -> float:
+    """Return the break-even rate of one pair of architectures (`_rates`)."""
     return float(_rates(np.array([extra]), np.array([saved]))[0])
 
 
 def _rates(extra: Numbers, saved: Numbers) -> Numbers:
-    """Return how many retry rounds for each first pass make two architectures cost the same: `extra` / `saved`. It is 0 if the
-    first pass alone is cheaper, and infinite if a round saves nothing.
+    """Return break-even rates, in failures per trial: `extra` / `saved`, from which on the first architecture costs less. It is
+    0 for an architecture that always costs less, and infinite if it never does.
 
     `extra`: how many tokens more the first pass takes; `saved`: how many tokens fewer one retry round takes.
     """

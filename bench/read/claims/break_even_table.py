@@ -80,13 +80,13 @@ def _bounds(estimate: BreakEven | None) -> tuple[Cell, Cell]:
         return "–", "–"
     if estimate.low is None or estimate.high is None:
         return Number(None), Number(None)
-    is_bounded = math.isfinite(estimate.high) or math.isinf(estimate.low)
+    is_bounded = math.isfinite(estimate.high) or math.isinf(estimate.low)  # infinite at both ends is shown as NEVER
     return _rate_cell(estimate.low), _rate_cell(estimate.high) if is_bounded else UNBOUNDED
 
 
 def _rate_cell(rate: float) -> Cell:
     """Return a rate as a number, or in words if it is 0 or infinite."""
-    return NEVER if math.isinf(rate) else Number(rate, 2) if rate else ALWAYS
+    return NEVER if math.isinf(rate) else (Number(rate, 2) if rate else ALWAYS)
 
 
 TABLES = TablePart("break_even", break_even_tables, "break_even")

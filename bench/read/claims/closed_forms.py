@@ -17,8 +17,8 @@ shorter, and that the next prompt tells the reason of the rejection."""
 
 
 def agrees_with_side(ratio: float, side: int) -> bool:
-    """Whether a ratio of rounds agrees with the measurement. `side` is 1 if the first round was measured as dearer, -1 if the
-    second."""
+    """Whether the closed form's ratio of two rounds agrees with the measurement, and is not too near to 1 (MIN_RATIO_GAP).
+    `side` is 1 if the first round was measured as dearer, -1 if the second was."""
     return abs(ratio - 1) >= MIN_RATIO_GAP and (ratio > 1) is (side > 0)
 
 

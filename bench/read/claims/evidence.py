@@ -47,7 +47,7 @@ class Missing:
 
 @dataclass(frozen=True, eq=False)
 class ModelResults:
-    """A run's results, of which one model's are used."""
+    """The results of one model of a run. `arms` has the arms of all models."""
 
     run: Run
     arms: Arms
@@ -117,7 +117,8 @@ def _values_of_both(source: ModelResults, claim: DirectionClaim | RatioClaim) ->
 
 
 def _outcomes(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ...] | Missing:
-    """Return for a claim about a share the trials or replies that it counts, each with 1 or 0, or why there are none."""
+    """Return the trials or replies of which a claim states a share, each with 1 if it is a counterexample, else 0. Return the
+    reason if there are none."""
     if claim.counted == "silent_corruption":
         return _silent_corruption(source, claim)
     arm = source.arm(claim, claim.architecture)
@@ -127,7 +128,7 @@ def _outcomes(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ...
         answered = arm.usable[arm.usable["outcome"].isin(("solved", "wrong"))]
         items = tuple(_items(answered, claim.counted, answered["outcome"].eq("wrong")))
         return items or Missing("no trial ended with an answer")
-    replies = source.run.replies
+    replies = source.run.replies  # for `valid_but_wrong`
     first_attempts = replies["trial"].isin(set(arm.usable["trial"])) & replies["attempt"].eq(1)
     return _valid_but_wrong(distinct_replies(replies[first_attempts]))
 
@@ -144,12 +145,12 @@ def _silent_corruption(source: ModelResults, claim: RateClaim) -> tuple[Evidence
     run = source.run
     fixed_plans = [plan for plan in run.names("plan") if reason_for_fixed_outcome(run, source.model, plan)]
     is_counted = run.faults["delivered"] & run.faults["effect"].eq(claim.effect) & ~run.faults["plan"].isin(fixed_plans)
-    struck = set(run.faults.loc[is_counted, "trial"].tolist())
+    struck_trials = set(run.faults.loc[is_counted, "trial"].tolist())
     items = list[EvidenceItem]()
     for condition, by_architecture in source.arms.items():
         arm = by_architecture.get(claim.architecture)
         if arm and (condition.scenario, condition.model) == (claim.scenario, source.model):
-            trials = arm.usable[arm.usable["trial"].isin(struck)]
+            trials = arm.usable[arm.usable["trial"].isin(struck_trials)]
             items += _items(trials, claim.counted, trials["silent_corruption"])
     return tuple(items) or Missing(
         f"no fault of effect {claim.effect} was delivered to {claim.architecture} on {claim.scenario}"

@@ -21,7 +21,7 @@ from bench.read.report.table_part import TablePart
 
 
 def judge_paper(results: Results) -> tuple[Judgement, ...]:
-    """Return the verdicts on the paper's claims. Empty if the run can judge none."""
+    """Return the verdicts on the paper's claims. Empty if the run has the data of no claim."""
     run, published, arms = results.run, results.published, results.arms
     if not can_judge(run, published):
         return ()
@@ -54,8 +54,9 @@ def findings(results: Results) -> Iterator[SummaryFinding]:
     def verdict(condition: Condition, first: str, second: str, measure: Metric) -> str:
         """Return the verdict on the claimed direction of two retries, in words; "" if none was claimed."""
         judgement = directions.get((condition.scenario, condition.plan, condition.model, frozenset((first, second))))
-        relevant = judgement and (judgement if measure is COUNTED else judgement.whole)
-        return relevant.in_words if relevant else ""
+        if judgement and measure is not COUNTED:
+            judgement = judgement.whole
+        return judgement.in_words if judgement else ""
 
     yield from retry_findings(results.run, results.arms, results.published, verdict)
     if finding := verdict_finding(results.run, judgements):
@@ -69,7 +70,7 @@ def claims_sentence(results: Results) -> str:
     ]
     if not measured:
         return ""
-    by_support = Counter(judgement.support for judgement in measured)
+    by_support = Counter(judgement.support for judgement in measured)  # 1: as claimed; -1: against the claim; 0: open
     by_size_count = sum(judgement.support == 1 and judgement.verdict == "decided by sizes" for judgement in measured)
     by_sizes = f" ({by_size_count} of these by the sizes of calls alone)" if by_size_count else ""
     paper = results.published.paper
@@ -79,10 +80,12 @@ def claims_sentence(results: Results) -> str:
 
 
 def _whole_round_sentence(judgements: Sequence[Judgement]) -> str:
-    """Return a sentence on how many claims on retries come out as the paper says over the whole round; "" without a retry."""
-    sides = [0 if judgement.same_calls else judgement.whole.support for judgement in judgements if judgement.whole]
-    n, as_claimed, contrary = len(sides), sides.count(1), sides.count(-1)
-    return f" Of the {n} on a retry, {as_claimed} come out so over {WHOLE_ROUND}, and {contrary} against it." if sides else ""
+    """Return a sentence on how many claims on retries come out as the paper says over the whole round; "" without a retry.
+    A difference that follows from the code, because both rounds make the same calls, counts as open."""
+    supports = [0 if judgement.same_calls else judgement.whole.support for judgement in judgements if judgement.whole]
+    as_claimed, contrary = supports.count(1), supports.count(-1)
+    text = f" Of the {len(supports)} on a retry, {as_claimed} come out so over {WHOLE_ROUND}, and {contrary} against it."
+    return text if supports else ""
 
 
 def short_claims_sentence(run: Run, arms: Arms) -> str:

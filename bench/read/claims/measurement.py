@@ -66,8 +66,8 @@ def compared_values(items: Sequence[EvidenceItem]) -> tuple[Mapping[Pair, float]
 def _comparison(
     claim: DirectionClaim | RatioClaim, first: Mapping[Pair, float], second: Mapping[Pair, float], family: int
 ) -> Measurement:
-    """Return the difference of two architectures, or their ratio. The n that a ratio needs decides only its direction, since
-    another size is a verdict too."""
+    """Return the difference of two architectures, or their ratio. For a ratio, `needed` is the n that decides its direction:
+    then "holds, size differs" is a verdict too."""
     mean = statistics.paired_difference(first, second, measure_of(claim.measure)).difference
     needed, test = pairs_after_correction(mean, family, LEVEL), statistics.paired_test(first, second)
     if isinstance(claim, DirectionClaim):

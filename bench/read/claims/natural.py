@@ -39,7 +39,8 @@ class Rejections:
     kinds      the kinds of rejection that are counted
     share      the share of rejected replies, with an interval by clusters
     counts_as  the effective number of independent replies: their number divided by the design effect
-    reached    the number of trials in which a reply to such a call was judged, and of the trials whose architecture makes it
+    reached    (the trials with a judged reply to these calls, the trials of all architectures that make these calls); None for
+               the replies to all calls
     """
 
     scenario: str
@@ -63,7 +64,7 @@ def natural_failures(run: Run) -> Iterator[Rejections]:
             reached = _trials_reached(run, model, scenario)
             for subtask, part in of_pair.groupby("subtask", sort=False):
                 each_kind = _kinds_in(part)
-                rows = each_kind if len(each_kind) == 1 else [KINDS, *each_kind]
+                rows = each_kind if len(each_kind) == 1 else [KINDS, *each_kind]  # a single kind is the same as any kind
                 for kinds, share, counts_as in _rejection_shares(part, rows):
                     yield Rejections(scenario, model, str(subtask), kinds, share, counts_as, reached[str(subtask)])
             if len(of_pair):
@@ -99,7 +100,8 @@ def _trials_reached(run: Run, model: str, scenario: str) -> Mapping[str, tuple[i
         for frame, columns in ((run.replies, ["subtask", "trial", "architecture"]), (run.trials, ["architecture"]))
     )
     trials_of = Counter(trials["architecture"].tolist())
-    return {
-        str(subtask): (judged_replies["trial"].nunique(), sum(trials_of[name] for name in set(judged_replies["architecture"])))
-        for subtask, judged_replies in replies.groupby("subtask")
-    }
+    reached: dict[str, tuple[int, int]] = {}
+    for subtask, of_subtask in replies.groupby("subtask"):
+        possible = sum(trials_of[architecture] for architecture in set(of_subtask["architecture"]))
+        reached[str(subtask)] = (of_subtask["trial"].nunique(), possible)
+    return reached

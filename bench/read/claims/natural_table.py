@@ -57,13 +57,15 @@ def natural_table(run: Run, published: Published) -> Table:
 
 def _paper_count(rejection: Rejections, published: Published) -> str:
     """Return the paper's count of failures beside ours; "–" if it has none. The paper counts only missing fields."""
-    figures = published.natural(rejection.scenario) if (rejection.subtask, rejection.kinds) == (None, MISSING_FIELD) else None
+    is_counted = rejection.subtask is None and rejection.kinds == MISSING_FIELD
+    figures = published.natural(rejection.scenario) if is_counted else None
     return f"{figures.failures}/{figures.executions}" if figures else "–"
 
 
 def _survivor_note(rejections: list[Rejections]) -> list[str]:
     """Return a note that names the calls that not every trial reached; none if all trials reached all calls."""
-    calls = dict.fromkeys(row.subtask or "" for row in rejections if row.reached and row.reached[0] < row.reached[1])
+    not_always_reached = [row for row in rejections if row.reached and row.reached[0] < row.reached[1]]
+    calls = dict.fromkeys(row.subtask for row in not_always_reached if row.subtask)
     if not calls:
         return []
     note = "not every trial reached these calls, so their rates are rates of survivors"

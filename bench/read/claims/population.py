@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bench.read.analysis.arms import instances_by_scenario
-from bench.read.analysis.aspects import ASKING_ASPECT, aspects_between, aspects_of, structure_of
+from bench.read.analysis.aspects import ASKING_ASPECT, aspects_between, structure_of
 from bench.read.analysis.claim import Claim, RateClaim
 from bench.read.analysis.factors import (
     ARCHITECTURE,
@@ -68,8 +68,8 @@ def population_of(run: Run, claim: Claim) -> Population:
 
 
 def reason_against(source: ModelResults, claim: Claim) -> str:
-    """Return why this run can give no verdict on a claim: its arms differ in more than the claim names, no pair of trials could
-    have differed, or all pairs are copies of one pair. "" if it can give a verdict.
+    """Return why this run can give no verdict on a claim: the claim's arms differ in more than the claim names, no pair of
+    trials could have differed, or all pairs are copies of one pair. "" if the run can give a verdict.
 
     A claim names two architectures, and so all aspects in which their code differs (`population_of`). Apart from these, or if
     they are variants of one architecture, they may differ in one factor only.
@@ -77,16 +77,16 @@ def reason_against(source: ModelResults, claim: Claim) -> str:
     if isinstance(claim, RateClaim):
         return ""
     run = source.run
-    with_copies, without = values_with_copies(source, claim), evidence(source, claim)
-    if isinstance(with_copies, Missing) or isinstance(without, Missing):
-        return ""
+    with_copies, without_copies = values_with_copies(source, claim), evidence(source, claim)
+    if isinstance(with_copies, Missing) or isinstance(without_copies, Missing):
+        return ""  # the claim is not measured
     first_arm, second_arm = (ArmName(name, source.model, claim.plan) for name in claim.pair)
     factors = factors_between(run, first_arm, second_arm)
     trials = run.trials[run.trials["trial"].isin({item.trial for item in with_copies})]
-    affected = set(trials.loc[factor_could_act(trials, factors), "trial"].tolist())
+    affected_trials = set(trials.loc[factor_could_act(trials, factors), "trial"].tolist())
     first, second = compared_values(with_copies)
-    could_differ = pairs_that_could_differ(first, second, {item.pair for item in with_copies if item.trial in affected})
-    first_counted, second_counted = compared_values(without)
+    could_differ = pairs_that_could_differ(first, second, {item.pair for item in with_copies if item.trial in affected_trials})
+    first_counted, second_counted = compared_values(without_copies)
     units = by_unit({pair: 0.0 for pair in first_counted if pair in second_counted})
     basis = VerdictEvidence(factors, len(first.keys() & second.keys()), len(could_differ), len(units))
     return reason_against_verdict(basis, ARCHITECTURE if ARCHITECTURE in factors or not factors else factors[0])
@@ -98,5 +98,5 @@ def _lies_between(run: Run, name: str, first: str, second: str) -> bool:
     if name in (first, second) or not structure_of(run, name):
         return False
     pairs = ((first, second), (name, first), (name, second))
-    whole, *parts = (sum(value != other for _, value, other in aspects_of(run, *pair)) for pair in pairs)
-    return all(0 < part < whole for part in parts)
+    between_both, *from_each = (len(aspects_between(run, *pair)) for pair in pairs)
+    return all(0 < number < between_both for number in from_each)

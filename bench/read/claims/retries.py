@@ -96,8 +96,8 @@ def retry_findings(run: Run, arms: Arms, published: Published, verdicts: Verdict
     none if the run has several models."""
     if len(run.names("model")) > 1:
         return
-    for cell in paired_tables(arms, published):
-        sentences = [text for pair in COMPARED if not cell.other_failure and (text := _sentence(run, cell, pair, verdicts))]
+    for cell in (cell for cell in paired_tables(arms, published) if not cell.other_failure):
+        sentences = [text for pair in COMPARED if (text := _sentence(run, cell, pair, verdicts))]
         if sentences:
             first = f"On {cell.condition.scenario}, {sentences[0]}"
             others = (f"{text[0].upper()}{text[1:]}" for text in sentences[1:])
@@ -106,7 +106,7 @@ def retry_findings(run: Run, arms: Arms, published: Published, verdicts: Verdict
 
 
 def _title(run: Run, cell: PairedTable) -> str:
-    """Return the report's title: what a retry of runtime_structured took of monolithic's tokens."""
+    """Return the report's title: the share of monolithic's retry tokens that a retry of runtime_structured took."""
     counted, whole = (_value(cell.ratio(RUNTIME_STRUCTURED, measure=measure)) for measure in (COUNTED, FIRST_ROUND.tokens))
     took = f"a retry of {RUNTIME_STRUCTURED} took {counted:.0%} of {MONOLITHIC}'s tokens {AS_PAPER_COUNTS}"
     paper_text = f" ({cell.papers_ratio(RUNTIME_STRUCTURED):.0%} there)"

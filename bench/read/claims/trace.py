@@ -38,14 +38,15 @@ def claim_named(published: Published, name: str) -> Claim:
 
 
 def trace(run: Run, claim: Claim) -> Iterator[tuple[str, tuple[TracedValue, ...] | Missing]]:
-    """Yield each model of the run with the values of a claim, or with the reason why there are none."""
+    """Yield each model of the run with the values of a claim, or with the reason why the run has no values."""
     for source in results_by_model(run):
         items = evidence(source, claim)
         yield source.model, items if isinstance(items, Missing) else tuple(_trace(source, items))
 
 
 def _trace(source: ModelResults, items: tuple[EvidenceItem, ...]) -> Iterator[TracedValue]:
-    """Yield each value with its trial and its calls."""
+    """Yield each value with its trial and its calls: the call in which it was measured, or all calls for a value of a whole
+    trial (`item.call` is None)."""
     trial_ids = {item.trial for item in items}
     trials = {row["trial"]: row for row in _rows(source.run.trials, trial_ids, list(source.run.trials.columns))}
     calls: dict[str, list[Mapping[str, Any]]] = {}
@@ -70,8 +71,8 @@ def traced_lines(run: Run, name: str) -> Iterator[str]:
     for model, values in trace(run, claim):
         yield f"{model_label(run, model)}\n{verdict_line(judgements[model])}\n  {judgements[model].reason}; {claim.source}"
         yield f"  what is compared: {claim.kind}, since {claim.why}"
-        for value in () if isinstance(values, Missing) else values:
-            yield "\n".join(_value_lines(value))
+        if not isinstance(values, Missing):
+            yield from ("\n".join(_value_lines(value)) for value in values)
 
 
 def _value_lines(value: TracedValue) -> list[str]:

@@ -26,6 +26,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal, get_args
 
 from bench.read.analysis import statistics
@@ -122,12 +123,12 @@ def _has_data(run: Run, published: Published) -> bool:
 
 def judge_all(run: Run, published: Published, arms: Arms | None = None) -> tuple[Judgement, ...]:
     """Return the judgement on every claim for every model of the run, in the file's order. If the run has the paper's sizes,
-    the claims are judged again at these sizes. Each of the two groups is corrected as one family."""
+    the claims are judged again at these sizes. Holm's correction is made for each model and each size separately."""
     judgements: list[Judgement] = []
     sources = results_by_model(run, arms)
     for size in sizes_in(run, published):
         by_model = [_judge_model(source, size) for source in sources]
-        judgements += (judgement for same_claim in zip(*by_model, strict=True) for judgement in same_claim)
+        judgements += chain.from_iterable(zip(*by_model, strict=True))  # claim by claim, a judgement for each model
     return tuple(judgements)
 
 
@@ -182,7 +183,11 @@ def _judge(
     measurement: Measurement | Missing,
     tests: _CorrectedTests,
 ) -> Judgement:
-    """Return the judgement on a claim, by our number for it and by the corrected tests of all claims."""
+    """Return the judgement on a claim.
+
+    The measurement and its corrected test give the verdict `tested`. An objection replaces it by "not comparable". If the sizes
+    of calls predict the measured direction, the verdict is "decided by sizes", even against an objection.
+    """
     expected = published.value_of(claim) or 0.0
     if isinstance(measurement, Missing):
         return Judgement(claim, source.model, "not measured", measurement.reason, expected)
@@ -193,7 +198,8 @@ def _judge(
         tested = "cannot be decided"
         reason = f"{reason}; no values of {test.pairs} pairs give a p below {LEVEL} after Holm's correction"
     is_simulated = source.run.is_simulated(source.model)
-    if objection := SIMULATED if is_simulated else reason_against(source, claim):
+    objection = SIMULATED if is_simulated else reason_against(source, claim)
+    if objection:
         tested, reason = "not comparable", objection
     verdict: ClaimVerdict = tested
     if reason_by_sizes := _reason_by_sizes(source, claim, measurement, expected):
@@ -206,7 +212,7 @@ def _judge(
 
 
 def ratio_by_sizes(source: ModelResults, claim: Claim) -> float | None:
-    """Return the closed form's ratio of the two rounds that a claim compares: the tokens of the first divided by the second's.
+    """Return the closed form's ratio of the two rounds that a claim compares: the first round's tokens / the second's.
 
     A round of monolithic is its pass. A round of another architecture has the calls that the paper counts. A whole round has
     the calls from the struck subtask to the checkpoint for static, and the struck call for runtime_structured. So the sizes of
@@ -227,8 +233,8 @@ def ratio_by_sizes(source: ModelResults, claim: Claim) -> float | None:
 
 def _asked_again(source: ModelResults, claim: DirectionClaim | RatioClaim) -> Mapping[str, Sequence[str]]:
     """Return architecture -> the subtasks that its round asks for again; empty if the claim is not about rounds. If the fault
-    plan does not determine these subtasks, they are what all rounds of the architecture asked for, if all asked for the
-    same."""
+    plan does not determine the subtasks, the recorded rounds do: an architecture whose rounds asked for different subtasks is
+    left out."""
     if claim.measure == COUNTED.name:
         return counted_calls(claim.scenario, claim.plan)
     if claim.measure != FIRST_ROUND.tokens.name:
@@ -244,14 +250,14 @@ def _asked_again(source: ModelResults, claim: DirectionClaim | RatioClaim) -> Ma
 
 
 def _reason_by_sizes(source: ModelResults, claim: Claim, measurement: Measurement, expected: float) -> str:
-    """Return a sentence that the formula of sizes predicts the direction of the difference that was measured, also if the
-    claim says the opposite; "" if the formula predicts another."""
+    """Return a sentence which says that the sizes of calls alone predict the measured direction, be it the claimed direction
+    or the opposite. "" if no direction was measured, or the sizes do not predict it."""
     side = _side(claim, measurement, expected)
     ratio = ratio_by_sizes(source, claim) if side else None
     if ratio is None:
         return ""
-    is_first_dearer = not isinstance(claim, RatioClaim) or expected > 1
-    if not agrees_with_side(ratio, side if is_first_dearer else -side):
+    claims_first_dearer = not isinstance(claim, RatioClaim) or expected > 1
+    if not agrees_with_side(ratio, side if claims_first_dearer else -side):
         return ""
     where = "claimed" if side > 0 else "other"
     return f"the closed form has {ratio:.2f}, on the {where} side as measured, for the sizes of these calls"

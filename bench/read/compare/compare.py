@@ -30,7 +30,7 @@ import pandas as pd
 
 from bench.common.errors import ConfigError, nearest
 from bench.read.analysis import statistics
-from bench.read.analysis.arms import Arm, Condition, arms_of, instances_by_scenario, pairs_of, require_receipts
+from bench.read.analysis.arms import Arm, Arms, Condition, arms_of, instances_by_scenario, pairs_of, require_receipts
 from bench.read.analysis.aspects import aspects_between
 from bench.read.analysis.copies import first_of_copies, is_error_free
 from bench.read.analysis.factors import (
@@ -98,7 +98,7 @@ def gate_of(texts: Sequence[str]) -> Margins:
         try:
             gate[criterion] = float(margin) if has_margin else DEFAULT_GATE.get(criterion, DEFAULT_MARGIN)
         except ValueError:
-            gate[criterion] = -1.0
+            gate[criterion] = -1.0  # refused below
         if not 0 <= gate[criterion] <= 1:
             raise ConfigError(f"--measure {text}: the margin is a number from 0 to 1, as in --measure {name}=0.1")
     return gate or DEFAULT_GATE
@@ -199,11 +199,11 @@ def compare(
     Two runs with one model each, or one architecture each, are compared across these.
 
     Args:
-        first: A.
-        second: B, which is judged.
+        first: The run A, by which B is judged.
+        second: The run B.
         gate: The measures that decide, with their margins.
         whole: Whether runs that do not share everything are refused.
-        allowed: Kind of damage -> how many more damaged effects are still allowed.
+        allowed: Kind of damage -> how many more effects B may damage than A.
         earlier: Earlier runs of the same experiment as A, which show how much is chance.
 
     Returns:
@@ -222,6 +222,7 @@ def compare(
     if len(pairs) > 1:
         rows_by_arm = [judge.rows([pair]) for pair in pairs]
         beside_gate = [row for row in overall if not row.gates]
+        # The corrected rows come in this order: those of all arms together that are beside the gate, then those of each arm.
         corrected = iter(_correct([*beside_gate, *chain.from_iterable(rows_by_arm)]))
         overall = tuple(row if row.gates else next(corrected) for row in overall)
         rows_by_arm = [tuple(next(corrected) for _ in rows) for rows in rows_by_arm]
@@ -232,10 +233,12 @@ def compare(
 
 def _arm_pairs(runs: PairedRuns) -> list[_ArmPair]:
     """Return each arm of the first run with its counterpart in the second."""
-    before, after = (
-        arms_of(replace(run, trials=run.trials.assign(on_the_clock=run.trials["api_seconds"] + run.trials["waiting_seconds"])))
-        for run in (runs.first, runs.second)
-    )
+
+    def arms_with_seconds(run: Run) -> Arms:
+        seconds = run.trials["api_seconds"] + run.trials["waiting_seconds"]
+        return arms_of(replace(run, trials=run.trials.assign(**{COLUMN_OF["seconds"]: seconds})))
+
+    before, after = arms_with_seconds(runs.first), arms_with_seconds(runs.second)
     instances = instances_by_scenario(runs.first)
     pairs: list[_ArmPair] = []
     for condition, by_architecture in before.items():
@@ -243,10 +246,11 @@ def _arm_pairs(runs: PairedRuns) -> list[_ArmPair]:
         never_err = is_error_free(runs.first, model) and is_error_free(runs.second, other_model)
         is_repeatable = _is_repeatable(runs.first, model) and _is_repeatable(runs.second, other_model)
         for name, arm in by_architecture.items():
-            other = after[replace(condition, model=other_model)][runs.counterpart("architecture", name)]
-            names = (ArmName(name, model, condition.plan), ArmName(other.architecture, other_model, condition.plan))
+            counterpart = after[replace(condition, model=other_model)][runs.counterpart("architecture", name)]
+            names = (ArmName(name, model, condition.plan), ArmName(counterpart.architecture, other_model, condition.plan))
             factors = factors_between(runs.first, *names, runs.second)
-            pairs.append(_ArmPair(arm, other, len(instances[condition.scenario]) > 1, never_err, is_repeatable, factors))
+            has_several = len(instances[condition.scenario]) > 1
+            pairs.append(_ArmPair(arm, counterpart, has_several, never_err, is_repeatable, factors))
     return pairs
 
 
@@ -261,14 +265,16 @@ def _missing(runs: PairedRuns, rows: Sequence[ArmDifference]) -> tuple[str, ...]
     missing = [f"{len(runs.absent)} of {runs.arms} arms of A: {', '.join(runs.absent)}"] if runs.absent else []
     if pairs < MIN_PAIRED_SHARE * runs.trials:
         missing.append(f"{runs.trials - pairs} of {runs.trials} trials of A have no partner in B")
-    usable = [row for row in rows if row.gates and row.criterion == "tokens" and row.change.pairs is not None]
-    if not missing and any((row.change.pairs or 0) < MIN_PAIRED_SHARE * pairs for row in usable if row.unpaired):
-        missing.append(f"only {usable[0].change.pairs} of {pairs} pairs can be used")
+    tokens = next((row for row in rows if row.gates and row.criterion == "tokens"), None)
+    usable = tokens.change.pairs if tokens and tokens.unpaired else None
+    if not missing and usable is not None and usable < MIN_PAIRED_SHARE * pairs:
+        missing.append(f"only {usable} of {pairs} pairs can be used")
     return tuple(missing)
 
 
 def _history(first: Run, earlier: Sequence[Run]) -> EarlierRuns:
-    """Return how much earlier runs like `first` differ from it and from each other."""
+    """Return the differences between `first` and each earlier run like it, and the trials whose outcomes differ among these
+    runs."""
     noise: dict[Criterion, list[float]] = {}
     outcomes: dict[tuple[object, ...], set[str]] = {}
     for run in (first, *earlier):
@@ -286,21 +292,23 @@ def _history(first: Run, earlier: Sequence[Run]) -> EarlierRuns:
 
 
 def _correct(rows: Sequence[ArmDifference]) -> list[ArmDifference]:
-    """Return rows beside the gate with findings that are corrected for the number of these rows."""
-    testable = [row if row.criterion != "damage" and row.finding not in ("not measured", "equal") else None for row in rows]
-    adjusted = holm_corrected([row.change.p if row else None for row in testable])
+    """Return rows beside the gate with findings that are corrected for the number of their tests. A row without a test stays as
+    it is: of damage, or of a measure that is equal or not measured."""
+    has_test = [row.criterion != "damage" and row.finding not in ("not measured", "equal") for row in rows]
+    adjusted = holm_corrected([row.change.p if tested else None for row, tested in zip(rows, has_test, strict=True)])
     family = sum(p is not None for p in adjusted)
 
     def corrected(row: ArmDifference, p: float | None) -> ArmDifference:
         finding = finding_of(row.change, p)
         return replace(row, finding=finding, reason=_reason_text(row.change, finding, family))
 
-    return [corrected(row, p) if is_testable else row for row, is_testable, p in zip(rows, testable, adjusted, strict=True)]
+    return [corrected(row, p) if tested else row for row, tested, p in zip(rows, has_test, adjusted, strict=True)]
 
 
 def _reason_text(change: MeasureChange, finding: ComparisonFinding, family: int = 1) -> str:
     """Return the reason of a finding in words. `family` is the number of tests that are corrected together."""
-    return (change.why or floor_reason(change, family) if finding == "undecided" else "") or REASONS[finding]
+    own_reason = (change.why or floor_reason(change, family)) if finding == "undecided" else ""
+    return own_reason or REASONS[finding]
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,7 +330,8 @@ class _ArmPair:
 
     @cached_property
     def is_equal(self) -> bool:
-        """Whether all compared values are equal in every trial. An error is not equal to an error, since it says nothing."""
+        """Whether all compared values are equal in every trial. Arms in which every trial ended in an error are not equal, as
+        an error says nothing."""
         columns = ["outcome", *_damages(self.before), COLUMN_OF["tokens"], COLUMN_OF["cost"], COLUMN_OF["seconds"]]
         unknown = dict.fromkeys(columns[1:], -1)
         first, second = (
@@ -367,7 +376,7 @@ def _values(arm: Arm, criterion: Criterion) -> Iterator[tuple[Pair, Any]]:
     """Yield for each pair the value by a criterion: whether it was solved (None for an error), the number of damaged effects
     by kind, or the amount that was spent."""
     if criterion == "solved":
-        graded = arm.graded[:0] if arm.is_instrument else arm.graded
+        graded = arm.graded[:0] if arm.is_instrument else arm.graded  # an instrument has no task to solve
         for pair, outcome in zip(pairs_of(graded), graded["outcome"].tolist(), strict=True):
             yield pair, None if outcome == "error" else outcome == "solved"
     elif criterion == "damage":
@@ -387,9 +396,9 @@ def _damages(arm: Arm) -> list[str]:
 def _without_copies(before: Arm, after: Arm, column: str) -> tuple[Arm, Arm]:
     """Return both arms without copies: if all repetitions of an instance have the same values in both arms, only one
     remains."""
-    values = [dict(zip(pairs_of(arm.trials), arm.trials[column].tolist(), strict=True)) for arm in (before, after)]
-    pairs = [pair for pair in values[0] if pair in values[1]]
-    counted = first_of_copies([instance for instance, _ in pairs], [[by_pair[pair] for by_pair in values] for pair in pairs])
+    first, second = (dict(zip(pairs_of(arm.trials), arm.trials[column].tolist(), strict=True)) for arm in (before, after))
+    pairs = [pair for pair in first if pair in second]
+    counted = first_of_copies([instance for instance, _ in pairs], [(first[pair], second[pair]) for pair in pairs])
     copies = {pair for pair, is_counted in zip(pairs, counted, strict=True) if not is_counted}
     return _without_pairs(before, copies), _without_pairs(after, copies)
 
@@ -409,8 +418,8 @@ class _Judge:
     history: EarlierRuns
 
     def rows(self, pairs: Sequence[_ArmPair]) -> tuple[ArmDifference, ...]:
-        """Return the finding on these arms, taken together, by each criterion for which they have values. If they have none for
-        the whole gate, the gate's criteria are kept, as not measured."""
+        """Return the finding on these arms, taken together, by each criterion for which the arms have values. If they have
+        values for no criterion of the gate, the gate's criteria are kept, as not measured."""
         unmeasured = set[Criterion]()
         if all(pair.before.condition.plan == FAULT_FREE for pair in pairs):
             unmeasured |= {"price", "first_round"}
@@ -439,7 +448,7 @@ class _Judge:
                 reason = "no pair has known dollars: give the models of both runs price_in and price_out"
             change, difference = replace(change, before=None, after=None, low=None, high=None), statistics.mean_of(())
         elif change.pairs and not could_differ:
-            pass
+            pass  # the objection stays the reason: that the arms are equal shows nothing
         elif criterion == "damage" and all(pair.is_repeatable for pair in pairs):
             finding, reason = compare_damage(before, after, self.allowed)
         elif all(pair.is_equal for pair in pairs):
@@ -464,7 +473,7 @@ class _Judge:
 def _join(pairs: Sequence[tuple[Mapping[Pair, Any], ...]]) -> tuple[dict[Pair, Any], dict[Pair, Any], dict[Pair, Any]]:
     """Return the values of several arms (`_ArmPair.values`) in one map each. The trials of a unit are numbered anew, so that
     trials of different arms have different pairs."""
-    trials_of = Counter[str]()
+    trials_of = Counter[str]()  # the number of a unit's trials so far
     joined: tuple[dict[Pair, Any], dict[Pair, Any], dict[Pair, Any]] = ({}, {}, {})
     for before, after, is_affected in pairs:
         for pair in {**before, **after}:

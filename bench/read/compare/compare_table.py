@@ -73,7 +73,8 @@ def _finding_in_words(row: ArmDifference) -> str:
     change = row.change
     if row.finding in ("equal", "not measured") or change.before is None or change.after is None:
         return f"{row.criterion} {row.finding}"
-    if row.finding == "trade-off" or (row.criterion == "damage" and not change.within and row.reason[:1].isdigit()):
+    is_counted = row.criterion == "damage" and not change.within and row.reason[:1].isdigit()  # "2 doubled more"
+    if row.finding == "trade-off" or is_counted:  # only counted damage can be a trade-off
         return f"damage {row.finding} ({row.reason})"
     difference = text_of(BoundedNumber.of(row.difference, *_FORMATS[row.criterion]))
     share = f", {(change.after / change.before - 1):+.1%}" if not change.is_rate and change.before else ""
@@ -87,7 +88,7 @@ def _power_text(row: ArmDifference) -> str:
     if change.shows is None:
         return ""
     points = " points" if change.is_rate else "%"
-    base = 1.0 if change.is_rate else min(change.before or 0.0, change.after or 0.0)
+    base = 1.0 if change.is_rate else min(change.before or 0.0, change.after or 0.0)  # of which a loss is a share
     shows = f"; they would show a loss of {100 * change.shows / base:.1f}{points} four times in five" if base else ""
     if change.needed is None or not base:
         return shows
@@ -173,7 +174,7 @@ def cases_of(comparison: Comparison) -> Iterator[tuple[str, str, str, str]]:
         yield gate, "all arms and pairs of A are there", "undecided", "; ".join(comparison.missing)
     for arm in comparison.arms:
         worse = [row for row in arm.rows if row.finding in ("worse", "trade-off")]
-        verdict = "equal" if not worse else "worse" if comparison.verdict == "worse" else "undecided"
+        if_worse = "worse" if comparison.verdict == "worse" else "undecided"
         name = " ".join(
             (
                 arm.first.scenario,
@@ -182,7 +183,8 @@ def cases_of(comparison: Comparison) -> Iterator[tuple[str, str, str, str]]:
                 name_in_both(*arm.architectures),
             )
         )
-        yield name, "is no worse by itself (beside the gate)", verdict, "; ".join(map(_finding_in_words, worse))
+        verdict, reasons = if_worse if worse else "equal", "; ".join(map(_finding_in_words, worse))
+        yield name, "is no worse by itself (beside the gate)", verdict, reasons
 
 
 def _dollars_text(spent: PerSolved) -> str:

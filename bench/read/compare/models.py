@@ -51,10 +51,11 @@ class ModelPair:
 
 def model_pairs(run: Run) -> tuple[ModelPair, ...]:
     """Return the comparison of each further model with the first, over all packs, fault plans and architectures that both have.
-    A model that shares no trial with the first is left out."""
+    A model that shares no trial with the first is left out. Empty for more than MAX_COMPARED_MODELS models."""
     first, *others = run.names("model")
+    compared = others if len(others) < MAX_COMPARED_MODELS else ()
     pairs = []
-    for other in others if len(others) < MAX_COMPARED_MODELS else ():
+    for other in compared:
         try:
             pairs.append(_pair(compare(part_of_run(run, "model", first), part_of_run(run, "model", other)), first, other))
         except ResultsError:
@@ -70,9 +71,9 @@ def _pair(comparison: Comparison, first: str, second: str) -> ModelPair:
         if row.finding != "not measured"
     ]
     runs = (comparison.runs.first, comparison.runs.second)
-    before, after = (spent_per_solved(run.trials, COST.name) for run in runs)
+    first_dollars, second_dollars = (spent_per_solved(run.trials, COST.name) for run in runs)
     measures = {measure.name: measure for measure in (*judged_measures, _retries(*runs))}
-    return ModelPair(first, second, comparison.verdict, measures, (before, after))
+    return ModelPair(first, second, comparison.verdict, measures, (first_dollars, second_dollars))
 
 
 def _retries(first: Run, second: Run) -> ModelMeasure:
@@ -86,10 +87,11 @@ def _retries(first: Run, second: Run) -> ModelMeasure:
 
 def pooled_values(run: Run, column: str) -> dict[Pair, float]:
     """Return the values of all arms of a run with one model, by (unit, number). A unit is an instance, as in `compare`, or a
-    repetition if the pack has one instance. The number is the same for the same trial of another model."""
+    repetition if the pack has one instance. The number is the same for the same trial of every model."""
     has_several = {name: len(instances) > 1 for name, instances in instances_by_scenario(run).items()}
     values: dict[Pair, float] = {}
     arms = [arm for by_architecture in arms_of(run).values() for arm in by_architecture.values()]
+    # In an order that is the same for every model, so that the same arm has the same number.
     arms.sort(key=lambda arm: str((replace(arm.condition, model=""), arm.architecture)))
     for arm_number, arm in enumerate(arms):
         scenario = arm.condition.scenario

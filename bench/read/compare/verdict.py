@@ -114,8 +114,8 @@ def compare_rates(
     finding: the interval's low end assumes that all unknown values speak for A, and its high end that all speak for B.
 
     Args:
-        before: Whether each pair of A succeeded; None if that is unknown.
-        after: Whether each pair of B succeeded.
+        before: Pair -> whether A's trial succeeded; None if that is unknown.
+        after: Pair -> whether B's trial succeeded.
         margin: How much lower B's rate may be, or higher if more is bad; a share of 1.
         more_is_good: Whether success is good, as *solved* is and *damaged* is not.
 
@@ -126,6 +126,7 @@ def compare_rates(
         {pair: value for pair, value in values.items() if value is not None} for values in (before, after)
     )
     difference = statistics.paired_rates(known_after, known_before)
+    # B's values and A's: first with the unknown values as A would have them, then as B would.
     extremes = [(_with_unknown_as(after, is_best), _with_unknown_as(before, not is_best)) for is_best in (False, True)]
     at_worst, at_best = (statistics.paired_rates(*values) for values in extremes)
     tests = [statistics.mcnemar_test(*values) for values in extremes]
@@ -133,9 +134,9 @@ def compare_rates(
     widest = max(differences, key=lambda mean: mean.sd or 0.0)
     units = min(_count_units(*values) for values in extremes)
     would_show_margin = units > 0 and (1 - margin) ** units <= LEVEL
-    loss = -(at_worst.low or 0.0) if more_is_good else at_best.high or 0.0
+    loss = -(at_worst.low or 0.0) if more_is_good else (at_best.high or 0.0)  # the greatest loss within the interval
     first, second = statistics.in_common(known_before, known_after)
-    unseen_loss = 1 - LEVEL ** (1 / units) if units else 1.0
+    unseen_loss = 1 - LEVEL ** (1 / units) if units else 1.0  # the greatest loss that so many units may all miss
     shows, needed = _power(widest, margin, widest.sd)
     change = MeasureChange(
         before=_mean(first),
@@ -169,8 +170,8 @@ def compare_amounts(
     """Compare an amount in A and in B, pair by pair. A smaller amount is better.
 
     Args:
-        before: A's amounts.
-        after: B's amounts.
+        before: Pair -> A's amount.
+        after: Pair -> B's amount.
         margin: How much more B may take: a share of the smaller mean, or in the unit of the amounts if `unseen` is given.
         measure: What the amounts measure.
         unseen: The loss that is assumed of a rare failure which no pair shows; None for the smaller mean.
@@ -189,7 +190,7 @@ def compare_amounts(
     else:
         allowed = margin
         beyond_margin = {pair: value - first[pair] - margin for pair, value in second.items()}
-    rare = unseen * difference.n / max(1, len(first))
+    rare = unseen * difference.n / max(1, len(first))  # the mean loss of a unit of which one pair has the unseen loss
     test = statistics.paired_test(second, first)
     spread = _spread(statistics.differences_of(second, first), noise)
     shows, needed = _power(difference, allowed, spread, RULE_OF_THREE * rare)
@@ -228,7 +229,7 @@ def floor_reason(change: MeasureChange, family: int = 1) -> str:
     differ. "" if a difference could be told."""
     if change.least is None or change.least * family < LEVEL:
         return ""
-    differ = "at most 1" if change.least >= 1 else round(1 - math.log2(change.least))
+    differ = "at most 1" if change.least >= 1 else round(1 - math.log2(change.least))  # the least p is 2 / 2^differ
     needed = math.floor(math.log2(2 * family / LEVEL)) + 1
     return f"{differ} of the {needed} units that must differ do (floor)"
 
@@ -293,7 +294,7 @@ def _count_units(after: Mapping[Pair, bool], before: Mapping[Pair, bool]) -> flo
 
 def _too_few_reason(units: int) -> str:
     """Return why so few units have no interval; "" for two or more."""
-    return "" if units > 1 else "one pair has no interval" if units else "no trial has a value in both runs"
+    return "" if units > 1 else ("one pair has no interval" if units else "no trial has a value in both runs")
 
 
 # Damage

@@ -30,8 +30,8 @@ def export(run: Run, part: ExportPart, to: Path) -> list[Path]:
     """Write a run in another form.
 
     Args:
-        run: The run.
-        part: The form.
+        run: The run to write.
+        part: The entry of the form in which it is written.
         to: The folder to write into, made if missing. A file of the same name is replaced.
 
     Returns:
@@ -45,13 +45,13 @@ def export(run: Run, part: ExportPart, to: Path) -> list[Path]:
         files: Files = part.load(part.files) if isinstance(part.files, str) else part.files
     except ModuleNotFoundError as error:
         if not part.extra or str(error.name).startswith("bench"):
-            raise
+            raise  # no extra of a package would install the missing module
         raise ConfigError(f"the form '{part.name}' needs: pip install '{part.package or '.'}[{part.extra}]'") from error
     try:
         contents = dict(files(run))
     except Exception as error:
         if not part.package:
-            raise
+            raise  # a bug of ours
         raise ResultsError(f"the form '{part.name}' of {part.package} fails: {type_and_message(error)}") from error
     return write_files(to, contents)
 

@@ -95,6 +95,7 @@ def _damage(run: Run, arms: Arms) -> Iterator[str]:
         counts = [(name, *count_harmed_trials(arm)) for name, arm in group.arms.items()]
         shares = sorted((harmed / trials, name, harmed, trials) for name, harmed, trials in counts if trials)
         if shares and condition.plan != FAULT_FREE:
+            # `worst` is empty if there is only one architecture.
             (least, name, harmed, trials), *worst = dict.fromkeys([shares[0], shares[-1]])
             texts = [f"{name} did damage in {harmed} of {trials} trials{_solved_nothing(run, group.arms[name])}"]
             texts += [
@@ -141,7 +142,7 @@ def _gap(solved: ModelMeasure) -> tuple[str, str]:
     points, low, high = (None if bound is None else 100 * bound for bound in bounds)
     if not points:
         return "as many", ""
-    if points < 0:
+    if points < 0:  # without the sign, the ends of the interval change places
         low, high = None if high is None else -high, None if low is None else -low
     number, interval = BoundedNumber(abs(points), low, high, 1, limited=difference).text().split(" ", 1)
     return f"{number} points {'more' if points > 0 else 'fewer'}", f" {interval}"
@@ -205,8 +206,9 @@ def _extremes_of_solving(run: Run, arms: Arms) -> Iterator[str]:
     if not run.trials["outcome"].eq("solved").any():
         yield f"No trial was solved, 0 of {len(run.trials):,}{mark}"
     elif ranked:
-        extremes = dict.fromkeys([ranked[-1][1:], ranked[0][1:]])
-        yield f"On {condition.scenario}, {join_names(solved_texts(extremes))}{mark}"
+        (_, worst, least), (_, best, most) = ranked[0], ranked[-1]
+        texts = solved_texts({best: most, worst: least}.items())  # one text if an architecture is both
+        yield f"On {condition.scenario}, {join_names(texts)}{mark}"
 
 
 def _none_solved(run: Run) -> str:

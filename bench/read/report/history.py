@@ -32,11 +32,10 @@ def _recordings(run: Run) -> Iterator[str]:
 def _recording(models: Sequence[History]) -> str:
     """Describe one recording: its sessions and machine, which its models share, and their errors and reused calls."""
     first = models[0]
-    reused, calls, errors = (sum(getattr(model, count) for model in models) for count in ("reused", "calls", "superseded"))
     facts = [
         f"{first.name}, digest {first.digest}: {sessions_text(first.sessions)}",
-        f"{errors} records of errors were superseded on resume",
-        f"{reused} of {calls} calls reused another trial's reply",
+        f"{sum(model.superseded for model in models)} records of errors were superseded on resume",
+        f"{sum(model.reused for model in models)} of {sum(model.calls for model in models)} calls reused another trial's reply",
         f"machine: {name_values_text(first.machine.shown)}",
         *([f"itself a replay of {first.before.name}"] if first.before else []),
     ]
@@ -45,13 +44,14 @@ def _recording(models: Sequence[History]) -> str:
 
 def sessions_text(sessions: Iterable[SessionRecord]) -> str:
     """Return in words when each session began and ended, how it ended, and what trouble its endpoints had."""
-    spans: list[tuple[str, str]] = []
+    spans: list[tuple[str, str]] = []  # (beginning, end) of each session; the end is "" until it is found
     for session in sessions:
         if session.what == "began":
             spans.append((session.at, ""))
         elif spans and not spans[-1][1]:
+            begun, _ = spans.pop()
             text = "; ".join((session.detail, *map(_trouble_text, session.trouble)))
-            spans[-1] = (spans[-1][0], f"{session.at} ({text})")
+            spans.append((begun, f"{session.at} ({text})"))
     if not spans:
         return "its sessions are not recorded"
     text = ", ".join(f"{begun} to {ended}" if ended else f"{begun}, no end recorded" for begun, ended in spans)
@@ -78,8 +78,8 @@ def name_values_text(values: Mapping[str, Any]) -> str:
 
 
 def sandbox_text(run: Run) -> str:
-    """Return in words which guards of the sandbox were missing, and whose grades no code was run for. Older runs did not
-    record the guards."""
+    """Return in words which guards of the sandbox were missing, and for which packs stored grades were used, so that no code of
+    an answer was run. Older runs did not record the guards."""
     sandbox = run.manifest.sandbox
     exceptions = [f"{name} {state}" for name, state in sandbox.items() if state != "in force"]
     if run.manifest.unguarded:

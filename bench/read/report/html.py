@@ -78,7 +78,8 @@ def _escape(value: object) -> object:
 
 
 def _prose(text: str, names: Sequence[str]) -> Markup:
-    """Return a sentence as HTML in which names are code and intervals are fainter than their numbers."""
+    """Return a sentence as HTML in which names are code and intervals are fainter than their numbers. Without names, the
+    pattern for a name is `(?!)`, which matches nothing."""
     any_name = "|".join(re.escape(escape(_escape(name))) for name in sorted(names, key=len, reverse=True)) or r"(?!)"
     return Markup(
         re.sub(

@@ -157,10 +157,10 @@ def study_named(name: str) -> Study:
     """Return the module of a study.
 
     Args:
-        name: Its name.
+        name: The study's name in a config.
 
     Returns:
-        The module.
+        The module, which provides the functions of `Study`.
 
     Raises:
         ResultsError: No study has this name.
@@ -172,7 +172,7 @@ def module_of_study(part: StudyPart, module: str) -> Any:
     """Return a module of a study.
 
     Args:
-        part: The study.
+        part: The study's entry.
         module: The module's name in the study's folder. A package's study has one module, whatever is asked for.
 
     Returns:

@@ -82,6 +82,7 @@ class Summary:
             header = [f"{len(notes)} notes say what is left out of these runs, or differs: see the page, or `bench report -v`."]
         lines = _wrap(self.ran)
         limit = _wrap(f"Not shown: {self.limits[0][0].lower()}{self.limits[0][1:]}")
+        # Of each finding the whole text is shown if it fits, else the first sentence if that fits.
         for long_and_short in ((self.leads,), *((finding.text, finding.first) for finding in self.findings)):
             for text in filter(None, long_and_short):
                 bullet = _wrap(f"- {text}", "  ")
@@ -164,27 +165,28 @@ def _cheapest(run: Run, groups: Iterable[ComparedArms], spent_on: str, tokens: M
         ratio = group.arms[first].ratio_to(group.arms[last], tokens.name)
         share, n = f" {BoundedNumber.of(ratio, 0, percent=True).text()}", plural(ratio.pairs, "pair")
         relation = f" of the tokens with {last}{f', the dearest of {len(ranked)},' if len(ranked) > 2 else ''}"
-        if first == last:
+        if first == last:  # a single arm has a value
             start, relation, n = f"{spent_on} took", f" tokens with {first}", f"mean of {plural(means[first].n, 'trial')}"
             share = f" {_mean_text(means[first])}"
-        elif ratio.ratio is None:
+        elif ratio.ratio is None:  # no pair has both arms' values
             start, share, relation = f"{spent_on} took the fewest tokens with {first} and the most with {last}", "", ""
         elif ratio.high is not None and ratio.high < 1:
             start = f"{spent_on} took the fewest tokens with {first}:"
         else:
             start = f"{spent_on} shows no clear difference: with {first} it took"
         sentences.setdefault((start, relation), []).append((share, f" on {_where(run, group.condition, group.by)} ({n})"))
-    left_out = list[str]()
-    for (start, relation), ((share, place), *others) in sentences.items():
-        parts = [f"{share}{relation}{place}", *(f"{share}{place}".strip() for share, place in others)]
+    in_no_sentence = list[str]()
+    for (start, relation), ((share, where), *others) in sentences.items():
+        parts = [f"{share}{relation}{where}", *(f"{share}{where}".strip() for share, where in others)]
         count = len(parts) if len(parts) <= MAX_SENTENCES else 1
         yield f"{start}{join_names(parts[:count])}"
-        left_out += parts[count:]
-    yield from left_out
+        in_no_sentence += parts[count:]
+    yield from in_no_sentence
 
 
 def _where(run: Run, condition: Condition, by: str, always_plan: bool = False) -> str:
-    """Return a condition in words: the scenario, `by` whom, and the fault plan if the run has several or if `always_plan`."""
+    """Return a condition in words: the scenario, `by` (" with static" or ""), and the fault plan if the run has several or if
+    `always_plan`."""
     plans = [plan for plan in run.names("plan") if plan != FAULT_FREE]
     plan = f" under {condition.plan}" if condition.plan in plans and (always_plan or len(plans) > 1) else ""
     return f"{condition.scenario}{by}{plan}"
@@ -227,8 +229,8 @@ def _mean_text(mean: Mean) -> str:
 
 
 def _impacts(run: Run) -> SummaryFinding | None:
-    """Return how many of the injected faults hit an answer that was good without them. None if no fault was delivered, or if
-    this says nothing."""
+    """Return how many of the delivered faults hit an answer that was good without them. None if no fault was delivered, or if
+    all faults were effective and none struck an output."""
     delivered = run.faults[run.faults["delivered"] & run.faults["finish"].ne("error")]
     if delivered.empty:
         return None
@@ -237,8 +239,8 @@ def _impacts(run: Run) -> SummaryFinding | None:
     if effective == len(delivered):
         text = f"{injected}, and none hit an answer that was bad anyway."
         return SummaryFinding(text, "receipts") if delivered["point"].eq("output").any() else None
-    untold = f" Of {undetermined:,} it cannot be told." if undetermined else ""
-    text = f"{injected}; {masked:,} hit answers that were bad anyway, so {effective:,} tell what a failure costs.{untold}"
+    unknown_text = f" Of {undetermined:,} it cannot be told." if undetermined else ""
+    text = f"{injected}; {masked:,} hit answers that were bad anyway, so {effective:,} tell what a failure costs.{unknown_text}"
     return SummaryFinding(text, "receipts")
 
 
@@ -248,12 +250,11 @@ def _recovery(run: Run, arms: Arms) -> SummaryFinding | None:
     by_condition: dict[Condition, list[RecoveryRate]] = {}
     for rate in recovery_rates(run, arms):
         by_condition.setdefault(rate.arm.condition, []).append(rate)
-    lines = [
-        f"on {_where(run, condition, _with_model(run, condition.model), always_plan=True)}, {_recovered_text(rates, n)}"
-        for condition, rates in by_condition.items()
-        for n in [rates[0].recovered.n]
-        if n
-    ]
+    lines = []
+    for condition, rates in by_condition.items():
+        if n := rates[0].recovered.n:  # equal for all architectures
+            where = _where(run, condition, _with_model(run, condition.model), always_plan=True)
+            lines.append(f"on {where}, {_recovered_text(rates, n)}")
     return _finding(lines, "recovery")
 
 

@@ -125,6 +125,7 @@ def load_traced(path: Path) -> tuple[Run, Trace | None]:
     needs_second_pass = False
 
     def add(trial: TrialReading) -> None:
+        """Add a trial to the trace, until a trial shows that a second pass is needed."""
         nonlocal trace, needs_second_pass
         needs_second_pass = needs_second_pass or bool(of_kind(trial.record.events, WorldEnded))
         if needs_second_pass:
@@ -150,6 +151,8 @@ class _OpenTrace:
         of_environments: Mapping[str, str] = MappingProxyType({}),
         around: ViewMaker | None = None,
     ):
+        """Pack the texts of the runs in these folders. `of_environments` has the texts that can be contents of environments, by
+        digest."""
         self._texts, self._text_number_of, self._texts_left_out = _packed_texts(folders, of_environments, around or NoViews())
         self._trials, self._number_of, self.is_cut = Packer(), dict[str, int](), False
 
@@ -310,8 +313,8 @@ def _json(value: object) -> bytes:
     """Return a value as JSON in ASCII, in which a surrogate without its partner survives as an escape."""
     try:
         text = to_json(value)
-        return text if text.isascii() else to_json(value, ensure_ascii=True)  # which takes half as long again
-    except PydanticSerializationError:  # a lone surrogate: the standard library, at a third of the speed, accepts it
+        return text if text.isascii() else to_json(value, ensure_ascii=True)  # escapes only if they are needed: they take time
+    except PydanticSerializationError:  # a lone surrogate, which only the slower standard library accepts
         return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 

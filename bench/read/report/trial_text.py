@@ -29,7 +29,7 @@ def text_of_trial(run: Run, wanted: str, around: ViewMaker) -> str:
     """
     trial = _trial_id(run, wanted)
     texts = read_texts(run.folder) if run.folder else {}
-    *_, record = list(records_of(run, [trial]) or ())
+    *_, record = list(records_of(run, [trial]) or ())  # the last record, if the trial was run again
     views = around.views(run, texts).of(record).values()
     instance = f" {record.instance}" if record.instance else ""
     names = f"{record.scenario}{instance}, {record.architecture}, {record.plan}, repetition {record.repetition}"
@@ -43,11 +43,12 @@ def _trial_id(run: Run, wanted: str) -> str:
     parts = wanted.split("/")
     selectable = run.trials[["trial", *SELECTORS]].assign(number="#" + run.trials["repetition"].astype(str))
     rows = selectable.itertuples(index=False, name=None)
+    # A part is a name, `#` with a repetition, or the beginning of the id.
     matches = [row for row in rows if all(part in row[1:] or (part and row[0].startswith(part)) for part in parts)]
     if len(matches) == 1:
         return str(matches[0][0])
     if not matches:
         raise ConfigError(f"no trial goes by '{wanted}'; the report's page lists them, each with its id")
-    listed = "; ".join(f"{row[0][:12]} {' '.join(filter(None, row[1:]))}" for row in matches[:MAX_LISTED_TRIALS])
+    listed = "; ".join(f"{trial[:12]} {' '.join(filter(None, names))}" for trial, *names in matches[:MAX_LISTED_TRIALS])
     more = f"; and {len(matches) - MAX_LISTED_TRIALS} more" if len(matches) > MAX_LISTED_TRIALS else ""
     raise ConfigError(f"{len(matches)} trials go by '{wanted}'; add a name, or give one's id: {listed}{more}")

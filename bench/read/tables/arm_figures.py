@@ -32,6 +32,7 @@ def arm_figures(run: Run, arms: Arms) -> Iterator[Picture]:
     for model in run.names("model"):
         drawable = _drawable(arms, model)
         plans = [plan for plan in run.names("plan") if any(condition.plan == plan for condition in drawable)]
+        # The plan without faults has a figure only if it is the only plan.
         for plan in [plan for plan in plans if plan != FAULT_FREE] or plans:
             with_rounds = {
                 condition: by_architecture
@@ -91,6 +92,7 @@ def _draw_trials(ax: Axes, x: int, arm: Arm) -> None:
     """Draw the mean of an arm's first rounds at x, and left of it a dot for each trial, filled if its fault was effective. An
     unfilled dot is a trial that would have had the round without the fault too, or of which this is not known."""
     trials = arm.usable[arm.usable[FIRST_ROUND.tokens.name].notna()]
+    # Five columns of dots, so that equal values do not hide each other.
     dots_x = pd.Series([x - 0.22 + 0.16 * (index % 5 - 2) / 4 for index in range(len(trials))], index=trials.index)
     effective = trials[PRICE.tokens.name].notna()
     kinds = (

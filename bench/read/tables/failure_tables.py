@@ -76,11 +76,11 @@ def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
     all_accepted_again = recoveries.groupby("trial")["accepted_again"].all()
 
     def effective(arm: Arm) -> Estimate:
-        return Estimate(_only(arm, arm.usable[PRICE.tokens.name].notna()).mean(FIRST_ROUND.tokens.name), with_n=True)
+        return Estimate(_part_of(arm, arm.usable[PRICE.tokens.name].notna()).mean(FIRST_ROUND.tokens.name), with_n=True)
 
     def price_if(accepted_again: bool) -> Callable[[Arm], Cell]:
         trials = all_accepted_again[all_accepted_again.eq(accepted_again)].index
-        return lambda arm: _price(_only(arm, arm.usable["trial"].isin(trials)), PRICE.tokens)
+        return lambda arm: _price(_part_of(arm, arm.usable["trial"].isin(trials)), PRICE.tokens)
 
     def price_column(metric: Metric) -> TableColumn[Arm]:
         return TableColumn(metric.title, lambda arm: _price(arm, metric))
@@ -126,8 +126,8 @@ def _price(arm: Arm, measure: Metric) -> Cell:
     return Estimate(mean, measure.digits, with_n=True) if mean.n >= MIN_PRICED_TRIALS else f"{NOT_MEASURED} (N={mean.n})"
 
 
-def _only(arm: Arm, is_chosen: pd.Series[bool]) -> Arm:
-    """Return the arm with only these of its usable trials."""
+def _part_of(arm: Arm, is_chosen: pd.Series[bool]) -> Arm:
+    """Return the arm with only the chosen trials among its usable trials."""
     return replace(arm, usable=arm.usable[is_chosen])
 
 

@@ -96,18 +96,18 @@ def _figure(run: Run, model: str, arms: Arms) -> Picture:
     plans = [name for name in run.names("plan") if any(condition.plan == name for condition in arms)]
     names = [name for name in run.names("architecture") if any(name in by_architecture for by_architecture in arms.values())]
     signs = signs_of(plans)
-    width = 0.5 + 0.25 * len(signs)
-    names_per_panel = ceil(len(names) / ceil(width * len(names) / MAX_WIDTH_INCHES))
-    chunks = [names[start : start + names_per_panel] for start in range(0, len(names), names_per_panel)]
-    cells = list(product(scenarios, chunks))
-    figure, axes = panels(len(cells), 3, max(4.2, width * names_per_panel), 2.9)
-    for (scenario, chunk), ax in zip(cells, axes, strict=True):
+    inches_per_name = 0.5 + 0.25 * len(signs)
+    names_per_panel = ceil(len(names) / ceil(inches_per_name * len(names) / MAX_WIDTH_INCHES))
+    parts = [names[start : start + names_per_panel] for start in range(0, len(names), names_per_panel)]
+    cells = list(product(scenarios, parts))
+    figure, axes = panels(len(cells), 3, max(4.2, inches_per_name * names_per_panel), 2.9)
+    for (scenario, names_of_panel), ax in zip(cells, axes, strict=True):
         shares = {
             condition.plan: {name: arm.solved() for name, arm in by_architecture.items()}
             for condition, by_architecture in arms.items()
             if condition.scenario == scenario
         }
-        _draw_panel(ax, shares, chunk, signs)
+        _draw_panel(ax, shares, names_of_panel, signs)
         panel_title(ax, scenario, counts_text([share.n for by_name in shares.values() for share in by_name.values()]))
     legend_of_points(figure, {_plan_label(plan): sign for plan, sign in signs.items()})
     first = {condition.plan: by_name for condition, by_name in arms.items() if condition.scenario == scenarios[0]}

@@ -58,7 +58,7 @@ def exact_share(k: int, n: int) -> Share:
 
 def share_by_instance(instances: Sequence[str], values: Sequence[bool]) -> Share:
     """Return the share of values that are true, each of the instance at its index. Wilson's interval counts their
-    `effective_number`. For one instance that is their number, and the result is `share_of`."""
+    `effective_number`. For one instance this is the number of values, and the result is `share_of`."""
     n, k = len(values), sum(map(bool, values))
     number = effective_number(instances, list(map(float, values)))
     if number == n:
@@ -69,8 +69,8 @@ def share_by_instance(instances: Sequence[str], values: Sequence[bool]) -> Share
 
 def exact_share_by_instance(instances: Sequence[str], values: Sequence[bool]) -> Share:
     """Return the share of values that are true, each of the instance at its index. Clopper and Pearson's interval counts their
-    `effective_number`. If all or none are true, this is the number of instances, because equal values do not show how alike
-    the trials of an instance are.
+    `effective_number`. If all or none are true, the effective number is the number of instances, because equal values do not
+    show how alike the trials of an instance are.
 
     Source: Korn and Graubard, Survey Methodology 24 (1998).
     """
