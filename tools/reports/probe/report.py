@@ -38,7 +38,8 @@ def of_pairs(pairs: Sequence[Pair]) -> Iterator[str]:
     damaged, proven, cells = (sum(getattr(pair, name) for pair in pairs) for name in ("damaged", "proven", "cells"))
     yield ""
     yield f"The {len(pairs)} pairs had {cells} cells; {damaged} cells had damage, {proven} also in a second run."
-    yield "Each pair ran its gravest cells first, until its share of the session's minutes ended; the other planned cells did not run."
+    yield "Each pair ran its gravest cells first, until its share of the session's minutes ended;"
+    yield "the other planned cells did not run."
     yield "[A row for each pair](pair.csv)."
 
 
