@@ -36,7 +36,7 @@ CAPABILITY_COUNT, FILE_CAPABILITIES = 64, frozenset(range(8))
 def main() -> None:
     """Start the command, wait for its exit, and kill every process that it left."""
     status, control, largest = map(int, sys.argv[1:4])
-    namespaces = [int(error_number) for error_number in sys.argv[4].split(",") if error_number]
+    namespaces = [int(descriptor) for descriptor in sys.argv[4].split(",") if descriptor]
     for opened in (status, control):
         os.set_inheritable(opened, False)
     _prctl(SET_SUBREAPER, 1)

@@ -242,8 +242,10 @@ def verdict_of(measures: Iterable[GatedMeasure], missing: bool = False) -> Compa
     findings = quality | spent
     if "trade-off" in quality or {"worse", "better"} <= quality:
         return "trade-off"
-    if "worse" in findings:
-        return "trade-off" if "worse" in spent and "better" in findings else "worse"
+    if "worse" in quality:
+        return "worse"
+    if "worse" in spent:
+        return "trade-off" if "better" in findings else "worse"
     if missing or not findings or "undecided" in findings:
         return "undecided"
     if "better" in findings:

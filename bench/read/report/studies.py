@@ -140,8 +140,7 @@ def study_pictures(run: Run) -> list[Picture]:
     name = run.config.study
     try:
         return list(study_named(name).pictures(run)) if name else []
-    except Exception as error:
-        _why(error, name or "")
+    except Exception:
         return []
 
 

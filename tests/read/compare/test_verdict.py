@@ -45,6 +45,7 @@ def test_no_side_is_worse_if_the_other_is_and_what_is_missing_is_never_passed(
     ("quality", "spent", "verdict"),
     [
         ("worse", "better", "worse"),
+        ("worse", "worse better", "worse"),
         ("better", "worse", "trade-off"),
         ("better worse", "equal", "trade-off"),
         ("trade-off", "better", "trade-off"),

@@ -38,7 +38,8 @@ def of_pairs(pairs: Sequence[Pair]) -> Iterator[str]:
     damaged, proven, cells = (sum(getattr(pair, name) for pair in pairs) for name in ("damaged", "proven", "cells"))
     yield ""
     yield f"The {len(pairs)} pairs had {cells} cells; {damaged} cells had damage, {proven} also in a second run."
-    yield "Each pair had the same minutes of the session, and ran its gravest cells first."
+    yield "Each pair ran its gravest cells first, until its share of the session's minutes ended;"
+    yield "the other planned cells did not run."
     yield "[A row for each pair](pair.csv)."
 
 
@@ -205,7 +206,8 @@ def summary(record: Path) -> Iterator[str]:
     harm, proven, cells = (sum(getattr(pair, name) for pair in pairs) for name in ("damaged", "proven", "cells"))
     yield f"- **Servers of others**: {harm} of {cells} cells have damage, {proven} also in a second run. These are {len(pairs)}"
     same = sum(row.is_equal for row in boxed)
-    yield f"  pairs of an agent and a server. In {same} of {len(boxed)} cells the verdict is the same with the box and without."
+    yield "  pairs of an agent and a server, each with its gravest cells; the other planned cells did not run. In"
+    yield f"  {same} of {len(boxed)} cells the verdict is the same with the box and without."
     trials, otherwise = _sums(read(record, Equality), "trials", "differ")
     yield f"- **Worlds**: in {otherwise} of {trials} trials in a [world](worlds.md) the verdict is not the world's own count."
     delivered, scored = read(record, Delivered), read(record, Scored)
