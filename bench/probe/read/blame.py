@@ -104,7 +104,7 @@ def blame_of(tool: str, mended: Iterable[CellJudged], due: Sequence[GatewayMend]
     """
     runs = sorted(mended, key=lambda judged: len(judged.mended))
     minimal = list[GatewayMends]()
-    for judged in runs:
+    for judged in runs:  # the smallest sets come first: a set that contains a sufficient set is not minimal
         if removes_damage(judged) and not any(parts <= frozenset(judged.mended) for parts in minimal):
             minimal.append(frozenset(judged.mended))
     tried = {part for judged in runs for part in judged.mended}

@@ -81,7 +81,8 @@ class ProbedPlan:
 
     @property
     def blame(self) -> CellBlame | None:
-        """The parts that are to blame for the cell's damage; None if nothing was mended."""
+        """The parts that are to blame for the cell's damage, according to the runs with mended parts; None without such runs.
+        The parts that were due follow from the calls of the first run."""
         if not self.judgement:
             return blame_of("", self.mended)
         finding, (first_record, _) = most_severe_finding(self.judgement), self.runs[0]
@@ -183,7 +184,7 @@ class ProbeRead:
         race = self.planned.race
         if any(cell.gate == "damage" for cell in self.cells.values()):
             return "damage"
-        if any(row.before is None or row.after is None for row in race):
+        if any(row.before is None or row.after is None for row in race):  # overlapping calls make or lose a row
             return "damage"
         has_gap = self.missing or any(cell.verdict in UNDECIDED for cell in self.cells.values())
         if has_gap or race or self.planned.again:
@@ -235,7 +236,7 @@ def read_probe(folder: Path) -> ProbeRead:
 def probe_of(
     folder: Path, manifest: Manifest, probed: Probed, trials: Sequence[TrialRecord], sessions: Sequence[SessionRecord]
 ) -> ProbeRead:
-    """Return the probe that these records describe."""
+    """Return the probe that these records describe. The verdicts that a failed control voids are left out."""
     records = latest(trials)
     by_plan: dict[str, list[tuple[TrialRecord, CellJudged]]] = {}
     planned: CellsPlanned | None = None
@@ -246,7 +247,7 @@ def probe_of(
     by_plan.pop(EARLY, None)
     voided = {(plan, repetition) for _, judged in controls for plan, repetition in judged.voids}
     mended = dict[str, list[CellJudged]]()
-    for plan, runs in list(by_plan.items()):
+    for plan, runs in list(by_plan.items()):  # move the runs with mended parts from `by_plan` to their cell in `mended`
         if parts := next((judged.mended for _, judged in runs), ()):
             valid = [judged for record, judged in by_plan.pop(plan) if (plan, record.repetition) not in voided]
             mended.setdefault(plan.removesuffix(mended_plan("", parts)), []).extend(valid)

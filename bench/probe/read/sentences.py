@@ -97,8 +97,8 @@ def summary_lines(probe: ProbeRead, page: str, code: int | None = None) -> list[
     """Return the ten lines at the end of a probe in the terminal.
 
     Args:
-        probe: The probe.
-        page: The file to open.
+        probe: The records of the probe that has ended.
+        page: The path of its page, which the last line names.
         code: The exit code of the command; None if the conclusion does not decide it.
     """
     worst_case = list(worst_case_lines(probe))
@@ -201,7 +201,7 @@ def fault_clause(judged: CellJudged, calls: Iterable[GatewayCall], texts: Mappin
     """Return a clause on the fault that was injected into the struck call.
 
     Args:
-        judged: The verdict.
+        judged: The verdict on the run, with the struck call and the point of the fault.
         calls: The calls of the run.
         texts: The arguments of the calls by their digests.
     """
@@ -295,8 +295,9 @@ def outcome_clause(probe: ProbeRead) -> str:
         judged = worst.judgement
         assert judged is not None
         runs_note = f"in {worst.runs_damaged} of {plural(len(worst.runs), 'run')}{'' if worst.is_proven else _interval(worst)}"
-        tools = sum(cell.is_tool_damage for cell in probe.damaged_cells)
-        share = f"{len(probe.damaged_cells) - tools or tools} of {plural(cells, 'cell')}"
+        by_tools = sum(cell.is_tool_damage for cell in probe.damaged_cells)
+        by_agent = len(probe.damaged_cells) - by_tools
+        share = f"{by_agent or by_tools} of {plural(cells, 'cell')}"
         fault = fault_clause(judged, of_kind(worst.worst.events, GatewayCall), probe.texts)
         culprit = f"a tool of {name}, which got one call twice," if worst.is_tool_damage else name
         return f"{culprit} does damage in {share}: when {fault}, {consequence_clause(judged)}, {runs_note}"

@@ -78,7 +78,8 @@ def possible_plans(names: Iterable[str]) -> list[str]:
 def _cells_of_call(
     clean: Clean, subject: Subject, call: GatewayCall, identity: str, nth: int, all_forms: bool
 ) -> Iterator[ProbeCell]:
-    """Yield the cells of one call, the most severe first."""
+    """Yield the cells of one call, the most severe first. A point is left out if the call cannot have it, or it could show
+    nothing there."""
     planned = clean.calls[identity, nth]
     others_statement = others_statement_before(clean, subject, call, identity)
     for point in points_of(planned.call_class):
@@ -87,9 +88,10 @@ def _cells_of_call(
         if (point.processes > 1 and not subject.can_resume) or (point.others and not others_statement):
             continue
         if (point.before == "again" and not _has_effect_after(clean, call)) or (
-            point.by_tool and call.door in subject.stand_ins
+            point.by_tool and call.door in subject.stand_ins  # the probe's own stand-in is no tool of the owner's
         ):
             continue
+        # in place of a function's call, its request to a server or service can be held
         inner_doors = (
             inner_call.door_kind
             for inner_call in clean.reference.calls
@@ -102,7 +104,7 @@ def _cells_of_call(
         has_mcp_errors = "mcp_error" in DOOR_KINDS[call.door_kind].can
         forms = [form for form in point.forms if has_mcp_errors or form not in (IS_ERROR, JSON_RPC)] or [""]
         for index, form in enumerate(forms if all_forms else forms[: point.usual.get(call.door_kind, 1)]):
-            plan = plan_of(planned.name, point.name, form if index else "")
+            plan = plan_of(planned.name, point.name, form if index else "")  # the default form has no name in the plan
             fault = CellFault(identity, nth, point.name, form, clean.acting, others_statement if point.others else None)
             yield ProbeCell(plan, planned.name, point.name, form, fault)
 

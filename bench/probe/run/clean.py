@@ -129,6 +129,7 @@ def clean_of(agent_runs: Sequence[AgentRun]) -> Clean:
             f"what its tools draw"
         )
     race = differing_rows(second.rows, third.rows, varying) if overlap else []
+    # whether calls one by one leave the same rows, and vary in nothing further if calls of the other runs overlap
     one_by_one = not unmatched_one_by_one and (not overlap or further_varying | varying == varying)
     if one_by_one:
         varying |= further_varying
@@ -173,7 +174,7 @@ def objection(agent_run: AgentRun, number: int, has_check: bool) -> str:
     """Return why a clean run does not count, in one line; "" if it counts.
 
     Args:
-        agent_run: The run.
+        agent_run: A clean run, which has ended.
         number: Its number, from 1.
         has_check: Whether the owner has a check of the task. If not, a run without an effect does not count.
     """

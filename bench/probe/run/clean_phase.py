@@ -59,7 +59,7 @@ class CleanPhase:
         runs, so that the runs differ in all that belongs to a worker.
 
         Args:
-            workers: The workers.
+            workers: The workers that run the agent, of which at most two are used.
             recorded: The clean runs of earlier sessions.
         """
         agent_runs = [_agent_run_of(run) for run in recorded]
@@ -68,7 +68,7 @@ class CleanPhase:
         has_check, wall_times = self.subject.agent.done is not None, list[float]()
         for number in range(len(agent_runs), FIRST_CLEAN_RUNS):
             started, is_last = monotonic(), number == FIRST_CLEAN_RUNS - 1
-            worker = workers[number % 2 % len(workers)]
+            worker = workers[number % 2 % len(workers)]  # the first two workers in turn, or the only one
             try:
                 agent_run = await worker.run(Masks(), one_by_one=is_last, name=f"clean run {number + 1}")
             except OriginalChanged as error:

@@ -78,9 +78,10 @@ class CellComparison:
         """The varying values to which calls add, with the amount that each change adds (`ValueJudge.sums`)."""
 
     def findings(self) -> Iterator[CellFinding]:
-        """Yield the differences that are certain."""
+        """Yield one finding for each kind of difference and effect, with all its rows and calls. Differences that may or may
+        not be another effect are added to `unsure` instead."""
         if self._agent_run.readings and self._agent_run.readings[-1].digest == self._clean.digest:
-            return
+            return  # the stores end as after the clean runs
         self._compare_added()
         self._compare_existing()
         self._compare_varying()
@@ -88,8 +89,9 @@ class CellComparison:
             if kind == "doubled" and (harmless_repeat := self._repeated_counter_or_audit(effect, collected.rows)):
                 self.unsure.append(harmless_repeat)
                 continue
-            is_tools = self._point.by_tool and (kind != "lost" or self._point.before == "again")
-            culprit: Culprit = "tool" if is_tools else "agent"
+            # a tool that gets one call twice can double an effect; it can lose one only if a later effect came in between
+            is_tool_fault = self._point.by_tool and (kind != "lost" or self._point.before == "again")
+            culprit: Culprit = "tool" if is_tool_fault else "agent"
             yield CellFinding(kind, effect, collected.times, tuple(collected.rows), tuple(sorted(collected.calls)), culprit)
 
     def _repeated_counter_or_audit(self, effect: str, rows: Sequence[RowDifference]) -> str:
@@ -99,8 +101,8 @@ class CellComparison:
         new row, repeats, and the rest of the effect, which would add up too, does not.
 
         Args:
-            effect: The effect.
-            rows: The rows that show that it is doubled.
+            effect: The name of the doubled effect.
+            rows: The rows that show the repetition.
         """
         clean_effects = [clean_effect for clean_effect in self._clean.effects if clean_effect.name == effect]
         if len(clean_effects) != 1 or len(clean_effects[0].identities) != 1:
@@ -184,7 +186,7 @@ class CellComparison:
                 self._repeated_varying[effect].add(place.store_column)
                 clean_effects = [clean_effect for clean_effect in self._clean.effects if clean_effect.name == effect]
                 most_by_journal = max(map(self._times_by_journal, clean_effects), default=0)
-                count = 1 + times - clean_times
+                count = 1 + times - clean_times  # the effect itself, and each further change of the value
                 if most_by_journal > 1:
                     count = min(count, most_by_journal)
                 self._add_finding("doubled", effect, count, row)
@@ -203,17 +205,21 @@ class CellComparison:
         return [effect.name for effect in effects]
 
     def _row_with_value(self, place: ValuePlace) -> RowDifference:
-        """Return the row of a value: `before` as the clean run leaves it, `after` as the cell does."""
+        """Return the row that contains a value: `before` is its state at the end of the clean run, `after` at the end of the
+        cell."""
         clean = next(filter(place.holds, self._clean.rows.values()), None)
         row = next(filter(place.holds, self._rows.values()), None)
         changes = (change for reading in reversed(self._agent_run.readings) for change in reading.changed)
         changed_row = row or clean or next(filter(place.holds, changes), None)
         changed_row = changed_row or RowDifference(place.store, place.table, place.key, None, None)
+        # a row that the cell does not change ends as it was at the reset
         after = row.after if row else (clean.before if clean else None)
         return replace(changed_row, before=clean.after if clean else changed_row.before, after=after)
 
     def _add_finding(self, kind: FindingKind, effect: str, times: int, row: RowDifference) -> None:
-        """Add a row to the finding of this kind on an effect, which stands `times` times."""
+        """Add a row to the finding of this kind on an effect, which the row shows `times` times. The finding has the largest
+        number of its rows if the effect is doubled, else the smallest. Its calls are those that make the effect in the clean
+        runs, or all calls in flight at the change if none of them does."""
         collected = self._rows_by_finding.setdefault((kind, effect), _FindingRows(times, [], set()))
         collected.times = max(collected.times, times) if kind == "doubled" else min(collected.times, times)
         collected.rows.append(row)
@@ -287,7 +293,8 @@ class CellComparison:
     def _match_clean_row(
         self, row: RowDifference, versions: Sequence[_RowVersion], missing: dict[RowPlace, RowDifference], is_strict: bool
     ) -> bool:
-        """Return whether a row matches a missing clean row, and remove this clean row from `missing`.
+        """Return whether a row matches a missing clean row. If so, remove this clean row from `missing`, and add a finding for
+        each later effect on the clean row that the row of the cell lacks.
 
         Args:
             row: An added row of the cell.
@@ -331,10 +338,11 @@ class CellComparison:
             copies[maker.name, content] += 1
             self._add_finding("doubled", maker.name, 1 + ceil(copies[maker.name, content] / max(1, rows_per_effect)), row)
             return
-        if clean_row := missing.pop(place_of(row), None):
+        if clean_row := missing.pop(place_of(row), None):  # the same key with other values
             self._compare_cells(replace(row, before=clean_row.after), {}, self._effects_by_row.get(place_of(row), ()))
             return
         most_similar = max(missing.values(), key=lambda clean: self._matcher.count_equal_columns(clean, row), default=None)
+        # with another key, a clean row of which at least half of the columns are equal counts as the same row
         if most_similar and 2 * self._matcher.count_equal_columns(most_similar, row) >= len(columns_of(most_similar)):
             del missing[place_of(most_similar)]
             self._add_finding("changed", self._maker_of(most_similar), 1, replace(row, before=most_similar.after))
@@ -361,9 +369,12 @@ class CellComparison:
         if any(self._identities[number] in identities for number in makers):
             return False
         cells = columns_of(row)
-        values = [str(cells[name]) for name in key_columns(row)]
-        texts = [self._agent_run.texts.get(self._calls[number].arguments, "") for number in makers]
-        return any(all(value in text for value in values) for text in texts)
+        key_values = [str(cells[name]) for name in key_columns(row)]
+        for number in makers:
+            arguments = self._agent_run.texts.get(self._calls[number].arguments, "")
+            if all(value in arguments for value in key_values):
+                return True
+        return False
 
     # Rows that existed before.
 
@@ -388,6 +399,7 @@ class CellComparison:
         """Add the finding on a row that was removed only in the cell or only in the clean run: `before` is its state at the end
         of the clean run, `after` at the end of the cell."""
         last_effect = effects[-1].effect.name if effects else ""
+        # first: the cell removed a row that no clean run touches; second: the row stopped at an earlier state
         if row.after is None and not effects:
             self._add_unknown_row(row)
         elif row.after is not None and (row.after == initial or any(row.after == state.after for _, state in effects)):
@@ -413,8 +425,8 @@ class CellComparison:
                 self._add_finding("overwritten", effects[-1].effect.name if effects else "", 1, row)
                 continue
             states = parts_of_column(name, [initial, *(row_then.after for _, row_then in effects), clean_state, state])
-            for part in dict.fromkeys((*states[-2], *states[-1])):
-                default = 0 if part.is_item else None
+            for part in dict.fromkeys((*states[-2], *states[-1])):  # the parts at the end of the clean run and of the cell
+                default = 0 if part.is_item else None  # of an item of a list the value is how often the list has it
                 if states[-2].get(part, default) != states[-1].get(part, default):
                     self._compare_part(row, part, states, [effect for effect, _ in effects])
 
@@ -424,19 +436,20 @@ class CellComparison:
         """Add the findings on a part of a value that differs from the clean run: how often each effect was applied to it.
 
         Args:
-            row: The row.
+            row: The row that contains the value, for the findings.
             part: The part of the value.
             states: The parts of the column at the reset, after each effect of the clean run, at its end, and in the cell.
             effects: The effects on the row.
         """
         clean_value, value = (state.get(part, 0 if part.is_item else None) for state in states[-2:])
         clean_values = [state.get(part, 0 if part.is_item else None) for state in states[:-2]]
+        # the effects that change the part in the clean run, each with the part's value before and after
         steps = [
             (effect, before, after)
             for effect, before, after in zip(effects, clean_values, clean_values[1:], strict=False)
             if before != after
         ]
-        if not steps:
+        if not steps:  # no effect changes the part: blame the last effect on another part of the value
             changing_effects = [
                 effect for effect, before, after in zip(effects, states, states[1:], strict=False) if before != after
             ]
@@ -461,6 +474,7 @@ class CellComparison:
         yield from ("kind", "mode")
         for name in ("text", "appended", "size", "digest"):
             cells = (row.before or {}).get(name), (row.after or {}).get(name)
+            # equal sizes do not show equal content: the digest is compared then
             if None not in cells and not self._matcher.varies(row, name) and (name != "size" or cells[0] != cells[1]):
                 yield name
                 return

@@ -77,7 +77,7 @@ def _top_lines(
         draft: What was known before the run.
         run: What the run showed.
         changed_by_tool: Tool -> whether a store changed during its calls; None if the tool says that it only reads.
-        stores: The stores.
+        stores: The stores that the run showed.
     """
     yield FileLine(draft.agent.written, draft.agent.why.partition(";")[0] if run.is_whole else draft.agent.why)
     text = run.agent_run.texts.get(run.agent_run.printed or "", "")
@@ -146,7 +146,7 @@ def _acting_functions_line(run: WatchedRun, stores: Sequence[_SeenStore]) -> Ite
                 continue
         if any(store.kind != "memory" and Path(path).is_relative_to(store.path) for store in stores):
             acting[function] = None
-    functions = [name for name in acting if "<" not in name]
+    functions = [name for name in acting if "<" not in name]  # `<lambda>` and `<locals>` cannot be named in the file
     if functions:
         yield FileLine(f"functions = {json.dumps(functions, ensure_ascii=False)}", "a store changed while they ran")
     if len(functions) < len(acting):
@@ -199,6 +199,7 @@ def _changed_by_tool(draft: AgentDraft, run: WatchedRun, stores: Sequence[_SeenS
     changed_by_tool, served_tools = dict[str, bool | None](), _served_tools(run)
     for call, changed in run.tool_calls_with_changes(files):
         is_service = call.door in draft.addresses
+        # a request to a model is no tool, and of a function that calls a server or service the inner call counts
         if (is_service and api_of(call.tool)) or (call.door == FUNCTION_DOOR and call.tool in served_tools):
             continue
         tool = f"{_service_name(call.door) if is_service else call.door}.{call.tool}"
@@ -222,6 +223,7 @@ def _stores(draft: AgentDraft, files: Sequence[WatchedFile]) -> tuple[list[_Seen
         if not CACHE_FOLDERS.isdisjoint(file.path.parts) or file.path.suffix == ".log":
             caches.append(draft.shown_path(file.path))
         elif file.form.owner and not file.form.others:
+            # a new file outside the agent's folder is probably one of many, such as a session's: its folder is the memory
             is_one_of_many = not file.form.is_database and not file.was and file.path.parent != draft.folder.resolve()
             path = file.path.parent if is_one_of_many else file.path
             if not any(path == store.path for store in stores):
@@ -267,7 +269,7 @@ def _stores_of_group(
     existed before. `store_paths` are the paths of other stores."""
     group_folder = _group_folder(draft, group[0].path)
     base = group_folder if ".git" in group[0].path.parts else Path(os.path.commonpath([file.path.parent for file in group]))
-    while not base.is_dir():
+    while not base.is_dir():  # the agent made this folder, and only in the box
         base = base.parent
     is_single = len(group) == 1 or any(path.is_relative_to(base) for path in store_paths)
     if is_single and all(file.was and file.is_now for file in group):

@@ -331,7 +331,7 @@ def _find_config(folder: Path, home: Path, command: Sequence[str]) -> tuple[McpC
     for path in filter(Path.is_file, (*words, *usual_paths)):
         try:
             return read_config(path), ""
-        except ConfigError as error:
+        except ConfigError as error:  # a file that the command names may be no MCP config at all, so it gives no reason
             why = why or ("" if path in words else str(error))
     return None, why
 

@@ -27,10 +27,10 @@ def others_statement_before(clean: Clean, subject: Subject, call: GatewayCall, i
     call alone changes in the clean run.
 
     Args:
-        clean: The clean runs.
+        clean: What the clean runs show.
         subject: The agent, with its owner's statements.
-        call: The call.
-        identity: The call's name in the effects of the clean run.
+        call: The call of the clean run before which the statement is executed.
+        identity: The identity of the call.
     """
     for statement in subject.meanwhile:
         if fnmatchcase(f"{call.door}.{call.tool}", statement.call):

@@ -173,6 +173,7 @@ class Probe:
         for cell, first_repetition in queue:
             if self._is_out_of_budget():
                 break
+            # a cell that an earlier session has run, and whose damage is known, is only run with mended parts
             is_done = self._judged_cells.is_settled(cell.plan) and self._judged_cells.is_damaged(cell.plan)
             for repetition in () if is_done else range(first_repetition, max(first_repetition + 1, MAX_RUNS_PER_CELL)):
                 run = await self._run_cell(worker, cell, repetition, ended_runs)
@@ -204,7 +205,7 @@ class Probe:
         """Run one cell once, in which the gateway mends the parts `mended`, and return the run with its verdict."""
         assert self.clean
         started, plan = monotonic(), mended_plan(cell.plan, mended)
-        fault = None if {"client", "tool"} & {*mended} else cell.fault
+        fault = None if {"client", "tool"} & {*mended} else cell.fault  # to mend a client or a tool is to inject no fault
         processes = 1 if "lease" in mended else point_of(cell.point).processes
         mends = Mends(mended, self.clean.counts, self.clean.acting, self._replies, processes) if mended else None
         try:

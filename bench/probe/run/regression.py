@@ -46,7 +46,7 @@ def write_test(file: Path, settings: ProbeSettings, hidden: Secrets, plan: str, 
         file: The `probe.toml`, as the test will name it.
         settings: Its settings.
         hidden: The secrets, which no tape may contain.
-        plan: The cell.
+        plan: The name of the cell.
         folder: The folder for the test.
 
     Returns:

@@ -79,6 +79,7 @@ class RowMatcher:
         columns, clean_columns, keys = columns_of(row), columns_of(clean), key_columns(row)
         for name in {**columns, **clean_columns}:
             clean_value, value = clean_columns.get(name), columns.get(name)
+            # a value that varies counts as equal, unless it is the key of a row that the clean runs add
             is_equal = clean_value not in self.clean_rows_by_key if self.varies(row, name) else clean_value == value
             if name not in keys and not is_equal and not self.refer_to_equal_rows(clean_value, value):
                 return False

@@ -235,7 +235,8 @@ class Worker:
         return first
 
     async def _run_agent(self, current: _CurrentRun, half_way: Callable[[AgentRun], bool] | None) -> AgentRun:
-        """Run the agent to its end. Start it again after a kill, and if it gave up half-way."""
+        """Run the agent to its end, and return what it did. Start the agent again after the fault killed it, and once more if
+        it gave up half-way, or ended before a held call was delivered and did not say that it was done."""
         injector, processes = current.injector, current.processes
         await self._run_processes(self._subject.agent.start, current)
         if injector.is_dead and processes.in_time:
@@ -255,7 +256,7 @@ class Worker:
         """Run the agent again after its process has ended, as one process or as several at the same time."""
         agent, words = self._subject.agent, self._subject.agent.resume
         if current.mends and current.fault and current.mends.resets_memory_after(current.fault.point):
-            await self._stores.reset_memory()
+            await self._stores.reset_memory()  # an agent without a memory has nothing to resume
             words = agent.start
         current.injector.start_again(together=together > 1)
         self.gateway.process_number += 1
@@ -269,19 +270,19 @@ class Worker:
         self._stores.recheck()
         await journal.read()
         done, said_done = await self._is_done_and_said(current)
-        struck, refused = injector.struck_call, list(self.gateway.refusals())
+        struck_entry, refusals = injector.struck_call, list(self.gateway.refusals())
         notices = [
             GatewayNoticed(NETWORK_DOOR, self._form.text(line), max(0.0, refusal_time - journal.start))
-            for _, line, refusal_time in refused
+            for _, line, refusal_time in refusals
         ]
         return AgentRun(
             calls=tuple(self._form.call(entry, texts) for entry in journal.calls),
             identities=tuple(entry.identity for entry in journal.calls),
             readings=tuple(journal.readings),
             lives=(*processes.records, *journal.notices, *notices),
-            refused=tuple(dict.fromkeys(self._form.text(address) for address, _, _ in refused)),
+            refused=tuple(dict.fromkeys(self._form.text(address) for address, _, _ in refusals)),
             texts=texts,
-            struck=struck.call.number if struck and injector.is_delivered else None,
+            struck=struck_entry.call.number if struck_entry and injector.is_delivered else None,
             done=done,
             said_done=said_done,
             printed=digest_of(processes.text),
@@ -321,6 +322,7 @@ class Worker:
             ended = process.ended.result()
             if ended.failed:
                 raise ConfigError(f"the agent cannot be started: {os.strerror(ended.failed)}; {start_hint(ended.failed)}")
+            # the exit code of the first process, but 0 if any process ends with 0
             processes.code = ended.code if not nth or ended.code == 0 else processes.code
             call_count, printed, written = self.gateway.calls - calls, current.texts.keep(output), process.output.written
             why, seconds = processes.why, process.seconds
@@ -329,8 +331,8 @@ class Worker:
             )
 
     def _notice_unused_doors(self, journal: Journal) -> None:
-        """Record that no call came through the door of functions or of a database. Raises ConfigError for a function that
-        can't be wrapped."""
+        """Record why no call came through the door of functions and the doors of databases, if the agent made no call except
+        to its model. Raises ConfigError for a function that cannot be wrapped."""
         if self.gateway.functions.unwrappable:
             raise ConfigError(f"functions: {self.gateway.functions.unwrappable[0]}")
         if any(entry.call.kind != "model" for entry in journal.calls):
@@ -343,8 +345,9 @@ class Worker:
     def _start(
         self, words: CommandWords, folder: Path, environment: Mapping[str, str], name: str, reads: int | None = None
     ) -> AgentProcess:
-        """Start the agent, whose standard input is the open file `reads`, or, without `reads`, a service or a check, which runs
-        in another network of the box. Raises ConfigError."""
+        """Start a program, and return its process: the agent if `reads`, the open file of its standard input, is given; else a
+        service or a check, which has an empty standard input and another network of the box. `name` is the program in messages.
+        Raises ConfigError."""
         working_folder, path = self._copied_folder(folder), environment.get("PATH", os.defpath)
         program = shutil.which(words[0], path=path) if os.sep not in words[0] else str(working_folder / words[0])
         if program is None or not os.path.exists(program):  # noqa: PTH110  `Path.exists` raises without permission
@@ -370,8 +373,8 @@ class Worker:
         return folder
 
     async def _is_done_and_said(self, current: _CurrentRun) -> tuple[bool, bool]:
-        """Return whether the task is done, and whether the agent says that it is done: by the owner's commands or pattern, else
-        by the exit code."""
+        """Return whether the task is done, and whether the agent says that it is done. The owner's command or pattern decides;
+        without one, exit code 0 within the time limit."""
         agent, processes, environment = self._subject.agent, current.processes, current.environment
         done = said_done = processes.code == 0 and processes.in_time
         if agent.done is not None:
@@ -394,7 +397,7 @@ class Worker:
         return (await self._run_to_end(words, environment)).ended.result().code == 0
 
     async def _run_to_end(self, words: CommandWords, environment: Mapping[str, str]) -> AgentProcess:
-        """Run an owner's command to its end."""
+        """Run an owner's command until it ends or `CHECK_TIMEOUT_S` are over, and return its process, which has ended."""
         words, variables = self.gateway.with_copies(words, environment)
         process = self._start(words, self._subject.agent.folder, variables, "a check")
         with suppress(TimeoutError):

@@ -92,7 +92,7 @@ def redacted_command(command: Sequence[str]) -> str:
         option = OPTION.fullmatch(word)
         if option and SECRET_NAME.search(option[1]):
             shown_word = f"{shlex.quote(option[1])}={BLOT}"
-        elif (
+        elif (  # the value of the option before it
             before.startswith("-")
             and "=" not in before
             and SECRET_NAME.search(before)
@@ -191,7 +191,7 @@ class Secrets:
 
 
 def _secret_values(subject: Subject, environment: Mapping[str, str], addresses: Iterable[str]) -> Iterator[str]:
-    """Yield the secret values of a subject."""
+    """Yield the secret values in a subject: of variables, `.env*` files, headers, commands, and addresses."""
     servers = [server for config in subject.configs for server in config.servers]
     words = [subject.agent.start, subject.agent.resume, *(server.command for server in servers)]
     words += [service.command for service in subject.services]
@@ -206,6 +206,7 @@ def _secret_values(subject: Subject, environment: Mapping[str, str], addresses: 
     for name, value in named_values:
         is_ordinary = bool(ORDINARY_VARIABLE.fullmatch(name) or PLAIN_WORD.fullmatch(value)) or value in folder_names
         has_secret_name = is_secret_name(name)
+        # a path is no secret, unless its variable has the name of a secret and the path does not exist
         if not _is_path(value, must_exist=has_secret_name) and (has_secret_name or not is_ordinary):
             yield value
     for header in (value for server in servers for value in server.headers.values()):

@@ -317,7 +317,8 @@ class ProbeSettings:
         return () if self._is_taped else tuple(dict.fromkeys(address for address in addresses if all(address)))
 
     def _check_hosts(self) -> None:
-        """Raise ConfigError if calls that are struck go to a host on another machine that the file does not allow."""
+        """Raise ConfigError if an address whose calls can get a fault is on another machine, and the file does not allow its
+        host."""
         allowed = {host for host, _ in hosts_and_ports(self._file.remote)}
         for address in self.addresses:
             for host in address.hosts if address.is_struck else ():
@@ -422,7 +423,8 @@ class ProbeSettings:
             raise ConfigError(f"{self._path}: {key}: {error}; close the quotation, or give a list of words") from error
 
     def _existing(self, key: str, written: str, *, is_folder: bool = False) -> Path:
-        """Return the path that is written at a key of the file. Raises ConfigError if it is no file, or no folder."""
+        """Return the path that is written at a key of the file. Raises ConfigError if it is no file, or, if `is_folder`, no
+        folder."""
         path = expanded_path(written)
         if not (path.is_dir() if is_folder else path.is_file()):
             raise ConfigError(f"{self._path}: {key}: {path} is no {'folder' if is_folder else 'file'} here; name another")

@@ -229,7 +229,8 @@ def _offline(subject: Subject, tape: CellTape) -> Subject:
 
 
 def _taped_calls(agent_run: AgentRun, hidden: Secrets) -> list[TapedCall]:
-    """Return the calls of a run as they are on a tape."""
+    """Return the calls of a run as they are on a tape, each with its response and the rows that it changed. Another writer's
+    rows are a call of their own."""
     answers = {call.number: answer for call, answer in zip(agent_run.calls, agent_run.answers, strict=True)}
     rows: dict[int, tuple[RowDifference, ...]] = {}
     identities = {call.number: identity for call, identity, _ in agent_run.outer_calls()}
@@ -237,6 +238,7 @@ def _taped_calls(agent_run: AgentRun, hidden: Secrets) -> list[TapedCall]:
         numbers = sorted(reading.calls)
         are_equal = len({identities.get(number, "") for number in numbers}) == 1
         shares = _share_rows(reading.changed, len(numbers) if are_equal else 1)
+        # one share for each call; a single share goes to the last call
         for number, share in zip(numbers[-len(shares) :], shares, strict=False):
             rows[number] = (*rows.get(number, ()), *share)
     others_rows = tuple(row for reading in agent_run.readings if reading.other for row in reading.changed)

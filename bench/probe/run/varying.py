@@ -210,12 +210,14 @@ class ValueJudge:
                 yield place, 0, clean_times, True
                 continue
             kind = self._kind(place, value_changes)
-            if kind == "sets":
+            if kind == "sets":  # a value that is set again is no further effect
                 continue
             fewest, most = self._count_range(place, value_changes, twice)
-            if fewest > clean_times or most < clean_times:
-                yield place, fewest if fewest > clean_times else most, clean_times, kind == "adds"
-            elif fewest != most:
+            if fewest > clean_times:
+                yield place, fewest, clean_times, kind == "adds"
+            elif most < clean_times:
+                yield place, most, clean_times, kind == "adds"
+            elif fewest != most:  # the clean run's number is possible, and another number too
                 yield place, most, clean_times, False
             elif kind == "adds" and self._is_shifted_between_calls(place, value_changes):
                 yield from ((place, clean_times + 1, clean_times, True), (place, clean_times - 1, clean_times, True))
@@ -237,15 +239,16 @@ class ValueJudge:
     def _kind(self, place: ValuePlace, value_changes: Sequence[ValueChange]) -> ValueKind:
         """Return whether changes add to a value, set it, or cannot be told apart."""
         clean, later_changes = self._clean.get(place, ()), value_changes[1:]
-        if not clean:  # it adds to what it was when its row was added
+        if not clean:  # no clean run changes the value after its row was added: compare with the values of added rows
             clean, later_changes = self._born.get(place, ()), value_changes
         clean_amounts = [change.amount for change in clean]
         cell_amounts = [self._amount_by_one_call(place, change) for change in value_changes]
-        if None in clean_amounts or None in cell_amounts:
+        if None in clean_amounts or None in cell_amounts:  # a text or JSON, and no number
             return "adds" if all(_is_appended(change) for change in (*clean, *value_changes)) else "sets"
         if any(is_time(change.value) for change in (*clean, *value_changes)):
             return "sets"
         all_changes = (*clean, *value_changes)
+        # the calls name each amount, or numbers that add up to it: they add; they name each new value: they set
         if all(abs(change.amount or 0) in change.numbers or self._possible_counts(place, change) for change in all_changes):
             return "adds"
         if all(change.value in change.numbers for change in all_changes):
@@ -267,6 +270,7 @@ class ValueJudge:
         calls_of_changes = [call for change in value_changes for call in change.calls_and_identities]
         change_counts = Counter((number, identity) for number, identity in calls_of_changes if identity in makers)
         call_counts = Counter(identity for _, identity in change_counts)
+        # the calls of which it is unknown at which change, or whether, they changed the value
         unsure = twice | {
             number
             for (number, identity), changes in change_counts.items()
@@ -303,7 +307,7 @@ class ValueJudge:
         candidates = [number for number in change.numbers if 0 < number <= target]
         for times in range(1, 2 * self._makers_in(place, change).total() + 1):
             if len(sums) * len(candidates) > MAX_SUMS:
-                return []
+                return []  # too many sums to try
             longer_sums = (round(partial_sum + number, 6) for partial_sum in sums for number in candidates)
             sums = {longer_sum for longer_sum in longer_sums if longer_sum <= target + 1e-6}
             fitting += [times] if round(target, 6) in sums else []
@@ -326,8 +330,10 @@ class ValueJudge:
         """Return the amount by which a single call changed a value. If several calls may have made the change, the amount is
         divided by the smallest number of calls for which it fits the clean runs."""
         amount = change.amount
+        if not amount:  # 0, or None for a value that is no number
+            return amount
         counts = range(1, 1 + max(1, self._makers_in(place, change).total()))
-        return amount and next((amount / calls for calls in counts if self._fits_times(place, change, calls)), amount)
+        return next((amount / calls for calls in counts if self._fits_times(place, change, calls)), amount)
 
     def _fits_times(self, place: ValuePlace, change: ValueChange, times: int) -> bool:
         """Return whether a change fits the clean runs if it consists of this many equal changes."""
@@ -343,9 +349,9 @@ def _fits(values: Sequence[float], clean_values: Sequence[float], slack: float, 
     the largest clean value if this is more.
 
     Args:
-        values: The values.
-        clean_values: The values of the clean runs.
-        slack: The share.
+        values: The numbers that are checked. Without any, the result is False.
+        clean_values: The numbers of the clean runs. Without any, the result is False.
+        slack: The share of the largest clean value.
         signed: Whether all values must have the same sign.
     """
     if not clean_values or not values:
@@ -377,7 +383,8 @@ def _is_appended(change: ValueChange) -> bool:
 
 
 def _size(change: ValueChange) -> float:
-    """Return the size of the appended text: the number of its JSON items, else of its lines, else of its characters."""
+    """Return how much a change appended: the number of JSON items, else of lines of text, else of characters; to a value that
+    is kept as its digest, the number of bytes."""
     part = _added_part(change)
     return json_growth(change.before, change.after) or (
         (part.count("\n") or len(part)) if isinstance(part, str) else float(part or 0)

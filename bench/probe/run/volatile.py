@@ -259,6 +259,7 @@ def differing_rows(first: ChangedRows, second: ChangedRows, varying: Varying) ->
         first_columns, second_columns, is_added = columns_of(first_row), columns_of(second_row), first_row.before is None
         columns = _unequal_columns(first_row, second_row)
         columns = [name for name in columns if not varying.has(place_of(first_row), name, is_added=is_added)]
+        # a column in which both values are keys of rows refers to other rows, whose keys the store may have generated
         if any(not {first_columns.get(name), second_columns.get(name)} <= keys for name in columns):
             differing.append(replace(first_row, before=first_row.after, after=second_row.after))
     differing += [replace(row, before=row.after, after=None) for row, _ in unmatched if row]
@@ -288,7 +289,7 @@ def _matching_rows(first: ChangedRows, second: ChangedRows) -> tuple[list[_Pair]
         matched = [
             (row, by_key[row.key]) for row in first_rows if row.key in by_key and (kind != "added" or row == by_key[row.key])
         ]
-        if kind == "added":
+        if kind == "added":  # the store may have generated the keys: pair the rest by similarity
             equal = {row.key for row, _ in matched}
             first_rest = [row for row in first_rows if row.key not in equal]
             second_rest = [row for row in second_rows if row.key not in equal]

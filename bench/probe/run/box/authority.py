@@ -189,9 +189,9 @@ def package_folders(programs: Iterable[Path], folders: Iterable[Path]) -> Iterat
 def offer_in(hello: bytes) -> tuple[str, tuple[str, ...]] | None:
     """Return the host and the protocols in the first bytes of a TLS ClientHello, of which the rest may be missing; None if the
     bytes begin no ClientHello. https://www.rfc-editor.org/rfc/rfc8446#section-4.1.2"""
-    if len(hello) < 6 or hello[0] != 22 or hello[1] != 3 or hello[5] != 1:
+    if len(hello) < 6 or hello[0] != 22 or hello[1] != 3 or hello[5] != 1:  # a record of a handshake, version 3.x, ClientHello
         return None
-    position, host, protocols = 43, "", list[str]()
+    position, host, protocols = 43, "", list[str]()  # after the headers of record and message, the version and 32 random bytes
     with suppress(IndexError):
         position += 1 + hello[position]  # the session's id
         position += 2 + int.from_bytes(hello[position : position + 2])  # the ciphers
@@ -199,9 +199,9 @@ def offer_in(hello: bytes) -> tuple[str, tuple[str, ...]] | None:
         while position + 4 <= len(hello):
             extension, size = int.from_bytes(hello[position : position + 2]), int.from_bytes(hello[position + 2 : position + 4])
             content, position = hello[position + 4 : position + 4 + size], position + 4 + size
-            if extension == 0:
+            if extension == 0:  # server_name: the lengths of the list and the name, and the kind of the name, come first
                 host = content[5:].decode("latin-1")
-            elif extension == 16:
+            elif extension == 16:  # ALPN: the length of the list comes first
                 protocols += _protocols_in(content[2:])
     return host, tuple(protocols)
 

@@ -91,6 +91,7 @@ class Box:
         try:
             self._send(self._plan)
             self._ask("begin")
+            # the process is in new namespaces now; only its parent can map users there, without whom it could not mount
             for name, text in _id_maps():
                 Path(f"/proc/{self._process.pid}/{name}").write_text(text, encoding="ascii")
             number = self._ask("build")
@@ -147,7 +148,8 @@ class Box:
         """Return a connection to an address in one of the box's networks."""
         with self._callers_lock:
             callers = self._unconnected_sockets.setdefault((side, ":" in address), [])
-            if not callers:  # open several, since a request can wait while the program that holds the box reads a store
+            if not callers:
+                # open several, since a request can wait while the program that holds the box reads a store
                 callers += self.sockets(side, [("caller", address, 0)] * SPARE_SOCKETS)
             connecting = callers.pop()
         try:
@@ -305,14 +307,14 @@ def box_plan(
     caches = [path for words in programs for path in LOADERS.get(loader_of(words), ())]
     cache_folders = dict.fromkeys(homes[0] / path for path in caches if homes)
     needed = [Path(sys.prefix), Path(sys.base_prefix), Path(bench.__path__[0])]
-    for words in programs:
+    for words in programs:  # a word of a command may be the path of a file that the program opens
         program = shutil.which(words[0], path=variables.get("PATH"))
         needed += [folder / word for word in (program or "", *words)]
     existing = list(filter(_exists, needed))
     shown = []
     for path in (*(Path(normpath(path)) for path in existing), *(path.resolve() for path in existing)):
         above = [hidden_folder for hidden_folder in hidden if path.is_relative_to(hidden_folder) and path != hidden_folder]
-        if above and not any(map(path.is_relative_to, roots)):
+        if above and not any(map(path.is_relative_to, roots)):  # of a hidden folder show the entry that leads to the path
             shown.append(above[-1] / path.relative_to(above[-1]).parts[0])
     replaced_sockets = tuple((path.resolve(), ours) for path, ours in sockets.items())
     hosts = f"127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.1.1 {socket.gethostname()}\n".encode()

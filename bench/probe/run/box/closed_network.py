@@ -87,9 +87,9 @@ class ClosedNetwork:
         """Prepare the network.
 
         Args:
-            box: The box.
-            side: Which of its networks.
-            names: The names and their addresses.
+            box: The open box.
+            side: Which of the box's two networks is served.
+            names: The host names and their addresses, which both networks share.
             waits_for: Ports at which the probe starts servers: a refusal there before the server listens is not recorded.
         """
         self._box, self._side, self._names, self._waits_for = box, side, names, frozenset(waits_for)
@@ -170,6 +170,8 @@ class ClosedNetwork:
         """
 
         def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            """Start a task that relays a new connection."""
+
             def end(relay: asyncio.Task[None]) -> None:
                 """Close the client's connection when its relay has ended; abort it if the relay was cancelled."""
                 self._relays.discard(relay)
@@ -188,29 +190,31 @@ class ClosedNetwork:
     async def _relay(
         self, place: ReachedPlace, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, port: int
     ) -> None:
-        """Forward one connection in both directions."""
+        """Forward bytes between a client's connection and the real server at `host` and `port`, until both directions have
+        ended. An error of the network ends it quietly."""
         with suppress(OSError, TimeoutError):
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                theirs, to_them = await asyncio.open_connection(host, port)
+                server_reader, server_writer = await asyncio.open_connection(host, port)
             directions = [
                 asyncio.ensure_future(direction)
-                for direction in (self._send_to_server(place, reader, to_them), _forward(theirs, writer))
+                for direction in (self._send_to_server(place, reader, server_writer), _forward(server_reader, writer))
             ]
             try:
                 await asyncio.gather(*directions)
             except asyncio.CancelledError:
-                to_them.transport.abort()
+                server_writer.transport.abort()
                 raise
             finally:
                 for task in directions:
                     task.cancel()
                 await asyncio.gather(*directions, return_exceptions=True)
-                to_them.close()
+                server_writer.close()
 
     async def _send_to_server(self, place: ReachedPlace, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Forward what a client sends to a real server. Raises ConnectionRefusedError if its TLS requests another host."""
         first = await reader.read(READ_BYTES)
         if first[:1] == TLS_HANDSHAKE and (place.port == TLS_PORT or first[1:2] in (b"", b"\3")):
+            # read on until the first record is whole: 5 bytes of header, of which the last two hold the length, and the content
             while len(first) < 5 + int.from_bytes(first[3:5]) and (data := await reader.read(READ_BYTES)):
                 first += data
             if refused := _other_host(place, first[: 5 + int.from_bytes(first[3:5])]):
@@ -350,6 +354,7 @@ class ClosedNetwork:
         with suppress(OSError):
             for _ in range(MAX_READS_PER_TURN):
                 query, metadata, _, client = questions.recvmsg(MAX_QUERY_BYTES, socket.CMSG_SPACE(12))
+                # in_pktinfo: the interface (0 for any), the source of the answer, and the address to which the query was sent
                 source_address = [(level, kind, b"\0\0\0\0" + data[8:12] + data[8:12]) for level, kind, data in metadata]
                 if answer := self._resolve(query):
                     questions.sendmsg([answer], source_address, 0, client)
@@ -387,6 +392,7 @@ def _other_host(place: ReachedPlace, hello: bytes) -> ReachedPlace | None:
     try:
         ip_address(place.name)
     except ValueError:
+        # the lengths of the TLS record, and of the handshake message in it, both end where the bytes end
         is_whole = len(hello) > 9 and len(hello) == 5 + int.from_bytes(hello[3:5]) == 9 + int.from_bytes(hello[6:9])
         if not is_whole or (offer := offer_in(hello)) is None:
             return replace(place, why=UNREADABLE_HELLO)

@@ -137,7 +137,7 @@ class BoxProgram:
         for number, path in enumerate(plan.roots):
             path.mkdir(parents=True, exist_ok=True)
             _overlay(sources[path], path, self._upper / f"upper{number}", self._upper / f"work{number}")
-            if path.stat().st_dev == devices[path]:
+            if path.stat().st_dev == devices[path]:  # the path still leads to the owner's folder
                 raise OSError(f"{path} is not a copy in the box")
         for number, path in enumerate(plan.cache_folders):
             path.mkdir(parents=True, exist_ok=True)
@@ -294,11 +294,12 @@ class BoxProgram:
                 kernel.set_read_only(target, is_read_only=True)
 
     def _files_in_hidden(self) -> Iterator[str]:
-        """Yield the files and folders in the hidden folders."""
+        """Yield the paths of the files and folders in the hidden folders, without what is mounted there."""
         for path in self._plan.hidden:
             device = path.stat().st_dev
             for parent, folders, files in os.walk(path):
                 yield from (f"{parent}/{name}" for name in (*folders, *files))
+                # do not enter what is mounted in a hidden folder
                 folders[:] = [name for name in folders if os.lstat(f"{parent}/{name}").st_dev == device]
 
     def _clear_store(self, store_path: Path) -> None:
@@ -313,7 +314,8 @@ class BoxProgram:
             remove_tree(path)
 
     def _check_processes(self) -> None:
-        """Raise OSError if a process of the box could not mount `/proc` for its own processes."""
+        """Raise OSError if a process of the box could not mount `/proc` for its own processes. A child tries it: it makes the
+        namespaces, and its own child, the first process in them, mounts. Exit codes carry the number of the error."""
         child = os.fork()
         if child:
             if number := os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
@@ -383,9 +385,9 @@ def _sockets() -> Iterator[Path]:
 
 
 def main() -> None:
-    """Answer the requests of the parent process."""
+    """Answer the requests of the parent process until stdin ends: each result is (whether it succeeded, result or error)."""
     requests, results = os.fdopen(0, "rb"), os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
+    os.dup2(2, 1)  # what is printed does not come among the results
     inside = BoxProgram(pickle.load(requests), socket.socket(fileno=int(sys.argv[1])))
     while True:
         try:

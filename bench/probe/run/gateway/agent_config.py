@@ -59,7 +59,7 @@ def rewrite(config: McpConfig, command_of: Callable[[McpServer], CommandWords], 
     """Return the agent's copy of a config, in which the gateway replaces the servers.
 
     Args:
-        config: The config.
+        config: The agent's config, as `read_config` returned it.
         command_of: Returns the command that replaces a server's command.
         urls: The new URLs by the names of the servers.
 
@@ -74,7 +74,7 @@ def rewrite(config: McpConfig, command_of: Callable[[McpServer], CommandWords], 
             changes += [(spans[key], json.dumps(urls[name])) for key in URL_KEYS if key in spans and name in urls]
             continue
         command, *arguments = command_of(server)
-        is_list = document.text[spans["command"][0]] == "["
+        is_list = document.text[spans["command"][0]] == "["  # the command is a list that also has the arguments
         changes.append((spans["command"], json.dumps([command, *arguments] if is_list else command)))
         end = spans["command"][1]
         if "args" in spans:

@@ -20,8 +20,8 @@ def with_copy(word: str, config: McpConfig, folder: Path, copy: Path) -> str:
     """Return a word of the agent's command in which the path of the copy replaces the path of the config.
 
     Args:
-        word: The word.
-        config: The config.
+        word: A path, or an option with a path, such as `--mcp=PATH`.
+        config: The config whose path is replaced.
         folder: The working folder of the command.
         copy: The path of the copy.
     """
@@ -37,6 +37,7 @@ def replacement(replaces: Mapping[str, str]) -> Callable[[str], str]:
     names = {re.escape(name): name for name in sorted(replaces, key=len, reverse=True) if name}
     if not names:
         return lambda text: text
+    # what must come before a name: no letter of a longer path; before a relative path also no slash, except of `sqlite:///`
     absolute, relative = r"(?<![\w.-])", r"(?:(?<![\w./-])(?:\./)?|(?<=:///))"
     starts = [absolute if name.startswith("/") or ":" in name else relative for name in names.values()]
     pattern = re.compile("|".join(f"{start}({name})(?![\\w-]|\\.[\\w-])" for start, name in zip(starts, names, strict=True)))

@@ -53,10 +53,11 @@ class ServerAnswer:
         if message.kind != COPIES_IN and self.is_whole and self._size <= max_bytes:
             return b""
         self.is_whole = False
+        # keep the end of the last statement and what follows, so that the end can still be held back; forward all before
         split = len(self.messages)
         while split and self.messages[split - 1].kind in _TRAILING_KINDS:
             split -= 1
-        if split and self.messages[split - 1].kind in b"CE":
+        if split and self.messages[split - 1].kind in b"CE":  # CommandComplete or ErrorResponse
             split -= 1
         forwarded = self.messages[:split]
         self._forwarded_reads.update(_is_read(first_texts(sent, 1)[0]) for sent in forwarded if sent.kind == b"C")
@@ -90,12 +91,12 @@ class ServerAnswer:
         column_lists = deque(execution.columns for execution in self.executed)
         column_names = column_lists.popleft() if column_lists else []
         for message in self.messages:
-            if message.kind == b"T":
+            if message.kind == b"T":  # RowDescription
                 column_names = columns_of(message)
-            elif message.kind == b"D":
+            elif message.kind == b"D":  # DataRow
                 names = (*column_names, *map(str, range(len(column_names), MAX_COLUMNS)))
                 rows.append({whole_text(name): cell_text(cell) for name, cell in zip(names, cells_of(message), strict=False)})
-            elif message.kind == b"C":
+            elif message.kind == b"C":  # CommandComplete
                 results.append({"tag": whole_text(first_texts(message, 1)[0]), **({"rows": rows} if rows else {})})
                 rows, column_names = [], column_lists.popleft() if column_lists else []
         return results

@@ -185,7 +185,7 @@ class DatabaseSession:
         """Forward the agent's messages in groups, each up to a Sync."""
         group = list[WireMessage]()
         while message := await self._next(self._server_reading):
-            if message.kind not in b"pX":
+            if message.kind not in b"pX":  # p: a part of the login, X: the end of the session
                 await self._await_login()
             if not self._status and message.kind == b"p" and self._login.refuses(message):
                 await self._refuse("08P01", BINDING_TEXT)
@@ -202,7 +202,7 @@ class DatabaseSession:
                         return
                     group = []
                 elif message.kind == _FLUSH or sum(len(each.raw) for each in group) > MAX_UNREAD_BYTES:
-                    if self._statements.executed.ends:
+                    if self._statements.executed.ends:  # the gate can be asked only about a group up to a Sync
                         self._notice("a COMMIT came before a Sync; it was passed on, and is no call")
                     await self._send_to_server(group)
                     group = []
@@ -358,16 +358,17 @@ class DatabaseSession:
         return remains_open
 
     async def _call_of(self, executed: StatementRecord) -> LiveCall | None:
-        """Return the call for a group of messages; None if the group changes nothing that another session sees."""
+        """Return the call for a group of messages: a statement outside a transaction, a COMMIT that ends a transaction with
+        writes, or a read within a transaction. None for another group, which changes nothing that another session sees."""
         record = executed
-        if self._status == b"I":
+        if self._status == b"I":  # outside a transaction
             if not executed.acts or (executed.begins and not executed.ends):
                 return None
-        elif self._status == b"T" and executed.ends:
+        elif self._status == b"T" and executed.ends:  # the call is the whole transaction
             record, writes = self._transaction, self._has_written or executed.writes
             if not writes and not await asyncio.to_thread(self._store.has_written, self._session):
                 return None
-        elif self._status != b"T" or not executed.acts or executed.writes:
+        elif self._status != b"T" or not executed.acts or executed.writes:  # a write is seen only after its COMMIT
             return None
         statements, further = record.summary()
         name = " + ".join(dict.fromkeys(execution.statement.name for execution in statements))
@@ -389,7 +390,7 @@ class DatabaseSession:
             return False
         if action == "answer":
             return await self._send_earlier_answer(gate, call, group)
-        if action not in ("pass", "hold"):
+        if action not in ("pass", "hold"):  # "error"
             return await self._send_error(gate, call)
         if action == "hold" and not await self._hold_call(gate, call, group, executed):
             return False
@@ -417,7 +418,7 @@ class DatabaseSession:
             if (changed := answer.damaged_messages(action, call.replacement or b"")) is None:
                 self._notice(f"call {call.number}: its answer has no row that {action} could strike")
             messages = changed or messages
-        elif action not in ("give", "silence", "late"):
+        elif action not in ("give", "silence", "late"):  # "break"
             self._writer.transport.abort()
             return False
         if self._inbox.ended.is_set():
@@ -432,7 +433,7 @@ class DatabaseSession:
         """Refuse a call with a serialization error, after its transaction was rolled back or made to fail. Return True, since
         the connection remains open."""
         call.failed = True
-        if self._status == b"T":
+        if self._status == b"T":  # the division by zero makes the transaction fail, and leaves it open
             await self._execute_silently([make_query("ROLLBACK" if call.door_state["ends"] else "SELECT 1 / 0")])
         self._writer.write(REFUSAL.raw + make_message(b"Z", self._status).raw)
         await self._writer.drain()

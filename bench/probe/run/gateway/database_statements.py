@@ -98,6 +98,7 @@ class StatementRecord:
 
     def extend(self, other: Self) -> None:
         """Add the statements of another record."""
+        # what the first statement is does not change, unless this record is still empty
         begins = self.begins if self.statements or self.unkept_count else other.begins
         for execution in other.statements:
             self.add(execution)
@@ -145,23 +146,23 @@ class SessionStatements:
     def note(self, message: WireMessage) -> None:
         """Note the statements that a message of the agent prepares, binds, describes, executes or closes."""
         kind, of_portal = message.kind, message.body[:1] == b"P"
-        if kind == b"Q":
+        if kind == b"Q":  # Query
             self._execute(map(ExecutedStatement, statements_of(first_texts(message, 1)[0])))
-        elif kind == b"F":
+        elif kind == b"F":  # FunctionCall
             self._execute([ExecutedStatement(UNKNOWN_STATEMENT)])
-        elif kind == b"P":
+        elif kind == b"P":  # Parse
             name, sql = first_texts(message, 2)
             self._prepare(name, PreparedStatements(statements_of(sql)))
-        elif kind == b"B":
+        elif kind == b"B":  # Bind
             bound = parse_bind(message)
             prepared = self._prepared.get(bound.statement) or PreparedStatements([UNKNOWN_STATEMENT])
             bound_statements = [
                 ExecutedStatement(statement, tuple(bound.values), prepared.columns) for statement in prepared.statements
             ]
             self._portals[bound.portal] = bound_statements
-        elif kind == b"E":
+        elif kind == b"E":  # Execute
             self._execute(self._portals.get(first_texts(message, 1)[0], ()))
-        elif kind in (b"D", b"C"):
+        elif kind in (b"D", b"C"):  # Describe, Close
             name = first_texts(make_message(kind, message.body[1:]), 1)[0]
             if kind == b"C":
                 self._portals.pop(name, None) if of_portal else self._forget(name)
@@ -230,8 +231,10 @@ def shape_of(without_texts: str) -> str:
 
 def cell_text(cell: bytes | None) -> JsonValue:
     """Return a value of PostgreSQL as text, or as `\\x` and hexadecimal digits if it is no text; None for NULL."""
+    if cell is None:
+        return None
     try:
-        text = None if cell is None else cell.decode()
+        text = cell.decode()
     except UnicodeDecodeError:
-        text = "\0"
-    return text if text is None or (cell and "\0" not in text) or not cell else f"\\x{cell.hex()}"
+        return f"\\x{cell.hex()}"
+    return f"\\x{cell.hex()}" if "\0" in text else text

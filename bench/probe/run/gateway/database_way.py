@@ -125,7 +125,7 @@ async def start_packet(
         writer.write(b"S" if tls_context else b"N")
         is_tls_refused = packet.code == TLS_CODE and not tls_context
         if not tls_context:
-            continue
+            continue  # the agent may go on without TLS
         try:
             await writer.start_tls(tls_context)
         except (SSLError, ConnectionError) as error:
@@ -205,5 +205,6 @@ class Login:
         is_first_answer, self.waits = self.waits, False
         if not (is_first_answer and self._binds):
             return False
+        # after the name with its zero byte come 4 bytes of length; then "y" says: "I could bind, but the server cannot"
         mechanism = first_texts(message, 1)[0]
         return message.body[len(mechanism) + 5 :][:1] == b"y"

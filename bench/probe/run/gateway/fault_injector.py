@@ -104,8 +104,9 @@ class FaultInjector(CallGate):
     async def arrive(self, call: LiveCall) -> CallAction:
         """Journal a call that has arrived, and return what the door does with it."""
         if call.continues is None and call.kind not in ("function", "model"):
-            functions = [flying for flying in self._in_flight if flying.kind == "function" and flying.life == call.life]
-            call.continues = functions[-1].number if functions else None  # a function that calls a service is one call
+            functions = [other for other in self._in_flight if other.kind == "function" and other.life == call.life]
+            # a function and its request to a service are one call
+            call.continues = functions[-1].number if functions else None
         entry = self._calls[call] = self.journal.arrive(call)
         if self._expects_second_process and self._fault and entry.identity in self._fault.acting:
             await self._await_second_process(entry)
@@ -118,8 +119,8 @@ class FaultInjector(CallGate):
             self._hold_starts.pop(entry, None)
 
     async def _decide(self, call: LiveCall, entry: JournaledCall) -> CallAction:
-        """Return what the door does with a call. First kill the agent or run the other writer's statement, if the point of the
-        fault says so."""
+        """Return what the door does with a call, once the call may pass. First kill the agent or run the other writer's
+        statement, if the point of the fault says so."""
         if self._kills_at_next_request and not self.is_dead:
             await self._kill_agent()
         if self.is_dead:
@@ -142,6 +143,7 @@ class FaultInjector(CallGate):
         if point and point.others and self._fault and self._fault.step and not self._fault.early:
             await self._run_others_step(self._fault.step)
         action = self._action_for(entry)
+        # the fault of "pass" and "again" comes later: at the response, a death, or the second delivery
         self.is_delivered = self.is_delivered or action not in ("pass", "again")
         if action not in _UNFORWARDED_ACTIONS:
             entry.passed_on = self.journal.now()
@@ -150,7 +152,8 @@ class FaultInjector(CallGate):
         return action
 
     async def _run_others_step(self, step: OthersStatement) -> None:
-        """Run another writer's statement, unless other calls are in flight: a change could then not be attributed."""
+        """Run another writer's statement. Skip it while other calls are in flight, since the change could then be theirs; the
+        fault then counts as not delivered."""
         try:
             self.is_delivered = len(self._in_flight) <= 1 and await self.journal.run_others_statement(step.store, step.sql)
         except ConfigError as error:
@@ -195,7 +198,7 @@ class FaultInjector(CallGate):
             call.finished.set()
             if self._tape:
                 self._tape.apply_rows(entry)
-            if entry is not self.struck_call:
+            if entry is not self.struck_call:  # the response is held until the stores are read
                 self._hold_starts[entry] = self.journal.now()
         await self._leave_flight(call)
         if self._is_next_effect(entry):
@@ -379,7 +382,8 @@ class FaultInjector(CallGate):
             await asyncio.wait_for(second_call.wait(), min(SECOND_PROCESS_TIMEOUT_S, self.patience))
 
     async def _answer_by_mend(self, mends: Mends, entry: JournaledCall) -> bool:
-        """Answer a call in place of its server, if a mend does so. Return whether it was answered."""
+        """Return whether a mend answers a call in place of its server, and note the response with the call. First wait for an
+        equal call that may have the response."""
         call = entry.call
         if mends.delivers_held_first and self._delivery:
             await asyncio.wait({self._delivery})
@@ -421,7 +425,8 @@ class FaultInjector(CallGate):
         return bool(self._point and self._point.before == "hold")
 
     def _is_stale_answer(self, entry: JournaledCall) -> bool:
-        """Return whether this response is the stale response that the struck read gets later."""
+        """Return whether this response is kept as the stale response of the struck read: it answers an earlier call with the
+        same identity."""
         is_stale_point = self._point and self._point.after == "stale"
         return bool(is_stale_point and self._fault and not self.struck_call and entry.identity == self._fault.identity)
 
@@ -437,7 +442,7 @@ class FaultInjector(CallGate):
                 return False
             entry = outer_entry
         elif call.continues or (self._holds_call and call.kind == "function"):
-            return False
+            return False  # a request of a function is a part of its call, and a function's call itself cannot be held
         return (entry.identity, entry.nth) == (fault.identity, fault.nth)
 
     async def _action_on_answer(self, entry: JournaledCall) -> AnswerAction:
@@ -473,7 +478,8 @@ class FaultInjector(CallGate):
         return self._fault is None or self.struck_call is not None or self._fault.early
 
     async def _enter_flight(self, call: LiveCall) -> None:
-        """Wait until the call may pass, and read the stores if no other call is in flight."""
+        """Wait until the call may pass, and count it as in flight: forwarded, and without a response. If no other call is in
+        flight, read the stores before."""
         has_slot = self._one_by_one
         if has_slot:
             try:
@@ -487,8 +493,9 @@ class FaultInjector(CallGate):
             self.journal.note_in_flight(call)
 
     async def _leave_flight(self, call: LiveCall) -> None:
-        """Take a call out of flight. If it was the last call, read the stores if what changed in them can be attributed to this
-        call; otherwise note that the call ended."""
+        """Count a call as no longer in flight. If no other call is in flight, read the stores: at once if all changes are this
+        call's, since it ran alone or was struck; otherwise a task reads them, and the response need not wait. After the
+        agent's death they are not read here."""
         async with self._flight_lock:
             if call not in self._in_flight:
                 return

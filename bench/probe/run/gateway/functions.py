@@ -245,7 +245,7 @@ class AgentConnection:
             self._end_with(call, json.loads(call.replacement or b"{}"))
         elif action in ("break", "error"):
             self._send(call, "raise", kind="TimeoutError" if action == "break" else "ConnectionError", text=TIMEOUT_TEXT)
-        else:
+        else:  # "empty", "garbled", "too_large"
             self._send(call, "value", value=damage(call.answer, action))
 
     def _end_with(self, call: LiveCall, outcome: Mapping[str, Any]) -> None:

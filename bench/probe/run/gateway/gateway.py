@@ -136,6 +136,7 @@ class Gateway:
         if any(server.tries_tls for server in servers):
             self.roots = NO_CHANNEL_BINDING
         root_files = [Path(server.roots) for server in servers if server.roots]
+        # whether the agent verifies the certificate of a database server
         is_verified = bool(root_files) or any(server.mode == "verify-full" for server in servers)
         if not ends_tls() or not (self._subject.hosts or self.outboxes or self._listener.has_tls or is_verified):
             return ()
@@ -151,7 +152,8 @@ class Gateway:
         return self._authority
 
     async def enter_box(self, box: Box) -> None:
-        """Answer in the networks of the agent's box until the gateway ends. Raises ConfigError."""
+        """Serve the doors at the declared addresses in both networks of the agent's box, and relay to the real servers that the
+        owner allows, until the gateway ends. Raises ConfigError."""
         self.box = box
         names, service_commands = NameTable(), [(service.url, service.command) for service in self._subject.services]
         if model := self._subject.model:
@@ -196,8 +198,9 @@ class Gateway:
             mails = MailDoor(outbox, gate, tls)
             self._mails[mails] = EXIT_GRACE_S if network is agents else 0.0
             for port in place.ports:
-                ends = tls if port == MAIL_TLS_PORT else None
-                await network.serve_at(place.host, port, partial(mails.serve, has_tls=ends is not None), "mail", tls=ends)
+                tls_from_start = tls if port == MAIL_TLS_PORT else None
+                serve = partial(mails.serve, has_tls=tls_from_start is not None)
+                await network.serve_at(place.host, port, serve, "mail", tls=tls_from_start)
 
     def forget_reached(self) -> None:
         """Forget which addresses were reached in the box's networks."""
@@ -210,7 +213,7 @@ class Gateway:
         for network, who in zip(self.networks, ("the agent", "a service or a check"), strict=bool(self.networks)):
             network.read_refusals()
             for place, time in network.reached.items():
-                if not place.kind:
+                if not place.kind:  # a place that was served has a kind
                     setting = f'if it may be used for real, unread: remote = ["{place.place}"]'
                     why = f": {place.why}" if place.why else f"; {advice(place.name, place.port)}"
                     why += f"; {setting}" if place.why and place.why not in NOT_FOR_REAL else ""
@@ -324,7 +327,7 @@ class Gateway:
         for door in self.databases:
             await door.end(busy=busy)
         for mail_door, seconds in self._mails.items():
-            if seconds or busy:
+            if seconds or busy:  # between processes of one agent (not `busy`) the sessions of services stay open
                 await mail_door.end(seconds)
         await self.servers.end(busy=busy)
 
@@ -352,6 +355,7 @@ def _replace_command(words: Sequence[str], server: McpServer, replacement_words:
     for index, word in enumerate(words):
         if tuple(words[index : index + length]) == server.command:
             return [*words[:index], *replacement_words, *words[index + length :]]
+        # a word can be an option such as `--mcp=COMMAND`: head `--mcp`, line `COMMAND`
         head, _, line = word.rpartition("=") if word.startswith("--") else ("", "", word)
         with suppress(ValueError):  # a quote that is not closed
             if len(line) < MAX_COMMAND_CHARS and tuple(shlex.split(line)) == server.command:

@@ -44,6 +44,7 @@ class HeldAnswers:
             if known_end:
                 self.end(call, known_end)
             await asyncio.wait({wait_end, *watchers}, timeout=gate.patience, return_when=asyncio.FIRST_COMPLETED)
+            # this does nothing if the wait has ended in another way
             self.end(call, "disconnected" if any(watcher.done() for watcher in watchers) else "waits_longer")
             how: WaitEnd = wait_end.result()
             return how

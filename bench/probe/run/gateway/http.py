@@ -191,11 +191,11 @@ class HttpDoor:
         """Forward a call, and send its response, or what replaces it, to the agent. Return whether the connection remains
         open."""
         async with self._forward_request(request, call.is_struck) as incoming:
-            if incoming.kind in STREAM_TYPES and not call.is_struck:
+            if incoming.kind in STREAM_TYPES and not call.is_struck:  # a struck call's stream is read whole
                 return await self._relay_stream(gate, call, request, incoming, body)
             try:
                 answer = await incoming.whole(body)
-            except ServerUnavailable:
+            except ServerUnavailable:  # send the agent the part that arrived
                 await self._send_answer(request, incoming.head, body)
                 raise
         if action == "twice":
@@ -328,7 +328,7 @@ class HttpDoor:
         then. Raises ClientDisconnected."""
         if await request.client.unless_disconnected(self._held_answers.wait(call)) == "waits_longer" or action == "late":
             return True
-        with suppress(TimeoutError):
+        with suppress(TimeoutError):  # wait for `patience`, since nobody sets the event
             await request.client.unless_disconnected(asyncio.wait_for(asyncio.Event().wait(), self._gate.patience))
         return _hang_up(request)
 
@@ -349,6 +349,7 @@ class HttpDoor:
             await request.client.send(head.raw + chunk(b"".join(events[: len(events) // 2])))
             return _hang_up(request)
         if action == "half":
+            # without the second half of the content; content of one byte or none is sent whole
             await request.client.send(answer.with_content(content)[: -(len(content) // 2) or None])
             return _hang_up(request)
         request.client.reset()
@@ -388,8 +389,9 @@ class HttpDoor:
             return head
         path = location.removeprefix(self.origin.root)
         if not path.startswith("/") or path.startswith("//"):
-            return head
-        return head.with_fields({"location": f"{self.root}{self.prefix}{path}" if path != location else f"{self.prefix}{path}"})
+            return head  # it points elsewhere
+        gateway_root = "" if path == location else self.root  # a location without a host stays without one
+        return head.with_fields({"location": f"{gateway_root}{self.prefix}{path}"})
 
     async def _send_answer(self, request: ServiceRequest, head: Head, body: Body) -> None:
         """Send a response of the server to the agent."""

@@ -192,7 +192,7 @@ def framing_of(head: Head, method: str = "") -> Framing:
     """Return how the body after this head is framed. For a response, `method` is the method of its request. Raises
     BadMessage if two parsers could disagree about the end of the body."""
     if method and (method == "HEAD" or head.status < 200 or head.status in _BODILESS_STATUSES):
-        return Framing(0)
+        return Framing(0)  # a response without a body
     codings = [word.strip().lower() for word in ",".join(head.values("transfer-encoding")).split(",") if word.strip()]
     lengths = {length.strip() for value in head.values("content-length") for length in value.split(",")}
     if codings and (not method and (lengths or codings[-1] != "chunked")):
@@ -204,7 +204,7 @@ def framing_of(head: Head, method: str = "") -> Framing:
         if other_lengths or not _LENGTH.fullmatch(length):
             raise BadMessage("Content-Length is not one number")
         return Framing(int(length))
-    return Framing(None if method else 0)
+    return Framing(None if method else 0)  # without fields a response ends with the connection, and a request has no body
 
 
 def chunk(data: bytes) -> bytes:

@@ -222,7 +222,7 @@ class Journal:
 def changes(earlier: StoreReading, later: StoreReading) -> Iterator[RowDifference]:
     """Yield the rows that differ between two readings, with their contents in both."""
     old, new = _by_place(earlier), _by_place(later)
-    for place in {**old, **new}:
+    for place in {**old, **new}:  # in a reading that does not list a row, the row is as at the reset
         before = old[place].after if place in old else new[place].before
         after = new[place].after if place in new else old[place].before
         if before != after:

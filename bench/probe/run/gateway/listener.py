@@ -105,6 +105,7 @@ class AgentListener:
         for address, door in self._addresses.items():
             for host, port, has_tls in door.places:
                 same_place_doors = places.setdefault((agents.addresses_of(host)[0], port), (host, has_tls, []))[2]
+                # of doors with the same path at one place, only the first is served there
                 if (authority or not has_tls) and all(other.origin.path != door.origin.path for other in same_place_doors):
                     same_place_doors.append(door)
                     own_addresses[address] = door.use_origin_address()

@@ -141,7 +141,7 @@ def changed_answer(call: LiveCall, message: RpcMessage, action: AnswerAction) ->
             return text_of({**earlier.body, "id": message.body["id"]})
     make_change, result = _CHANGE_FACTORIES.get(action), message.result
     if not make_change or not result:
-        return text_of(message.body)
+        return text_of(message.body)  # there is nothing to change, or no earlier response
     change = make_change()
     content = [_with_text(part, change) for part in _list(result.get("content"))] if action != "empty" else []
     result = {**result, "content": content}
@@ -186,7 +186,8 @@ def _task_key(params: Object) -> str:
 
 
 def _input_key(params: Object) -> str:
-    """Return the key under which the call is remembered whose server asked for input."""
+    """Return the key under which a call is remembered whose server asked for input: the state that the server sent with its
+    question, or without a state the tool and its arguments."""
     state = params.get("requestState")
     return f"state {key_of(state)}" if state is not None else f"call {key_of([params.get('name'), params.get('arguments')])}"
 

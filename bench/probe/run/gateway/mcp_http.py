@@ -47,8 +47,12 @@ Key = tuple[str, str]
 
 @dataclass(eq=False)
 class _ToolExchange:
-    """A POST of the agent, or the stream of a GET. `calls` are its calls by their ids, and `listings` its requests for the
-    server's tools by their ids."""
+    """A request of the agent, with what its response can answer: a POST, or a GET that opens a stream.
+
+    session   the id of its session; "" without one
+    calls     its calls, by their ids
+    listings  its requests for the server's tools, by their ids
+    """
 
     gate: CallGate
     request: ServiceRequest

@@ -54,13 +54,14 @@ class Mends:
 
         Args:
             entry: A call that has just arrived.
-            calls: All earlier calls of the run.
+            calls: All calls of the run until now, with this call.
         """
-        is_first = entry.call.continues is None
-        equal_calls = [call for call in calls if call.identity == entry.identity and (call.call.continues is None) == is_first]
+        is_outer = entry.call.continues is None  # a call of its own, and no part of another call
+        equal_calls = [call for call in calls if call.identity == entry.identity and (call.call.continues is None) == is_outer]
         done_calls = [call for call in equal_calls if call.is_done]
         if "memory" in self._parts:
             earlier_process_calls = [call for call in done_calls if call.call.life < entry.call.life]
+            # the number of this call among the equal calls of one process, rounded up if several processes make them
             nth = -(-sum(call.call.life == entry.call.life for call in equal_calls) // self.together)
             if nth <= len(earlier_process_calls) and self._recorded_answer(earlier_process_calls[nth - 1]):
                 return earlier_process_calls[nth - 1].raw

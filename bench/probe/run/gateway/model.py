@@ -82,6 +82,7 @@ class ModelDoor(HttpDoor):
             sent_words += " ".join(request.head.values(name)).split()
         key = os.environ.get(f"{self._family}_API_KEY", "")
         environment_values = {value for value in os.environ.values() if len(value) >= MIN_KEY_CHARS}
+        # the agent's key may go to the address: the address is trusted, or the key is not from the owner's environment
         has_own_key = sent_words and (self._trusted or environment_values.isdisjoint(sent_words))
         if self._is_script or has_own_key or not (sent_words or key):
             return request

@@ -102,6 +102,7 @@ def cut_stream(api: ModelApi, events: Sequence[bytes]) -> list[tuple[bytes, Fiel
     None if its data stays the same."""
     data_of_events = [value if isinstance(value := json_of(data_of(event)), dict) else None for event in events]
     pieces = [index for index, data in enumerate(data_of_events) if data is not None and api.is_piece(data)]
+    # the piece that is halved; without pieces all events come after the cut, at index 0
     cut_index, later_pieces = (pieces[len(pieces) // 2], set(pieces)) if pieces else (0, set[int]())
     cut, earlier_data = list[tuple[bytes, Fields | None]](), list[Fields]()
     for index, (event, data) in enumerate(zip(events, data_of_events, strict=True)):

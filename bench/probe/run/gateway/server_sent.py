@@ -54,6 +54,6 @@ def data_of(event: bytes) -> bytes:
 
 
 def with_data(event: bytes, data: bytes) -> bytes:
-    """Return an event with this data, which must be one line, in place of its own."""
+    """Return an event in which `data`, which must be one line, replaces the event's own data."""
     lines = [line for line in _LINE_END.split(event) if line and line.partition(b":")[0] != b"data"]
     return b"\n".join([*lines, b"data: " + data, b"", b""])

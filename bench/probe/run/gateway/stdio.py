@@ -135,6 +135,7 @@ class StdioRelay:
                 else:
                     for message in messages:
                         self._note_server_message(message)
+                    # while a held call may still be delivered, the relay goes on without the agent
                     with suppress(*([PipeClosed] if self.is_busy else [])):
                         await self._to_agent.write(piece, is_whole)
         self._to_agent.end_line()
@@ -282,7 +283,8 @@ class StdioRelay:
             self._notice("it says that its tools have changed")
 
     async def _give_answers(self, piece: bytes, messages: tuple[RpcMessage, ...]) -> None:
-        """Show the gate the responses in a line, and send the agent what the gate lets pass."""
+        """Show the gate the responses in a line, and send the agent what the gate lets pass, and the messages that answer no
+        call. Messages about second and late deliveries are not sent."""
         remaining: list[RpcMessage] = []
         changed: dict[str, bytes] = {}
         answered_calls = []

@@ -190,7 +190,7 @@ class StdioServers:
         line: str | None = None
         try:
             await asyncio.wait({relaying, disconnected}, return_when=asyncio.FIRST_COMPLETED)
-            if relay.is_busy and not relaying.done():
+            if relay.is_busy and not relaying.done():  # the agent has left, and a held call may still be delivered
                 finishing = asyncio.ensure_future(relay.finish())
                 await asyncio.wait({relaying, finishing}, return_when=asyncio.FIRST_COMPLETED)
                 finishing.cancel()

@@ -84,6 +84,7 @@ class PlayedTape:
         """Return a row after a recorded change; None if it is removed. If earlier calls were not made, the row can differ from
         the recording: a number then changes by the recorded difference."""
         before, after = row.before, row.after
+        # the row was added or removed, is as it was when the change was recorded, or is a sequence without a value
         if before is None or after is None or current == before or (current is None and row.table == SEQUENCES):
             return None if after is None else dict(after)
         if current is None:

@@ -72,10 +72,10 @@ def _walk_objects(document: JsonValue) -> Iterator[tuple[str, Mapping[str, objec
             for number, item in enumerate(value):
                 members = {name: _to_cell(member) for name, member in item.items()} if isinstance(item, dict) else {}
                 if isinstance(item, dict) and all(map(_is_flat, item.values())):
-                    pass
+                    pass  # its members are the row
                 elif _is_flat(item):
                     members = {ITEM_COLUMN: _to_cell(item)}
-                else:
+                else:  # it contains an object, which is named by its position
                     unvisited.append((f"{position}/{number}", item))
                     continue
                 content = digest_of(json.dumps(members, sort_keys=True))

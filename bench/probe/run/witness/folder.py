@@ -142,7 +142,7 @@ class FolderStore(PathStore):
 
     def _current_entries(self) -> dict[str, _PathEntry]:
         """Return path -> entry of the copy now. If the kernel reports the changed paths, only these are read again."""
-        if self.stamp() is None:
+        if self.stamp() is None:  # not watched: all entries are read
             if not self._single_name:
                 with suppress(OSError):  # without a watch each reading walks through the whole folder
                     self._watch = FolderWatch(self._root)
@@ -156,7 +156,7 @@ class FolderStore(PathStore):
         else:
             checked = set(self._touched_paths)
             for path in self._touched_paths:
-                if (entry := self._present_entries.get(path)) and entry.kind == "folder":
+                if (entry := self._present_entries.get(path)) and entry.kind == "folder":  # all below may have changed
                     checked.update(entry_path for entry_path in self._present_entries if entry_path.startswith(f"{path}/"))
             for path in checked:
                 self._present_entries.pop(path, None)
@@ -235,10 +235,12 @@ class FolderStore(PathStore):
         return _OBJECTS_SIZE, digest
 
     def _differences(self, path: str, old: _PathEntry | None, new: _PathEntry | None) -> Iterator[RowDifference]:
-        """Yield the differing rows at a path."""
+        """Yield the differences at a path: of two JSON files each object that differs, else the file, link or folder itself."""
+        # the objects of a JSON file in the first state and now; None for no file, and for a file without objects
         before, after = (self._objects.get(entry.content) if entry else None for entry in (old, new))
-        if old is None and new and new.content not in self._partial_digests:  # its name can differ between runs
-            after = None
+        if old is None and new and new.content not in self._partial_digests:
+            after = None  # a new file is one row, since the file's name can differ between runs
+        # without objects on both sides, or if only one of two files has objects, the whole files are compared
         if (before is None and after is None) or (before is None and old) or (after is None and new):
             yield self._difference(path, old, new)
             return
@@ -328,6 +330,7 @@ def restore(source: Path, folder: Path, root: Path, link_target: Path) -> None:
             _copy_link(source / path, folder / path, path, root, link_target)
         elif not _has_equal_content(source / path, folder / path):
             _copy_file(source / path, folder / path, item)
+    # the modes come last, the innermost first, since the mode of a folder can forbid changes in it
     modes = {".": source.stat(), **{path: item for path, item in wanted.items() if not stat.S_ISLNK(item.st_mode)}}
     for path, item in sorted(modes.items(), reverse=True):
         if stat.S_IMODE((folder / path).stat().st_mode) != stat.S_IMODE(item.st_mode):
@@ -411,10 +414,11 @@ def _stamp_of(item: os.stat_result) -> tuple[int, ...]:
 
 
 def walk(folder: Path, *, entering: bool = False, paths: Iterable[str] | None = None) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield (relative path, status) of the files, links and folders in a folder, without files that disappear meanwhile.
+    """Yield (relative path, status) of the files, links and folders in a folder and in its subfolders. A path that disappears
+    meanwhile, a socket, a pipe and a device are left out.
 
-    `entering`: whether folders without permission are made readable first. `paths`: only these paths, and what is below
-    them.
+    `entering`: whether subfolders without permission are made readable first. `paths`: the only paths that are yielded,
+    together with all paths below them.
     """
     parents = [""] if paths is None else []
     for path in paths or ():

@@ -104,7 +104,7 @@ class OutboxStore(StoreWithoutOriginal):
 
 def mail_of(sender: str, recipients: list[str], raw: bytes) -> OutboxMessage:
     """Return a mail as columns: its envelope, its headers, its text, and digests of its attachments. A mail that is no MIME,
-    or has headers longer than `LONGEST_HEADER`, is one text."""
+    or has headers longer than `MAX_HEADER_BYTES`, is one text."""
     columns: dict[str, JsonValue] = {"sender": sender, "recipients": _as_json(sorted(recipients))}
     lengths = (len(header[0]) for header in HEADER.finditer(raw))
     if sum(length**2 for length in lengths) > MAX_HEADER_BYTES**2:  # a parser takes a time that grows with the square

@@ -163,13 +163,13 @@ def is_orphan(folder: Path) -> bool:
         return False
     try:
         lock_file = os.open(folder / _LOCK_NAME, os.O_RDWR | os.O_NOFOLLOW)
-    except FileNotFoundError:
+    except FileNotFoundError:  # its maker was killed before it made the lock file, or is about to make it
         return not is_running(process)
     except OSError:
         return False  # it belongs to another user
     try:
         fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except OSError:  # its maker holds the lock
         return False
     finally:
         os.close(lock_file)

@@ -282,7 +282,8 @@ class PostgresStore(StoreCopy):
                 session.execute(f"ALTER DATABASE {sql_name(database)} SET {setting} FROM CURRENT".encode())
 
     def _reading(self, first: Session, current: Session, most: int) -> StoreReading:
-        """Return the reading of two open transactions."""
+        """Return the reading of the copy, with at most `most` differing rows. `first` has an open transaction in the template,
+        `current` in the copy."""
         assert self._state
         before, state = self._state, state_of(current, self._ignores)
         differences, count = list[RowDifference](), 0
@@ -296,7 +297,15 @@ class PostgresStore(StoreCopy):
     def _differences(
         self, first: Session, current: Session, before: DatabaseState, state: DatabaseState
     ) -> Iterator[RowDifference]:
-        """Yield the differing rows."""
+        """Yield the rows that differ between the template and the copy: first objects and sequences of the catalogue, then the
+        rows of tables.
+
+        Args:
+            first: A session with an open transaction in the template.
+            current: A session with an open transaction in the copy.
+            before: The state of the template.
+            state: The state of the copy.
+        """
         for label, rows in state.catalogue.items():
             for key in sorted({*before.catalogue[label], *rows}):
                 old, new = before.catalogue[label].get(key), rows.get(key)
@@ -338,7 +347,7 @@ def connected_to_server(dsn: str) -> Session:
 
 
 def _connect(dsn: str, database: str, settings: str = _SETTINGS) -> Session:
-    """Return a session in a database, with these settings."""
+    """Return a session in a database of the server at this DSN, in autocommit mode. It has executed the SQL `settings`."""
     import psycopg  # noqa: PLC0415  an extra
 
     session = psycopg.connect(
@@ -382,6 +391,7 @@ def _is_leftover(server: Session, copy: str) -> bool:
     process = maker_process(copy)
     if process is None or is_running(process):
         return False
+    # a running probe, also one on another machine, holds the lock of its copy
     is_locked = server.execute("SELECT NOT pg_try_advisory_lock(hashtextextended(%s, 0))", (copy,)).fetchone()
     server.execute("SELECT pg_advisory_unlock_all()")
     return is_locked == (False,)
@@ -392,7 +402,7 @@ def dsn_of(dsn: str, database: str, host: str = "", port: int = 0) -> str:
     import psycopg.conninfo  # noqa: PLC0415  an extra
 
     address_words = {"host": host, "port": str(port)} if host else {}
-    if "://" not in dsn:
+    if "://" not in dsn:  # in the form `host=... dbname=...`
         words = psycopg.conninfo.conninfo_to_dict(dsn)
         for name in ADDRESS_WORDS if address_words else ():
             words.pop(name, None)
@@ -401,7 +411,7 @@ def dsn_of(dsn: str, database: str, host: str = "", port: int = 0) -> str:
     login, divider, netloc = parts.netloc.rpartition("@")
     query = parts.query
     if address_words:
-        netloc = "" if host.startswith("/") else f"{host}:{port}"
+        netloc = "" if host.startswith("/") else f"{host}:{port}"  # the folder of a socket stands among the query's words
         kept_words = [word for word in query.split("&") if word and word.partition("=")[0] not in ADDRESS_WORDS]
         query = "&".join([*kept_words, *((f"host={quote(host)}", f"port={port}") if host.startswith("/") else ())])
     return f"{parts.scheme}://{login}{divider}{netloc}/{database}{'?' if query else ''}{query}"

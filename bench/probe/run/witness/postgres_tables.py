@@ -117,7 +117,7 @@ class DatabaseState:
     def content(self) -> object:
         """A value that is equal for equal databases, and has a `repr`."""
         sums, catalogue = list[tuple[object, ...]](), dict[str, object]()
-        for name, buckets in sorted(self.buckets.items()):
+        for name, buckets in sorted(self.buckets.items()):  # of each table the number of rows, and the sum of their hashes
             sums.append((name, *map(sum, zip((0, 0), *buckets.values(), strict=True))))
         for label, rows in self.catalogue.items():
             catalogue[label] = sorted((key, sorted(row.items())) for key, row in rows.items())
@@ -173,8 +173,15 @@ class ComparedTable:
     key: tuple[str, ...]
 
     def pairs(self, first: Session, current: Session, old: Buckets, new: Buckets) -> Iterator[RowPair]:
-        """Yield the rows that differ, from a session in each state and the buckets of both states."""
-        buckets = None
+        """Yield the rows that differ as (row before, row now); None for a row that one state lacks.
+
+        Args:
+            first: A session in the first state.
+            current: A session in the current state.
+            old: The buckets of the first state.
+            new: The buckets of the current state.
+        """
+        buckets = None  # all rows are compared, as is needed if the table itself has changed
         if self.before == self.current:
             buckets = sorted(bucket for bucket in {*old, *new} if old.get(bucket) != new.get(bucket))
         rows = (self._rows(first, self.before, buckets), self._rows(current, self.current, buckets))
@@ -186,7 +193,8 @@ class ComparedTable:
                 yield from ((None, row) for row in added)
 
     def _rows(self, session: Session, table: PostgresTable | None, buckets: Sequence[int] | None) -> Iterator[_Sorted]:
-        """Yield rows ordered by bucket and identity: the key, or the whole row if it has none."""
+        """Yield the rows of these buckets of a table (None: of all), ordered by bucket and identity. The identity is the key of
+        the row as text, or the whole row if the table has no key."""
         if table is None:
             return
         bucket = _bucket(table, self.columns, self.key)

@@ -121,10 +121,11 @@ class SqliteStore(PathStore):
         return totals
 
     def _reading(self, database: sqlite3.Connection, most: int) -> StoreReading:
-        """Return the reading of an open transaction."""
+        """Return the reading of the copy in the open transaction of `database`, with at most `most` differing rows."""
         before, current = tables_of(database, "first", self._ignores), tables_of(database, "main", self._ignores)
         touched_numbers = touched_rows(database, self._copy, self._first, self._pages)
         totals, differences, count = dict(self._totals), list[RowDifference](), 0
+        # a table of which no row is on a changed page (an empty set) has the same rows
         for name in sorted({*before, *current}.difference(name for name, rows in touched_numbers.items() if not rows)):
             comparison = SqliteComparison(database, before.get(name), current.get(name), touched_numbers.get(name))
             total, counts = totals.get(name, 0), Counter[str]()
@@ -143,7 +144,7 @@ class SqliteStore(PathStore):
         if comparison.key:
             yield from comparison.pairs()
             return
-        weight_surplus = Counter[int]()
+        weight_surplus = Counter[int]()  # weight of a row -> how many more such rows there are now than in the first state
         for old, new in comparison.pairs():
             if old is not None:
                 weight_surplus[self._encoding.weight(old)] -= 1

@@ -53,7 +53,7 @@ def touched_rows(database: sqlite3.Connection, path: Path, first: Path, pages: d
                 continue
             if name not in changed_tables:
                 touched[name] = set()
-            elif has_no_wal:
+            elif has_no_wal:  # otherwise a page of the file can be older than its copy in the WAL
                 former_pages = {page for page in changed if pages.get(page) == name}
                 with suppress(_NotComparable):
                     first_pages, current_pages = _Pages(first_file, page_size), _Pages(file, page_size)
@@ -112,8 +112,18 @@ class _Pages:
 
 
 def _rows_between(first: _Pages, current: _Pages, root: int, changed: set[int], former_pages: set[int]) -> set[int]:
-    """Return the numbers of the rows that may differ. Raises _NotComparable if a page outside the tree has changed, which has
-    the rest of a long row."""
+    """Return the numbers of the rows of a table that may differ: all rows on its leaves that were changed, added or removed.
+
+    Args:
+        first: The pages of the first state.
+        current: The pages of the database now.
+        root: The table's root page in both.
+        changed: The pages of the file that were changed.
+        former_pages: Those of them that were the table's in the first state.
+
+    Raises:
+        _NotComparable: A page outside the tree has changed, which has the rest of a long row.
+    """
     leaves, inner = first.tree(root)
     if former_pages - leaves - inner:
         raise _NotComparable

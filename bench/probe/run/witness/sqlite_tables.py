@@ -132,6 +132,7 @@ class SqliteComparison:
             yield from ((row, None) for row in self._rows("first", before))
             yield from ((None, row) for row in self._rows("main", current))
             return
+        # in the queries `f` is a row of the first state, and `n` the row of the current state with which it is paired
         first, main, added_count = before.within("first"), current.within("main"), 0
         is_new = f"f.{sql_name(self.key[0]) if self.key else before.number} IS NULL"
         old, new = self._column_list("f", before), self._column_list("n", current)
@@ -147,6 +148,7 @@ class SqliteComparison:
         for row in self._database.execute(f"SELECT {', '.join((*old, *new))}, {is_new} {changed}{new_only}"):
             added_count += row[-1]
             yield None if row[-1] else row[:width], row[width:-1]
+        # removed rows: searched if only some rows can differ, or if the numbers of rows show that some are missing
         if self._number_list or self._count(first) > self._count(main) - added_count:
             counterpart = f"SELECT 1 FROM {main} AS n WHERE {self._join_condition}"
             removed = f"FROM {first} AS f WHERE NOT EXISTS ({counterpart}){old_only}"

@@ -347,7 +347,7 @@ def orphans(settings: Iterable[StoreSettings]) -> Iterator[Orphan]:
     """
     settings = tuple(settings)
     named_paths = {(store.kind, str(expanded_path(store.where).resolve())) for store in settings if not is_address(store)}
-    databases = {}
+    databases = {}  # a note names only the database: the server is asked below, at the address of each named store
     for note in notes():
         if note.kind in STORE_KINDS and STORE_KINDS[note.kind].is_address:
             databases[note.kind, note.place] = note
@@ -393,7 +393,7 @@ def clean(orphan: Orphan) -> str:
 
 
 def _restore(kind: str, first: Path, path: Path) -> None:
-    """Restore the content of a store from its backup."""
+    """Restore the content of a store of this kind at `path` from its backup at `first`."""
     if kind == "sqlite":
         sqlite.restore(first, path)
         return
