@@ -206,14 +206,15 @@ class CellJudged:
     struck      the number of the struck call; None if the fault was not delivered
     verdict, findings   the gravest verdict, and all differences from the clean state
     why         one line: what kept it from a verdict, why it is not applicable, or how it ended
-    by          `journal` if no witness saw the effect of the struck call
+    by          who saw the effect of the struck call: `witness`, or `journal` if no witness saw it
     said_done   whether the agent said that it was done
-    printed     the digest of the end of the agent's output, and `on_stdout` of its standard output alone; None if not known
-    absorbed    the number of calls that were done more often than the rows show
-    half_way    whether the agent gave up after a part of its effects: it was then started once more, and judged
+    printed     the digest of the end of the agent's output; None if not known
+    on_stdout   the digest of the end of its standard output alone; None if not known
+    absorbed    the number of calls that were done again without a trace in the rows
+    half_way    whether the agent gave up after a part of its effects: the verdict is then of a second start
     checks      the digests of the answers of the owner's checks
     voids       for a control that is not `same`: plan and repetition of the cells that lose their verdicts by it
-    mended      what the gateway mended in this run
+    mended      what the gateway did in place of the agent or its tool, to find the part to blame
     """
 
     call: str

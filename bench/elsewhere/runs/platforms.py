@@ -62,7 +62,7 @@ def _is_span(value: Mapping[str, Any]) -> bool:
 
 
 def _is_mlflow(value: Mapping[str, Any]) -> bool:
-    """Return whether a table is a span of MLflow."""
+    """Return whether a JSON object is a span of MLflow."""
     attributes = value.get("attributes")
     return isinstance(attributes, dict) and any(str(key).startswith("mlflow.span") for key in attributes)
 

@@ -136,7 +136,8 @@ def _functions_line(
 
 
 def _acting_functions_line(run: WatchedRun, stores: Sequence[_SeenStore]) -> Iterator[FileLine]:
-    """Yield the line about the agent's own functions during which a store changed."""
+    """Yield the line `functions` with the agent's own functions during which a store changed. If some cannot be named, or if
+    there are none, yield a comment that says so."""
     acting = dict[str, None]()
     for message in run.seen.get("acted", ()):
         match _json_of(message):

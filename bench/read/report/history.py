@@ -30,7 +30,8 @@ def _recordings(run: Run) -> Iterator[str]:
 
 
 def _recording(models: Sequence[History]) -> str:
-    """Describe one recording: its sessions and machine, which its models share, and their errors and reused calls."""
+    """Describe one recording: its sessions and machine, which are the same for all its models, and the errors and reused calls
+    of all models."""
     first = models[0]
     facts = [
         f"{first.name}, digest {first.digest}: {sessions_text(first.sessions)}",

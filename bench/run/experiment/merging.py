@@ -204,12 +204,12 @@ def _manifest(parts: Sequence[RunPart], name: str) -> Manifest:
 
 
 def _unite(tables: Iterable[Mapping[str, Entry]]) -> dict[str, Entry]:
-    """Return one table with the entries of all tables."""
+    """Return one table with the entries of all tables. Of entries with one name the last is taken."""
     return {name: entry for table in tables for name, entry in table.items()}
 
 
 def _joint_sandbox(sandboxes: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return the state of each guard of the sandbox: "in force" only if it was in force for every part."""
+    """Return the state of each guard of the sandbox: "in force" only if it was in force in every merged recording."""
     not_in_force = [{name: state for name, state in sandbox.items() if state != "in force"} for sandbox in sandboxes]
     return _unite([*sandboxes, *not_in_force])
 

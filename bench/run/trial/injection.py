@@ -166,8 +166,9 @@ class Injection:
         return name in self.any_text_subtasks or reads_as(reply.text, reply.finish, subtask, subtasks, self._format, self._tags)
 
     def _input_to_strike(self, due: DueFault) -> str:
-        """Return the name of the input that a fault strikes; "" if the subtask has none that it can strike. It is drawn from
-        all inputs of the subtask, also from those that are made within the call, so that all architectures draw the same."""
+        """Return the name of the input that a fault strikes; "" if the subtask has none that it can strike. The name
+        is drawn from all inputs of the subtask, also from those that another subtask in the same call makes, so that all
+        architectures draw the same name."""
         needs_json = _effect(due).needs_json
         reads = [name for name in self._state.subtask(due.subtask).reads if not (needs_json and self._state.is_document(name))]
         return due.draw.choice(reads) if reads else ""

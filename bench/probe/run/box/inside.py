@@ -186,10 +186,10 @@ class BoxProgram:
         return number
 
     def reset_files(self) -> int:
-        """Reset all files except the stores, which are reset by themselves. No process may run in the box.
+        """Reset all files except the stores, which have a reset of their own. No process may run in the box.
 
         Returns:
-            The number of the open file by which processes enter the box.
+            The descriptor of the namespace by which processes enter the box.
         """
         self._unfinished_calls.clear()
         if any(self._changed_paths(frozenset())) or set(self._files_in_hidden()) != self._new:

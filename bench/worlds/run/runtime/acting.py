@@ -191,7 +191,7 @@ class Acting:
         return self._log_arrivals(self.world.wait_until(until))
 
     async def next_event(self, after: int, until: Moment | None) -> Arrival | None:
-        """Wait for the first notice after a number; return None if none comes until the moment."""
+        """Wait for the first event whose number is above `after`, log it, and return it; None if none comes before `until`."""
         await self._step()
         arrival = self.world.next_event(after, until)
         return self._log_arrivals((arrival,))[0] if arrival else None
