@@ -21,7 +21,6 @@ from bench.probe.run.gateway.door_kinds import DOOR_KINDS
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
 from bench.record.entry import MOST, ConfigEntry
 
-PROBE_FILE = Path("probe.toml")
 CommandText = str | Many[str]
 """A command: a text, which is split into words by the rules of a shell, or a list of words."""
 VariableName = Annotated[str, Field(pattern=r"^[^=]*$")]

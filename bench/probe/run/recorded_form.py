@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -78,19 +77,28 @@ class RecordedForm:
         return self.text(self._without_hidden_members(value) if self._hidden_names else value)
 
     def _without_hidden_members(self, text: str) -> str:
-        """Return a text without hidden values in its JSON. The text itself may be JSON, or some of its lines."""
+        """Return a text without hidden values in its JSON. The text itself may be JSON, or some of its lines. JSON that is
+        nested too deeply is one digest."""
         if text.lstrip()[:1] in ("{", "["):
-            with suppress(ValueError):
+            try:
                 return json.dumps(self._value(json.loads(text)), ensure_ascii=False)
+            except RecursionError:
+                return self._hide_value(text)
+            except ValueError:
+                pass
         lines = text.split("\n")
         return "\n".join(map(self._without_hidden_members, lines)) if len(lines) > 1 else text
 
     def _field(self, name: str, value: JsonValue) -> JsonValue:
         """Return the value of an object's member; a hidden value is replaced by its digest."""
         if name.casefold() in self._hidden_names:  # equal values have equal digests; only the key's holder can test a guess
-            content = json.dumps(value, sort_keys=True).encode()
-            return f"{HIDDEN_MARK} {hashlib.blake2b(content, digest_size=10, key=self._key).hexdigest()}"
+            return self._hide_value(value)
         return BLOT if isinstance(value, str) and self._secrets.is_secret_argument(name, value) else self._value(value)
+
+    def _hide_value(self, value: JsonValue) -> str:
+        """Return the digest that replaces a hidden value."""
+        content = json.dumps(value, sort_keys=True).encode()
+        return f"{HIDDEN_MARK} {hashlib.blake2b(content, digest_size=10, key=self._key).hexdigest()}"
 
 
 def owners_names(replaces: Mapping[str, str], folder: Path) -> Mapping[str, str]:

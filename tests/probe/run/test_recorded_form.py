@@ -25,3 +25,10 @@ def test_a_hidden_member_is_a_digest_wherever_the_json_begins_in_a_text(tmp_path
     assert "canary" not in str(shown) and "(hidden) " in str(shown)
     plain = RecordedForm(replace(subject, hide=frozenset({"other"})), Secrets(()), {}, b"key")
     assert "canary" in str(plain.value({"answer": text}))
+
+
+def test_json_with_a_hidden_member_that_is_nested_too_deeply_is_one_digest(tmp_path: Path) -> None:
+    subject = Subject("shop", ProbedAgent(("agent",), ("agent",), tmp_path), hide=frozenset({"card"}))
+    text = '{"card": "canary", "inner": ' + "[" * 100_000 + "]" * 100_000 + "}"
+    shown = RecordedForm(subject, Secrets(()), {}, b"key").value({"answer": text})
+    assert "canary" not in str(shown) and "(hidden) " in str(shown)

@@ -404,7 +404,7 @@ class FaultInjector(CallGate):
         self._last_passed_calls[entry.identity] = entry.call
 
     def end_meeting(self) -> None:
-        """Expect no further call of a second process, and let all calls pass that wait for one."""
+        """Expect no further call of a second process, and let the calls of the first process that wait for it pass."""
         self._expects_second_process = False
         for second_call in self._calls_of_first_process.values():
             second_call.set()

@@ -26,7 +26,8 @@ FRAME_HEADER = b"content-length:"
 FRAME_TEXT = "the frame of a language server, which MCP has not: let it write each message in a line"
 UNKNOWN_LINE_TEXT = "a line that is no message of MCP, or is beyond the bounds; it is passed on as it came"
 ORDER_TIMEOUT_S = 0.05
-"""How long later messages wait behind a call at the gate. Then they overtake it, since the gate may wait for one of them."""
+"""How long later messages wait behind a call at the gate. Then they overtake the call, since the gate may be waiting for a
+later message."""
 MAX_REQUESTS = 1_000
 """The most requests of an agent that are tracked at a time. Further requests are forwarded, and the gate is not asked."""
 

@@ -45,11 +45,7 @@ class Door:
     def tell(self, message: DoorMessage) -> bool:
         """Send a message that has no reply. Return whether it was sent."""
         with self._lock:
-            try:
-                self._connect().sendall(json.dumps(message).encode() + b"\n")
-            except OSError:
-                return False
-        return True
+            return self._write(message)
 
     def ask(self, message: DoorMessage) -> DoorMessage:
         """Send a message, and block this thread until the reply arrives. Return the reply."""
@@ -90,9 +86,19 @@ class Door:
 
     def _send(self, message: DoorMessage, wake: Callable[[DoorMessage], None]) -> None:
         """Send a message about a call; `wake` is called with the reply."""
-        self._wakers[message["call"]] = wake
-        if not self.tell(message):
+        with self._lock:
+            self._wakers[message["call"]] = wake
+            is_sent = self._write(message)
+        if not is_sent:
             self._wake(self._wakers.pop(message["call"], None), GATEWAY_LOST)
+
+    def _write(self, message: DoorMessage) -> bool:
+        """Write a message to the socket, and return whether that worked. The caller holds the lock."""
+        try:
+            self._connect().sendall(json.dumps(message).encode() + b"\n")
+        except OSError:
+            return False
+        return True
 
     def _connect(self) -> socket.socket:
         """Return the socket of this process, and open it if there is none. The caller holds the lock."""
@@ -118,8 +124,9 @@ class Door:
         with self._lock:
             connection.close()
             self._socket = None if self._socket is connection else self._socket
-        while wakers:
-            self._wake(wakers.popitem()[1], GATEWAY_LOST)
+            lost = [wakers.popitem()[1] for _ in range(len(wakers))]  # those of the next connection come after the lock
+        for wake in lost:
+            self._wake(wake, GATEWAY_LOST)
 
     @staticmethod
     def _wake(wake: Callable[[DoorMessage], Any] | None, reply: DoorMessage) -> None:
