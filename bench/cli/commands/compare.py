@@ -68,7 +68,7 @@ def compare(
 ) -> None:
     """Test whether run B is worse than run A, as a gate in CI.
 
-    Exit codes: 0 better, equal or no worse; 1 worse; 2 the runs cannot be compared; 3 a trade-off, or these pairs cannot decide.
+    Exit codes: 0 better, equal or no worse; 1 worse; 2 the runs cannot be compared; 3 undecided, or a trade-off.
 
     The gate is a few measures, each taken over all arms together: damage (margin 0), solved (5 points), tokens (10%) and the
     price of a failure (10%), or the measures that --measure names. All other measures are shown, and decide nothing; --by arm
