@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench.cli.scaffold import TEMPLATE_SUFFIX, copy_template, environment_of, make_pack
+from bench.cli.authoring.scaffold import TEMPLATE_SUFFIX, copy_template, environment_of, make_pack
 from bench.common.errors import PackError, one_line
 from bench.common.paths import CONFIGS
 from bench.elsewhere.runs import ImportedStep, step_name, tool_names

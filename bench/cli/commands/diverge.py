@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bench.cli.completion import run_names
+from bench.cli.commands.completion import run_names
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.paths import folder_of

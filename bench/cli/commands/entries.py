@@ -9,7 +9,7 @@ COMMANDS = (
     CommandPart(
         "compare", "bench.cli.commands.compare:compare", "Ask whether run B is worse than run A, as a gate in CI does."
     ),
-    CommandPart("trace", "bench.cli.trace:trace", "Show call by call what happened in a trial, or behind a claim."),
+    CommandPart("trace", "bench.cli.commands.trace:trace", "Show call by call what happened in a trial, or behind a claim."),
     CommandPart("scorecard", "bench.cli.commands.scorecard:scorecard", "Show how surely systems recover, and what they break."),
     CommandPart("new", "bench.cli.authoring.commands:new_app", "Begin a pack of your own tasks, or a package of parts."),
     CommandPart("check", "bench.cli.authoring.commands:check", "Check whether packs are sound before they are run."),

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bench.cli.command import COMMAND_METAVAR
+from bench.cli.commands.probed import SUITE, ProbeFiles, ProbeProgress, show_probe
 from bench.cli.junit import junit_on_error
-from bench.cli.probed import SUITE, ProbeFiles, ProbeProgress, show_probe
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.escaping import escape_line

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bench.cli.completion import run_names
+from bench.cli.commands.completion import run_names
 from bench.cli.remembered import packs_of
 from bench.cli.terminal import Terminal, print_left_out
 from bench.common.paths import PACKS, REPORTS, folder_of, name_of, named
@@ -40,7 +40,7 @@ def report(
     """
     folders = [folder_of(run) for run in runs]
     if are_probes(*folders):
-        from bench.cli.probed import show_probe  # noqa: PLC0415
+        from bench.cli.commands.probed import show_probe  # noqa: PLC0415
 
         for folder in folders:
             show_probe(out, folder, to or named(REPORTS, name_of(folder)))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.cli.descriptors import raise_file_limit
+from bench.cli.commands.descriptors import raise_file_limit
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.paths import folder_of

@@ -10,7 +10,7 @@ from contextlib import suppress
 import typer
 from rich.table import Table
 
-from bench.cli.progress import RunProgress
+from bench.cli.commands.progress import RunProgress
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, EndpointError
 from bench.common.signals import Stop, exit_code

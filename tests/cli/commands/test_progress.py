@@ -10,7 +10,7 @@ from records import smooth, trial
 from rich.console import Console
 from trials import matrix_of, scripted
 
-from bench.cli.progress import RunProgress
+from bench.cli.commands.progress import RunProgress
 from bench.common.errors import UnknownFinish
 from bench.record.events import Called
 from bench.run.experiment.so_far import SoFar
@@ -42,7 +42,7 @@ def test_a_run_says_how_often_it_met_which_word_that_nobody_knows() -> None:
 
 def test_where_no_terminal_is_there_a_line_comes_at_most_each_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter(range(0, 400, 4))  # four seconds from one trial to the next
-    monkeypatch.setattr("bench.cli.progress.perf_counter", lambda: float(next(moments)))
+    monkeypatch.setattr("bench.cli.commands.progress.perf_counter", lambda: float(next(moments)))
     screen = io.StringIO()
     progress = RunProgress(Console(file=screen, width=200), 10, SoFar(matrix_of()))
     for number in range(1, 11):
