@@ -19,12 +19,12 @@ from bench.record.store import RunWriter, set_aside
 from bench.rerun.prepared import study_values
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import Matrix
-from bench.run.experiment.model_part import BaseModelEntry
 from bench.run.experiment.new_manifest import manifest_of
 from bench.run.experiment.recording import RECORDED_PREFIX, recorded_entries
 from bench.run.experiment.runner import missing_trials
 from bench.run.experiment.untrusted import Permission
 from bench.run.models.cached import CachedModel, CacheSettings
+from bench.run.models.model_part import BaseModelEntry
 from bench.run.models.routed import answerers
 from bench.run.openai.providers import provided_entries
 

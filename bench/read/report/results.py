@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from bench.read.analysis.arms import Arms, arms_of
 from bench.read.analysis.frames import Run
 from bench.read.analysis.published import Published, published_for
-from bench.read.compare.models import ModelPair, model_pairs
+from bench.read.report.models import ModelPair, model_pairs
 
 Value = TypeVar("Value")
 

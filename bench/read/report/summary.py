@@ -16,7 +16,6 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, MIN_PRICED_TRIALS, PRICE, SCORE, Metric
 from bench.read.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.read.analysis.statistics import Mean, is_narrow
-from bench.read.compare.models import ModelPair, model_pairs
 from bench.read.render.cells import NARROW, BoundedNumber
 from bench.read.render.labels import MAX_LISTED_NAMES, each_arm, join_names, model_label, plan_phrase
 from bench.read.report.headline import (
@@ -27,6 +26,7 @@ from bench.read.report.headline import (
     headline_of,
     solved_texts,
 )
+from bench.read.report.models import ModelPair, model_pairs
 from bench.record.config import FAULT_FREE
 
 MAX_LINE_CHARACTERS, MAX_LINES = 100, 8

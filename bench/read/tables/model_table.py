@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import COST
 from bench.read.analysis.per_solved import PerSolved
-from bench.read.compare.models import ModelPair
 from bench.read.render.cells import NONE_SOLVED, BoundedNumber, Cell, Number
 from bench.read.render.labels import model_label
 from bench.read.render.table import Table
+from bench.read.report.models import ModelPair
 from bench.read.report.table_part import TablePart
 
 MEASURES = {
