@@ -21,6 +21,8 @@ from bench.read.render.cells import Cell, Linked, text_of
 from bench.read.render.table import Table
 
 TEMPLATES = Path(__file__).parent
+TABLE_SCRIPTS = ("page_data.js", "page_tables.js")
+"""The scripts of every page with tables, in this order."""
 FOUR_DIGITS = re.compile(r"(?<![\d.])\d{4,}")
 """The whole part of a number from 1,000 on."""
 VERDICT_CLASSES = {"holds": "stands", "contradicted": "falls", "counterexample": "falls", "decided by sizes": "sizes"}

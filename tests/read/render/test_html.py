@@ -9,8 +9,8 @@ import pytest
 from bench.read.analysis.per_solved import PerSolved
 from bench.read.analysis.statistics import Mean
 from bench.read.render.cells import Cell, Estimate, Linked, Number, Spent
+from bench.read.render.html import render
 from bench.read.render.table import Table
-from bench.read.report.html import render
 
 
 @pytest.mark.parametrize(
