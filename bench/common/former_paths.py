@@ -36,8 +36,7 @@ KEPT_NAMES = {
     "wire": "endpoint.access_guard endpoint.problem openai.blotting worlds.driver.program",
     "worlds.read": "worlds.analysis worlds.report worlds.scorecard",
     "worlds.run": (
-        "worlds.bank worlds.driver worlds.effects worlds.entries worlds.environment worlds.patterns "
-        "worlds.runtime worlds.simulated"
+        "worlds.driver worlds.effects worlds.entries worlds.environment worlds.patterns worlds.runtime worlds.simulated"
     ),
 }
 """New parent -> the modules that moved below it and kept their last name."""
@@ -60,7 +59,9 @@ RENAMED = {
     "studies.counterfactual": "rerun",
     "studies.replay_divergence": "rerun.divergence",
     "worlds.analysis.processes": "record.booked",
+    "worlds.bank": "worlds.run.simulated.bank",
     "worlds.environment.scene": "worlds.run.environment.world",
+    "worlds.run.bank": "worlds.run.simulated.bank",
     "worlds.runtime.events": "record.world_events",
     "worlds.tool_servers": "worlds.run.driver",
 }

@@ -22,7 +22,7 @@ from bench.record.events import of_kind
 from bench.record.reading import read_manifest, read_trials
 from bench.record.record import TrialRecord, latest
 from bench.record.world_events import WorldEnded
-from bench.worlds.run.bank import replies_in
+from bench.worlds.run.simulated.bank import replies_in
 
 # It imports pandas and matplotlib, which slows down the start.
 if TYPE_CHECKING:

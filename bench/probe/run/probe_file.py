@@ -11,12 +11,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
+from bench.common.addresses import hosts_and_ports
 from bench.common.bounds import Lookup, Many
 from bench.common.errors import ConfigError, nearest
 from bench.common.paths import NAME
 from bench.common.toml import read_toml
 from bench.common.wording import first_violation
-from bench.probe.run.addresses import hosts_and_ports
 from bench.probe.run.gateway.door_kinds import DOOR_KINDS
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
 from bench.record.entry import MOST, ConfigEntry

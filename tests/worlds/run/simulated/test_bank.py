@@ -10,9 +10,9 @@ import pytest
 from bench.common.seeding import draw_for
 from bench.run.models.bank import Bank, BankedReply
 from bench.scenario import Json
-from bench.worlds.run.bank import replies_in
+from bench.worlds.run.simulated.bank import replies_in
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 
 RIGHT = {"discount": 20, "reason": "the limit"}
 

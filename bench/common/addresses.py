@@ -1,32 +1,13 @@
-"""The addresses of servers that a probe calls: which are on this machine, and which are real services."""
+"""The hosts and ports in addresses of servers, and whether a host is this machine."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 WEB_PORTS = (443, 80)
 """The ports that are meant if a host is written without a port: HTTPS and HTTP."""
-
-
-@dataclass(frozen=True)
-class Address:
-    """The address of a server, a service, a database or the model.
-
-    what       the server in words, such as `the service NAME`
-    url        the URL in the owner's file; "" if it may contain a password
-    hosts      the names of the hosts at this address
-    is_real    whether it runs already, so that calls act on a service that the probe neither starts nor resets
-    is_struck  whether faults are injected into calls to it
-    """
-
-    what: str
-    url: str
-    hosts: tuple[str, ...]
-    is_real: bool = False
-    is_struck: bool = True
 
 
 def host_of(url: str) -> str:
