@@ -13,6 +13,7 @@ from bench.probe.run.secrets import Secrets
 from bench.record.config import StoredConfig
 from bench.record.events import Answered, Called, Cause, OfAKind, of_kind
 from bench.record.files import FORMAT, MANIFEST, holds
+from bench.record.grade import Grade
 from bench.record.manifest import Manifest, ManifestPack
 from bench.record.model_parameters import ModelParameters
 from bench.record.probe_events import CLEAN, CONTROL, CellJudged, CellsPlanned, GatewayCall
@@ -21,7 +22,6 @@ from bench.record.reading import read_manifest, read_records, read_trials
 from bench.record.record import Outcome, ResponseRecord, SessionRecord, TrialRecord, arm_of
 from bench.record.store import RunWriter, write_manifest
 from bench.run.experiment.provenance import code_version, machine, now, package_versions
-from bench.scenario import Grade
 
 MAX_REASON_CHARS = 300
 """The most characters of the reason in a record."""
