@@ -128,7 +128,7 @@ EDITS: dict[str, Callable[..., bool]] = {
     "read/analysis/metrics.py": lambda *_: False,
     "read/report/page.py": lambda *_: False,
     "rerun/learning.py": lambda *_: False,
-    "worlds/read/report/tables.py": lambda *_: False,
+    "worlds/read/tables.py": lambda *_: False,
     "worlds/read/scorecard/card.py": lambda *_: False,
     "cli/main.py": lambda *_: False,
     "read/render/table.py": lambda *_: False,

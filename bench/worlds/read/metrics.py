@@ -9,7 +9,7 @@ from bench.read.analysis.trial import TrialReading
 from bench.record.damage import DAMAGES
 from bench.record.events import Event, of_kind
 from bench.record.world_events import EVENTS, ToolCalled, WorldEnded
-from bench.worlds.read.analysis.workflow import (
+from bench.worlds.read.workflow import (
     compensations,
     completion_minutes,
     count_refused,

@@ -11,7 +11,7 @@ from world_runs import world_run
 
 from bench.read.analysis.arms import arms_of
 from bench.read.analysis.frames import Run
-from bench.worlds.read.report.workflow import workflow_tables
+from bench.worlds.read.workflow_tables import workflow_tables
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from trips import BARE, ONE, Trip, effects, environment, harm, waited, worked
 
 from bench.run.experiment.trial import TrialResult
-from bench.worlds.read.analysis.workflow import (
+from bench.worlds.read.workflow import (
     StepTaken,
     completion_minutes,
     count_refused,

@@ -12,7 +12,7 @@ from world_runs import world_run
 from bench.read.analysis.arms import arms_of
 from bench.read.analysis.frames import Run
 from bench.record.damage import DAMAGES
-from bench.worlds.read.report.tables import refusals, world_tables
+from bench.worlds.read.tables import refusals, world_tables
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from bench.read.analysis.rows import Column, FramePart, FrameRows
 from bench.record.events import of_kind
 from bench.record.world_events import ToolCalled
-from bench.worlds.read.analysis.workflow import StepTaken, steps_of
+from bench.worlds.read.workflow import StepTaken, steps_of
 
 STEPS: tuple[Column[StepTaken], ...] = (
     Column("step", "str", "name"),

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
-from bench.worlds.read.report.steps import WorldStep
+from bench.worlds.read.steps import WorldStep
 
 DETAILS = ("Effect", "Idempotency key", "Told", "Happened", "Policy", "Based on", "Why", "Question", "Shown", "What it says")
 """The names of the details that are shown in a terminal. The page shows all details."""
