@@ -68,7 +68,7 @@ def test_all_that_reads_works_where_nothing_makes_a_record(tmp_path: Path) -> No
 import importlib, json, pkgutil, sys
 import bench, bench.read, bench.record, bench.worlds.read
 from bench.common.errors import ResultsError
-from bench.read.written_report import report_of
+from bench.read.report.written_report import report_of
 from bench.read.report.studies import STUDIES, study_named
 from undrawn import leave_undrawn
 

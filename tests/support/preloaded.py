@@ -12,7 +12,7 @@ import matplotlib.backends.backend_svg  # noqa: F401
 import typer.main
 
 import bench.cli.main
-import bench.read.written_report
+import bench.read.report.written_report
 import bench.run.openai.model
 import bench.run.serve.session
 from bench.common.tokens import count_tokens

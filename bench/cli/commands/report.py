@@ -66,7 +66,7 @@ def write_report(folders: list[Path], target: Path, verbose: bool = False, pdf: 
     from bench.read.report.figures import FIGURES  # noqa: PLC0415
     from bench.read.report.tables import TABLES  # noqa: PLC0415
     from bench.read.report.trace import load_traced  # noqa: PLC0415
-    from bench.read.written_report import report_of  # noqa: PLC0415
+    from bench.read.report.written_report import report_of  # noqa: PLC0415
     from bench.record.files import write_files  # noqa: PLC0415
     from bench.rerun.world_views import WorldViews  # noqa: PLC0415
 

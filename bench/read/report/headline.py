@@ -10,9 +10,9 @@ from bench.read.analysis.arms import Arm, Arms, Condition
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import CALLS, COST, FIRST_ROUND, METRICS, MIN_PRICED_TRIALS, TOKENS
 from bench.read.analysis.statistics import Share
+from bench.read.compare.models import ModelMeasure, ModelPair
 from bench.read.render.cells import BoundedNumber, value_of
 from bench.read.render.labels import each_arm, extremes_text, join_names, model_label
-from bench.read.report.models import ModelMeasure, ModelPair
 from bench.record.config import FAULT_FREE
 
 MAX_TITLE_CHARACTERS = 150

@@ -20,7 +20,7 @@ from bench.read.analysis.statistics import Mean
 from bench.read.render.cells import NOT_MEASURED, BoundedNumber, Cell, Estimate
 from bench.read.render.labels import arm_columns, condition_columns, each_arm
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.table_part import TablePart
+from bench.read.render.table_part import TablePart
 from bench.record.config import FAULT_FREE
 
 

@@ -14,7 +14,7 @@ from bench.read.analysis.frames import Run
 from bench.read.render.cells import Number, Rate
 from bench.read.render.labels import arm_columns, each_arm
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.table_part import TablePart
+from bench.read.render.table_part import TablePart
 from bench.record.damage import DAMAGES
 
 CALL_OUTCOMES = ("done", "replayed", "refused", "failed")

@@ -13,7 +13,7 @@ from bench.read.analysis.statistics import share_by_instance
 from bench.read.render.cells import Estimate, Number, Rate
 from bench.read.render.labels import arm_columns, each_arm
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.table_part import TablePart
+from bench.read.render.table_part import TablePart
 
 MAX_REASONS = 2
 """The most reasons of a step's failures that are shown, the most frequent first."""

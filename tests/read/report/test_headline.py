@@ -9,8 +9,8 @@ from records import recovered, run_of, smooth, trial
 from scorecards import CRASH, lived
 
 from bench.read.analysis.arms import arms_of
+from bench.read.compare.models import model_pairs
 from bench.read.report.headline import headline_of
-from bench.read.report.models import model_pairs
 from bench.read.report.summary import summary_of
 from bench.record.record import Outcome, TrialRecord
 from bench.worlds.read.tables import world_tables

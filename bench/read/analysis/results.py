@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from bench.read.analysis.arms import Arms, arms_of
 from bench.read.analysis.frames import Run
 from bench.read.analysis.published import Published, published_for
-from bench.read.report.models import ModelPair, model_pairs
 
 Value = TypeVar("Value")
 
@@ -25,11 +24,6 @@ class Results:
     def arms(self) -> Arms:
         """The arms of the run."""
         return arms_of(self.run)
-
-    @cached_property
-    def models(self) -> tuple[ModelPair, ...]:
-        """Each further model of the run, compared with the first."""
-        return model_pairs(self.run)
 
     @cached_property
     def published(self) -> Published:

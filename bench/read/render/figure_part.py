@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from bench.common.registry import Part
+from bench.read.analysis.results import Results
 from bench.read.render.drawing import Picture
-from bench.read.report.results import Results
 
 
 @dataclass(frozen=True)

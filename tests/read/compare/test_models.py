@@ -11,7 +11,7 @@ from commands import UNDRAWN, bench
 from records import run_of, smooth, trial
 from two_models import PACKS, TwoModels
 
-from bench.read.report.models import MAX_COMPARED_MODELS, model_pairs
+from bench.read.compare.models import MAX_COMPARED_MODELS, model_pairs
 
 NAME = "two_models-good-weak"
 

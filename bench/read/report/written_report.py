@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from bench.read.analysis.arms import require_receipts
 from bench.read.analysis.frames import Run
+from bench.read.analysis.results import Results
 from bench.read.claims.judging import claims_sentence, findings, judge_paper
 from bench.read.claims.table import verdict_lines
 from bench.read.render.drawing import Picture
@@ -20,7 +21,6 @@ from bench.read.render.table import Table, comma_separated, markdown
 from bench.read.report.figures import all_figures
 from bench.read.report.page import Page, as_markdown, page_of
 from bench.read.report.page_html import as_html
-from bench.read.report.results import Results
 from bench.read.report.summary import Summary
 from bench.read.report.surroundings import ViewMaker
 from bench.read.report.tables import all_tables

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from bench.common.raised import type_and_message
 from bench.common.registry import Part
+from bench.read.analysis.results import Results
 from bench.read.analysis.rows import FRAMES
 from bench.read.render.limits import limit_notes, numbers_in
 from bench.read.render.table import Table
-from bench.read.report.results import Results
 
 LEADING_SECTION = "summary"
 """The section whose tables are on the first screen, above the sentences."""
