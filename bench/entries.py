@@ -20,7 +20,11 @@ ENTRIES = {
         "bench.probe.run.gateway.outbox_doors:KIND",
         "bench.probe.run.gateway.model:KIND",
     ),
-    "effects": ("bench.run.effects.texts:EFFECTS", "bench.run.effects.calls:EFFECTS", "bench.worlds.run.effects:EFFECTS"),
+    "effects": (
+        "bench.run.trial.text_effects:EFFECTS",
+        "bench.run.trial.call_effects:EFFECTS",
+        "bench.worlds.run.effects:EFFECTS",
+    ),
     "environments": ("bench.worlds.run.kind:ENVIRONMENTS",),
     "events": (
         "bench.record.events:ENTRIES",

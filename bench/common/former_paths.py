@@ -32,7 +32,7 @@ KEPT_NAMES = {
         "worlds.environment.moment worlds.runtime.process_events"
     ),
     "rerun": "worlds.analysis.remade",
-    "run": ("answers architectures effects endpoint experiment frameworks models openai packs sandbox serve"),
+    "run": ("answers architectures endpoint experiment frameworks models openai packs sandbox serve"),
     "wire": "endpoint.access_guard endpoint.problem openai.blotting worlds.driver.program",
     "worlds.read": "worlds.scorecard",
     "worlds.run": (
@@ -42,6 +42,9 @@ KEPT_NAMES = {
 """New parent -> the modules that moved below it and kept their last name."""
 RENAMED = {
     "dialects": "run.endpoint",
+    "effects": "run.trial",
+    "effects.calls": "run.trial.call_effects",
+    "effects.texts": "run.trial.text_effects",
     "exchange": "read.export",
     "exchange.imported": "elsewhere.runs",
     "experiment.model_part": "run.models.model_part",
@@ -57,6 +60,9 @@ RENAMED = {
     "report.results": "read.analysis.results",
     "report.table_part": "read.render.table_part",
     "run.dialects": "run.endpoint",
+    "run.effects": "run.trial",
+    "run.effects.calls": "run.trial.call_effects",
+    "run.effects.texts": "run.trial.text_effects",
     "run.experiment.model_part": "run.models.model_part",
     "run.packs.packaged": "common.packs",
     "runtime": "run.trial",

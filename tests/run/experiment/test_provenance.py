@@ -106,8 +106,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 SIMULATED = ("simulated", "mixed", "bird")
 EDITS: dict[str, Callable[..., bool]] = {
-    "run/effects/texts.py": lambda _, __, ___, plan: plan == "texts",
-    "run/effects/calls.py": lambda _, __, ___, plan: plan == "calls",
+    "run/trial/text_effects.py": lambda _, __, ___, plan: plan == "texts",
+    "run/trial/call_effects.py": lambda _, __, ___, plan: plan == "calls",
     "worlds/run/effects.py": lambda _, __, ___, plan: plan == "tools",
     "run/architectures/static.py": lambda _, architecture, __, ___: architecture == "static",
     "run/architectures/waves.py": lambda _, architecture, __, ___: architecture == "static",
