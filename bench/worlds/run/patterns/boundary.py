@@ -15,7 +15,7 @@ from bench.run.trial.proposal import Proposal
 from bench.run.trial.verification import Rejected
 from bench.run.trial.workbench import Workbench
 from bench.worlds.run.environment import KILL_SWITCH, Call
-from bench.worlds.run.patterns.parts.memory import StepEffect
+from bench.worlds.run.patterns.memory import StepEffect
 from bench.worlds.run.runtime.actions import WorldActions
 
 CONTENT = ("check", "insufficient", "found_wrong")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from bench.worlds.run.environment import ProcedureStep
-from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
-from bench.worlds.run.patterns.parts.row import DurableRow
+from bench.worlds.run.patterns.procedure_runner import ProcedureRunner
+from bench.worlds.run.patterns.row import DurableRow
 
 Attempt = Callable[[ProcedureStep], Awaitable[str]]
 

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from bench.record.form import Form
 from bench.record.world_events import AGENT, COMPENSATION
 from bench.worlds.run.environment import Acted, Call, ProcedureStep
-from bench.worlds.run.patterns.parts.boundary import EffectCommit
-from bench.worlds.run.patterns.parts.memory import Memory, StepEffect
+from bench.worlds.run.patterns.boundary import EffectCommit
+from bench.worlds.run.patterns.memory import Memory, StepEffect
 from bench.worlds.run.runtime.actions import WorldActions
 
 TRIES = 3

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from bench.scenario import Json
-from bench.worlds.run.patterns.parts.calling import ToolCaller
-from bench.worlds.run.patterns.parts.memory import Memory, StepEffect
+from bench.worlds.run.patterns.calling import ToolCaller
+from bench.worlds.run.patterns.memory import Memory, StepEffect
 from bench.worlds.run.runtime.actions import WorldActions
 
 FOR_A_PERSON = "for a person"

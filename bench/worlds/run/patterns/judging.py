@@ -17,9 +17,9 @@ from bench.run.trial.workbench import Workbench
 from bench.scenario import Subtask, Task
 from bench.worlds.run.environment import Call, Facts, ProcedureStep
 from bench.worlds.run.environment.procedure import NotKnown
-from bench.worlds.run.patterns.parts.boundary import Boundary
-from bench.worlds.run.patterns.parts.calling import ToolCaller
-from bench.worlds.run.patterns.parts.memory import Memory
+from bench.worlds.run.patterns.boundary import Boundary
+from bench.worlds.run.patterns.calling import ToolCaller
+from bench.worlds.run.patterns.memory import Memory
 from bench.worlds.run.runtime.actions import WorldActions
 
 T = TypeVar("T")

@@ -11,12 +11,12 @@ from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.run.environment import Call, Moment, ProcedureStep, Question
 from bench.worlds.run.environment.procedure import NotKnown
-from bench.worlds.run.patterns.parts.boundary import Boundary
-from bench.worlds.run.patterns.parts.calling import ToolCaller
-from bench.worlds.run.patterns.parts.compensation import undo_effects, undo_or_note
-from bench.worlds.run.patterns.parts.gate import GateRule, gate_objection
-from bench.worlds.run.patterns.parts.judging import Judging
-from bench.worlds.run.patterns.parts.memory import Keeps, Memory, dependents
+from bench.worlds.run.patterns.boundary import Boundary
+from bench.worlds.run.patterns.calling import ToolCaller
+from bench.worlds.run.patterns.compensation import undo_effects, undo_or_note
+from bench.worlds.run.patterns.gate import GateRule, gate_objection
+from bench.worlds.run.patterns.judging import Judging
+from bench.worlds.run.patterns.memory import Keeps, Memory, dependents
 from bench.worlds.run.runtime.actions import WorldActions
 from bench.worlds.run.runtime.effects import StepReport
 

@@ -25,7 +25,7 @@ from pydantic import ValidationError
 from bench.run.trial.workbench import Workbench
 from bench.worlds.run.environment import Arrival
 from bench.worlds.run.environment.knowledge import FIRST_VERSION
-from bench.worlds.run.patterns.parts.memory import Memory, StepEffect
+from bench.worlds.run.patterns.memory import Memory, StepEffect
 from bench.worlds.run.runtime.actions import WorldActions
 
 IRREGULAR = "irregular"
