@@ -241,10 +241,9 @@ def _ask_yes(question: str) -> bool:
 
 def _clean(file: Path, yes: bool) -> None:
     """Restore and remove what a killed probe left behind."""
-    from bench.probe.run.probe_file import stores_in_file  # noqa: PLC0415
-    from bench.probe.run.witness.stores import clean, orphans  # noqa: PLC0415
+    from bench.probe.run.probe_file import orphans_in_file  # noqa: PLC0415
 
-    leftovers = list(orphans(stores_in_file(file)))
+    leftovers = list(orphans_in_file(file))
     if not leftovers:
         out.print("no killed probe left anything here")
         return
@@ -252,7 +251,7 @@ def _clean(file: Path, yes: bool) -> None:
     if not yes:
         _require_agreement("do this?", "nothing was restored or removed")
     for orphan in leftovers:
-        out.print(clean(orphan))
+        out.print(orphan.clean())
 
 
 def _open(settings: ProbeSettings, secrets: Secrets, folder: Path, request: ProbeRequest, aside: bool) -> ProbeWriter | None:
