@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
+from bench.cli.commands.report_tables import show_report_table
 from bench.cli.junit import JunitCase, junit_on_error, write_junit
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError
@@ -255,7 +256,7 @@ def _print_output(compared: ComparisonOutput, as_markdown: bool) -> None:
     else:
         wrapped = Terminal(wrapped=True)
         for table in compared.tables:
-            wrapped.show_report_table(table.without(compared.wide))
+            show_report_table(wrapped, table.without(compared.wide))
             wrapped.print("\n".join(f"- {note}" for note in table.footer), end="\n\n")
         if compared.wide:
             wide_columns = join_names(compared.wide, len(compared.wide))
