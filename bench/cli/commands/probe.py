@@ -258,12 +258,13 @@ def _open(settings: ProbeSettings, secrets: Secrets, folder: Path, request: Prob
     """Begin the run or continue it. Return None if the run is complete."""
     from bench.probe.run.writing import ProbeWriter, holds_other_probe  # noqa: PLC0415
     from bench.record.store import set_aside  # noqa: PLC0415
+    from bench.run.experiment.code import code_version  # noqa: PLC0415
 
     probed = settings.manifest_entry(request.all_forms, request.only)
     if folder.exists() and (aside or holds_other_probe(folder, probed)):
         out.print(f"{folder} holds an earlier probe; its name is now {set_aside(folder)}")
     try:
-        writer = ProbeWriter(folder, settings.subject.name, probed, secrets, settings.parameters)
+        writer = ProbeWriter(folder, settings.subject.name, probed, secrets, settings.parameters, code_version())
     except ResultsError as error:
         raise ResultsError(f"{str(error).split(';', maxsplit=1)[0]}; give --set-aside to begin anew, or --name") from error
     if not writer.is_complete:
