@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.record.form import Form
-from bench.run.answers.rejections import NOT_ACCEPTED
+from bench.run.models.rejections import NOT_ACCEPTED
 from bench.run.trial.proposal import Proposal
 from bench.run.trial.verification import Rejected
 from bench.run.trial.workbench import Workbench
