@@ -37,8 +37,8 @@ def close_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     others.
 
     https://platform.openai.com/docs/guides/structured-outputs#supported-schemas. The model must then write optional fields too.
-    Their defaults are dropped, since they would never be used, and so are keywords that begin with `x-`, such as our own keyword
-    for code (`bench.task.CODE`): no endpoint knows these.
+    Their defaults are dropped, since they would never be used, and so are keywords that begin with `x-`, such as our own for
+    code (`bench.task.CODE`): no endpoint knows these.
     """
     parts = {key: _closed_part(key, part) for key, part in schema.items() if key != "default" and not key.startswith("x-")}
     return parts | _all_fields(schema)
