@@ -223,7 +223,7 @@ def test_the_version_of_a_package_that_a_part_is_from_is_in_the_ids_of_its_trial
 
 def test_a_folder_of_trials_that_use_an_effect_of_other_code_is_refused_by_its_name(place: Place, tmp_path: Path) -> None:
     RunWriter(tmp_path / "run", manifest_of(place.matrix(EXPERIMENT), "run")).close()
-    edit(place.folder / "bench" / "run" / "effects" / "calls.py")
+    edit(place.folder / "bench" / "run" / "trial" / "call_effects.py")
     place.last = place.ids()
     with pytest.raises(ResultsError, match="another version of the code of 'effect timeout at call'"):
         RunWriter(tmp_path / "run", manifest_of(place.matrix(EXPERIMENT), "run"))
