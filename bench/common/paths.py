@@ -11,7 +11,9 @@ from bench.common.errors import ConfigError, ResultsError, nearest
 
 RESULTS, REPORTS, CONFIGS = Path("results"), Path("reports"), Path("configs")
 PACKS, STUDIES_FOLDER = [Path("scenarios")], Path("studies")
-SHIPPED_PACKS = Path(__file__).parents[1] / "scenarios"
+PACKAGE = Path(__file__).parents[1]
+"""The folder of the code of `bench`."""
+SHIPPED_PACKS = PACKAGE / "scenarios"
 """The packs of an installed package. A checkout has none here."""
 CHECKOUT_STUDIES = Path(__file__).parents[2] / "studies"
 """The studies of a checkout. An installed package has none."""

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from bench.cli.authoring.hooks import TaskHooks
+from bench.cli.authoring.hooks import HookFailed, TaskHooks
 from bench.cli.authoring.soundness import Soundness, checks_of, notes_on
-from bench.cli.hooks import HookFailed
 from bench.common.errors import PackError, Unavailable, one_line
 from bench.common.files import text_of
 from bench.run.packs import find_packs, instances_of, load_pack, variants_of

@@ -9,8 +9,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from bench.cli.authoring.hooks import TaskHooks
-from bench.cli.hooks import HookFailed, Hooks
+from bench.cli.authoring.hooks import HookFailed, Hooks, TaskHooks
 from bench.common.seeding import draw_for
 from bench.record.events import Called
 from bench.record.record import TrialRecord

@@ -11,14 +11,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
+from bench.common.addresses import hosts_and_ports
 from bench.common.bounds import Lookup, Many
 from bench.common.errors import ConfigError, nearest
 from bench.common.paths import NAME
 from bench.common.toml import read_toml
 from bench.common.wording import first_violation
-from bench.probe.run.addresses import hosts_and_ports
 from bench.probe.run.gateway.door_kinds import DOOR_KINDS
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
+from bench.probe.run.witness.stores import Orphan, orphans
 from bench.record.entry import MOST, ConfigEntry
 
 CommandText = str | Many[str]
@@ -342,12 +343,17 @@ def read_probe_file(path: Path) -> ProbeFile:
         raise ConfigError(f"{path}: unknown key '{violation.place}'; {nearest(key, known_keys)}") from error
 
 
-def stores_in_file(path: Path, environment: Mapping[str, str] = os.environ) -> Iterator[StoreSettings]:
-    """Yield the settings of the stores in a `probe.toml`, whether or not the stores still exist.
+def orphans_in_file(path: Path) -> Iterator[Orphan]:
+    """Yield what killed probes left of the stores in a `probe.toml`, whether or not the stores still exist.
 
     Raises:
-        ConfigError: the file is absent or wrong.
+        ConfigError: The file is absent or wrong, or a server of a named database cannot be queried.
     """
+    return orphans(_stores_in_file(path, os.environ))
+
+
+def _stores_in_file(path: Path, environment: Mapping[str, str]) -> Iterator[StoreSettings]:
+    """Yield the settings of the stores that have an address or a path."""
     for entry in read_probe_file(path).store:
         address = VARIABLE_REFERENCE.sub(lambda match: environment.get(match[1] or match[2], ""), entry.place)
         if address:

@@ -9,7 +9,7 @@ from bench.read.claims.natural import Rejections, natural_failures
 from bench.read.render.cells import Number, Rate
 from bench.read.render.labels import model_label
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.table_part import TablePart
+from bench.read.render.table_part import TablePart
 from bench.record.events import ViolationKind
 
 EVERY_CALL = "every call"

@@ -8,15 +8,17 @@ from dataclasses import dataclass, replace
 
 from bench.read.analysis.arms import instances_of, shortfalls
 from bench.read.analysis.frames import Run
+from bench.read.analysis.results import Results
+from bench.read.compare.models import compared_models
 from bench.read.render.drawing import Picture
 from bench.read.render.escaping import escape_markdown
+from bench.read.render.finding import SummaryFinding
 from bench.read.render.labels import model_label
 from bench.read.render.limits import coverage_sentence, numbers_in
 from bench.read.render.table import Table, markdown
+from bench.read.render.table_part import LEADING_SECTION, OPEN_TABLES, SECTIONS
 from bench.read.report.history import history_facts, name_values_text, sandbox_text, sessions_text
-from bench.read.report.results import Results
-from bench.read.report.summary import Summary, SummaryFinding, summary_of
-from bench.read.report.table_part import LEADING_SECTION, OPEN_TABLES, SECTIONS
+from bench.read.report.summary import Summary, summary_of
 from bench.record.config import FAULT_FREE
 from bench.record.manifest import Manifest
 from bench.record.origin import digests_text
@@ -124,7 +126,7 @@ def page_of(
 ) -> Page:
     """Return a report's content, before it is written as Markdown or HTML. `verdicts` has a finding for each source of
     published claims, such as the paper, of which a claim was judged."""
-    run, summary = results.run, summary_of(results.run, results.arms, verdicts, results.models)
+    run, summary = results.run, summary_of(results.run, results.arms, verdicts, results.once(compared_models))
     numbers = (number for table in tables for number in numbers_in(table))
     if limit := coverage_sentence(numbers, "That every interval is wide enough: with so few trials some are too narrow"):
         summary = replace(summary, limits=(*summary.limits, limit))

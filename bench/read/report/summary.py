@@ -18,6 +18,7 @@ from bench.read.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.read.analysis.statistics import Mean, is_narrow
 from bench.read.compare.models import ModelPair, model_pairs
 from bench.read.render.cells import NARROW, BoundedNumber
+from bench.read.render.finding import SummaryFinding
 from bench.read.render.labels import MAX_LISTED_NAMES, each_arm, join_names, model_label, plan_phrase
 from bench.read.report.headline import (
     ComparedArms,
@@ -36,22 +37,6 @@ MAX_NOTE_LINES = 3
 """The most lines of notes on what is left out of several runs."""
 MAX_FINDINGS, MAX_SENTENCES = 5, 2
 """The most findings of a summary, and the most sentences of a finding."""
-
-
-@dataclass(frozen=True)
-class SummaryFinding:
-    """What a table shows, in one or more sentences.
-
-    text    all sentences
-    table   the name of the table
-    first   the first sentence alone, for a terminal; "" if `text` has only one
-    title   the report's title, if this finding is the report's first; else ""
-    """
-
-    text: str
-    table: str
-    first: str = ""
-    title: str = ""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from bench.read.render.drawing import MAX_WIDTH_INCHES, Picture, finish, legend_
 from bench.read.render.labels import arm_columns, counts_text, in_brackets, join_names, model_label, plan_phrase, slug
 from bench.read.render.marks import Sign, draw_value, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.table_part import TablePart
+from bench.read.render.table_part import TablePart
 from bench.record.config import FAULT_FREE
 
 

@@ -20,7 +20,7 @@ from bench.record.formats import DEFAULT, AnswerFormat
 from bench.record.messages import Message
 from bench.run.answers import fenced
 from bench.run.answers.places import is_all_code, without_code
-from bench.run.answers.rejections import COMPLETED, REJECTED
+from bench.run.models.rejections import COMPLETED, REJECTED
 from bench.run.trial.reading import is_fenced
 from bench.run.trial.schema import answer_schema
 from bench.run.trial.verification import Rejected

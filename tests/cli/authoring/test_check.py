@@ -12,7 +12,7 @@ from pack_edits import PACKS, Edit, copy_of, edit, in_code, in_file
 
 from bench.cli.authoring.check import CheckResult, check_pack
 from bench.cli.authoring.new import new_scenario
-from bench.cli.scaffold import check_command
+from bench.cli.authoring.scaffold import check_command
 from bench.common.errors import PackError
 from bench.common.registry import LoadedParts
 from bench.run.trial.effects import EFFECTS, TextEffect

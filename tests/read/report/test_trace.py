@@ -21,13 +21,13 @@ from bench.common.digests import digest_of
 from bench.common.errors import ResultsError
 from bench.read.analysis.frames import Run
 from bench.read.analysis.merge import merge
+from bench.read.analysis.results import Results
 from bench.read.analysis.statistics import share_of
 from bench.read.render.cells import PublishedNumber, Rate
 from bench.read.render.table import Table
 from bench.read.report import trace as traces
 from bench.read.report.page import page_of
 from bench.read.report.page_html import as_html
-from bench.read.report.results import Results
 from bench.read.report.trace import PieceStore, Trace, load_traced, trace_of
 from bench.record.events import Called, Judged, Waited, of_kind
 from bench.record.world_events import ToolCalled

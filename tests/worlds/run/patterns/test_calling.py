@@ -10,10 +10,10 @@ from worlds.trips.scenario import Booking, Done, TripId
 from bench.record.form import Form
 from bench.run.trial.loop import run
 from bench.worlds.run.environment import Acted, Tool
-from bench.worlds.run.patterns.parts.boundary import EffectCommit
-from bench.worlds.run.patterns.parts.calling import LASTING_TRIES, ToolCaller
-from bench.worlds.run.patterns.parts.compensation import FOR_A_PERSON, undo_effects
-from bench.worlds.run.patterns.parts.memory import Memory
+from bench.worlds.run.patterns.boundary import EffectCommit
+from bench.worlds.run.patterns.calling import LASTING_TRIES, ToolCaller
+from bench.worlds.run.patterns.compensation import FOR_A_PERSON, undo_effects
+from bench.worlds.run.patterns.memory import Memory
 from bench.worlds.run.runtime.actions import WorldActions
 from bench.worlds.run.runtime.process import Process, Store
 

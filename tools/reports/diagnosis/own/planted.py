@@ -27,7 +27,7 @@ async def careful(task, workbench, form=Form(remedies=True)):
     await state_machine(task, workbench, form=form)
 '''
 Base = Literal["copy", "clerk"]
-BOUNDARY, GATE, CALLING, RUNNER = "parts/boundary.py", "parts/gate.py", "parts/calling.py", "parts/procedure_runner.py"
+BOUNDARY, GATE, CALLING, RUNNER = "boundary.py", "gate.py", "calling.py", "procedure_runner.py"
 AGENT = "agent.py"
 
 
