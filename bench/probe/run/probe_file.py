@@ -257,7 +257,7 @@ class ProbeFile(ConfigEntry):
     """Tools that only read, whether or not they declare it: `SERVER.TOOL`, or `SERVICE.METHOD PATH` for a service; `*` matches
     any text. A call of these tools counts as a read, unless a witness sees a change that the call made."""
     hide: Many[str] = ()
-    """Columns, arguments and members of JSON whose values appear in no output."""
+    """Columns, arguments, members of JSON, and parameters of URLs and forms whose values appear in no output."""
     remote: Many[str] = ()
     """Hosts, other than this machine, into whose calls the probe may inject faults: hosts of MCP servers with a URL, of
     services and of databases. Every run makes real changes there. In a box, also other hosts of the web that the agent calls:
