@@ -101,8 +101,8 @@ def test_a_generated_part_that_a_clone_has_is_what_the_code_says() -> None:
 
 def test_a_link_to_what_is_no_page_becomes_a_path_and_others_and_figures_stay(tmp_path: Path) -> None:
     page = tmp_path / "docs" / "reference" / "page.md"
-    text = "[a](../b.md) [the run](../../results/one) [c](d.md) [it](../../e.md#part)"
-    assert inside(text, page, tmp_path / "docs") == "[a](../b.md) the run (`results/one`) [c](d.md) it (`e.md`)"
+    text = "[a](../b.md) [the run](../../results/one) [c](d.md) ([it](../../e.md#part))"
+    assert inside(text, page, tmp_path / "docs") == "[a](../b.md) the run (`results/one`) [c](d.md) (it: `e.md`)"
     figure = "![it](../../reports/one.png)"
     assert inside(figure, page, tmp_path / "docs") == figure
 

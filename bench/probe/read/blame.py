@@ -36,7 +36,7 @@ REMEDIES: Mapping[GatewayMend, str] = {
 }
 WHY_NOT_TRIED: Mapping[GatewayMend, str] = {
     "key": "no call was made again",
-    "memory": "the agent did not die",
+    "memory": "the agent was not killed",
     "lease": "one process at a time went on",
     "look": "no request was still in flight",
     "swap": "no other writer changed anything",
