@@ -775,6 +775,12 @@ def packed(step: Step, packing: str = "gzip") -> Step:
     return replace(step, headers={**step.headers, "Content-Encoding": packing}, body=gzip.compress(step.body))
 
 
+def test_a_reply_in_several_members_of_gzip_is_read_whole() -> None:
+    step = completion("Hello, world")
+    halves = gzip.compress(step.body[:20]) + gzip.compress(step.body[20:])
+    assert answered(replace(packed(step), body=halves)).text == "Hello, world"
+
+
 def test_of_a_reply_without_end_no_more_is_held_than_a_reply_can_have() -> None:
     bomb = packed(completion("x" * 8 * MAX_REPLY_BYTES))
     for endless in (bomb, replace(bomb, piece=1000)):

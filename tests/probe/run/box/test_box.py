@@ -217,9 +217,9 @@ if %s:
         boxed.box.reset_files()
         assert boxed.run(code % again)[0] == ProcessExit(code=0)
         boxed.box.reset_memory()
-        found = boxed.run("import os; print(*os.listdir()); print(*sorted(os.listdir('sessions')))")[1].splitlines()
-        assert all({"a.db", "b.db"} <= {*line.split()} for line in found)
-        assert not {"notes.txt", "list.json"} & {*found[0].split()}
+        listings = boxed.run("import os; print(*os.listdir()); print(*sorted(os.listdir('sessions')))")[1].splitlines()
+        assert all({"a.db", "b.db"} <= {*line.split()} for line in listings)
+        assert not {"notes.txt", "list.json"} & {*listings[0].split()}
         assert boxed.run("import sqlite3; print(*sqlite3.connect('a.db').execute('SELECT * FROM checkpoints'))")[1] == ""
 
 
