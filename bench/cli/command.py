@@ -43,8 +43,8 @@ UsageMistake: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 class SuggestingCommand(TyperCommand):
-    """A command of `bench`. It rejects a repeated option if the option takes one value, and an empty value. Ctrl-C, SIGTERM and SIGHUP end the
-    command with one line."""
+    """A command of `bench`. It rejects an empty value, and a repeated option if the option takes one value. Ctrl-C, SIGTERM and
+    SIGHUP end the command with one line."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Make the command. Its help names the type of each option by a word, and the type of no argument."""
@@ -79,7 +79,11 @@ class SuggestingCommand(TyperCommand):
                 raise ConfigError(f"{option.opts[0]} is given {options.count(option)} times; give it once")
         for parameter in self.params:
             if any(not word.strip() for word in _typed_words(values.get(parameter.name or ""))):
-                name = parameter.opts[0] if isinstance(parameter, TyperOption) else (parameter.metavar or str(parameter.name).upper()).strip("[]. ")
+                name = (
+                    parameter.opts[0]
+                    if isinstance(parameter, TyperOption)
+                    else (parameter.metavar or str(parameter.name).upper()).strip("[]. ")
+                )
                 advice = "give a value" if parameter.required else "give a value, or leave it out"
                 raise ConfigError(f"{name} is empty; {advice}")
         rest = super().parse_args(ctx, args)

@@ -322,10 +322,11 @@ def read_probe_file(path: Path) -> ProbeFile:
         raise ConfigError(f"{path}: is not there; write it by: bench probe --init -- COMMAND")
     if path.suffix == ".py":
         raise ConfigError(f"{path}: is no probe file; a command is typed behind `--`, as in: bench probe -- python {path}")
+    tables = read_toml(path)
     try:
-        return ProbeFile.model_validate(read_toml(path))
+        return ProbeFile.model_validate(tables)
     except ValidationError as error:
-        violation = first_violation(error, "extra_forbidden")
+        violation = first_violation(error, "extra_forbidden", value=tables)
         if violation.place == "store":
             raise ConfigError(
                 f"{path}: store: {violation.words}; write what the agent changes under [[store]], in two brackets: "
@@ -334,9 +335,8 @@ def read_probe_file(path: Path) -> ProbeFile:
             ) from error
         if violation.kind != "extra_forbidden":
             raise ConfigError(f"{path}: {violation.line}") from error
-        known_keys = _keys_of_table(violation.place)
-        key = violation.place.rpartition(".")[2]
-        is_of_store = re.fullmatch(r"store\.[^.]*\.[^.]*", violation.place)
+        known_keys, key = _keys_of_table(violation.place), str(violation.path[-1])
+        is_of_store = len(violation.path) == 3 and violation.path[0] == "store"
         if is_of_store and not get_close_matches(key.lower(), known_keys):
             raise ConfigError(f"{path}: {violation.place}: {UNREAD_STORE_ADVICE.format(key)}") from error
         raise ConfigError(f"{path}: unknown key '{violation.place}'; {nearest(key, known_keys)}") from error
