@@ -109,9 +109,10 @@ class ArmDifference:
     """The difference by one criterion in one arm, or in all arms together. `difference` is the second run's value minus the
     first run's.
 
-    gates      whether the criterion is one of the gate, on which the verdict rests
-    unpaired   values without a partner in the other run
-    reason     the reason of the finding, in words
+    gates        whether the criterion is one of the gate, on which the verdict rests
+    unpaired     values without a partner in the other run
+    reason       the reason of the finding, in words
+    is_counted   whether the finding rests on counts of damaged effects, which the reason names, and on no test
     """
 
     criterion: Criterion
@@ -121,6 +122,7 @@ class ArmDifference:
     unpaired: int
     finding: ComparisonFinding
     reason: str
+    is_counted: bool = False
 
 
 @dataclass(frozen=True)
@@ -446,7 +448,7 @@ class _Judge:
         evidence = VerdictEvidence((), len(is_affected), len(could_differ), len({unit for unit, _ in could_differ}))
         if change.pairs and (objection := reason_against_verdict(evidence, named=None)):
             change = replace(change, low=None, high=None, p=None, why=objection)
-        finding = finding_of(change, change.p)
+        finding, is_counted = finding_of(change, change.p), False
         reason = _reason_text(change, finding)
         if (change.pairs or 0) < MIN_PAIRS.get(criterion, 0):
             finding = "not measured"
@@ -458,12 +460,13 @@ class _Judge:
             pass  # the objection stays the reason: that the arms are equal shows nothing
         elif criterion == "damage" and all(pair.is_repeatable for pair in pairs):
             finding, reason = compare_damage(before, after, self.allowed)
+            is_counted = True
         elif all(pair.is_equal for pair in pairs):
             usable, total = sum(len(pair.usable_pairs) for pair in pairs), sum(len(pair.before.trials) for pair in pairs)
             whole = REASONS["equal"]
             finding, reason = "equal", whole if usable == total else f"equal in the {usable} of {total} pairs that can be used"
         unpaired = len(before) + len(after) - 2 * len(before.keys() & after.keys())
-        return ArmDifference(criterion, criterion in self.gate, change, difference, unpaired, finding, reason)
+        return ArmDifference(criterion, criterion in self.gate, change, difference, unpaired, finding, reason, is_counted)
 
     def _change(
         self, criterion: Criterion, before: Mapping[Pair, Any], after: Mapping[Pair, Any]
