@@ -84,7 +84,8 @@ class Encoding:
     def difference(
         self, store: str, table: str, key: Sequence[str], columns: Sequence[str], pair: RowPair, difference_counts: Counter[str]
     ) -> RowDifference:
-        """Return a differing row, before and after, in the form in which it is shown.
+        """Return a differing row, before and after, in the form in which it is shown. The columns of the key come first, so
+        that a reader of the row tells them from other columns with equal values.
 
         Args:
             store: The store's name.
@@ -94,7 +95,9 @@ class Encoding:
             pair: The values before and after.
             difference_counts: Counts equal differences in a table whose rows have no key. The count is part of the row's name.
         """
-        before, after = (None if row is None else self.row(columns, row) for row in pair)
+        places = [*map(columns.index, key), *(place for place, column in enumerate(columns) if column not in key)]
+        shown_columns = [columns[place] for place in places]
+        before, after = (None if row is None else self.row(shown_columns, [row[place] for place in places]) for row in pair)
         if key:
             values = pair[1] if pair[1] is not None else pair[0] or ()
             name = self.key(key, [values[columns.index(column)] for column in key])
