@@ -281,13 +281,13 @@ def test_the_digest_of_a_run_is_the_one_that_sha256sum_makes(whole: Path) -> Non
 
 
 def test_many_defects_of_one_kind_are_counted_and_not_listed(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.record.verify.MOST", 5)
+    monkeypatch.setattr("bench.record.verify.MAX_DEFECTS", 5)
     defects = defects_of(changed(whole, TEXTS, lambda _: []))
     assert len(defects) == 5 and re.search(r"lacks the text .*; and \d+ more such$", defects[4])
 
 
 def test_a_file_of_broken_lines_is_read_up_to_the_first_few_of_them(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.record.verify.MOST", 5)
+    monkeypatch.setattr("bench.record.verify.MAX_DEFECTS", 5)
     defects = defects_of(changed(whole, TEXTS, lambda lines: [line.replace(b'"text": "', b'"text": "!') for line in lines]))
     assert len([line for line in defects if "does not fit" in line]) == 5
     assert defects[5:] == ["texts.jsonl: line 6 and all behind it were not checked: too many before it are broken"]

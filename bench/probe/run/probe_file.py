@@ -19,7 +19,7 @@ from bench.common.wording import first_violation
 from bench.probe.run.addresses import hosts_and_ports
 from bench.probe.run.gateway.door_kinds import DOOR_KINDS
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
-from bench.record.entry import MOST, ConfigEntry
+from bench.record.entry import MAX_ENTRIES, ConfigEntry
 
 CommandText = str | Many[str]
 """A command: a text, which is split into words by the rules of a shell, or a list of words."""
@@ -223,9 +223,9 @@ class ProbeFile(ConfigEntry):
     mcp: str | Many[str] | Many[McpEntry] = ()
     """The file in which the agent finds its MCP servers, or several files. Write a table with `path` and `variable` if an
     environment variable gives the agent the path."""
-    store: Many[StoreEntry] = Field(min_length=1, max_length=MOST)
+    store: Many[StoreEntry] = Field(min_length=1, max_length=MAX_ENTRIES)
     """The stores that the agent changes. Each has a table `[[store]]`."""
-    service: Many[ServiceEntry] = Field((), max_length=MOST)
+    service: Many[ServiceEntry] = Field((), max_length=MAX_ENTRIES)
     """The HTTP services that the agent calls. Each has a table `[[service]]`."""
     model: ModelSourceEntry | None = None
     """The agent's model. Without this table the agent's requests to its model do not pass through the probe, and the probe
@@ -281,7 +281,7 @@ class ProbeFile(ConfigEntry):
     takes_copies: bool = False
     """Declares that the agent and the servers take every path from what the probe gives them, even if their code contains the
     name of an MCP config file or a store. Without this declaration and without a box, `--yes` is refused for that code."""
-    functions: Many[str] | None = Field(None, max_length=MOST)
+    functions: Many[str] | None = Field(None, max_length=MAX_ENTRIES)
     """Tools that are Python functions in the agent's own process, in addition to the tools of known frameworks:
     `MODULE:FUNCTION`, for example `shop.payments:refund`. The module of a script is the name of its file. By default the probe
     looks for the tools of frameworks if the file has neither `mcp` nor `service`; `[]` looks for them in any case."""
@@ -290,9 +290,9 @@ class ProbeFile(ConfigEntry):
     unsaid_fails: bool = False
     """Whether it counts as damage that all effects exist but the agent reported a failure. For an agent that pays, the customer
     then hears that the payment failed, and the next attempt pays again. By default the verdict only mentions it."""
-    check: Many[CheckEntry] = Field((), max_length=MOST)
+    check: Many[CheckEntry] = Field((), max_length=MAX_ENTRIES)
     """The checks at the end of each run. Each has a table `[[check]]`."""
-    meanwhile: Many[MeanwhileEntry] = Field((), max_length=MOST)
+    meanwhile: Many[MeanwhileEntry] = Field((), max_length=MAX_ENTRIES)
     """Changes by another writer right before calls. Each has a table `[[meanwhile]]`. By default the writer changes a number
     to which the call adds."""
 

@@ -15,7 +15,7 @@ from bench.common.toml import read_toml
 from bench.common.wording import first_violation
 from bench.record.architecture_entry import ArchitectureEntry
 from bench.record.config import FAULT_FREE, BackOffEntry, Name, StoredConfig
-from bench.record.entry import MOST
+from bench.record.entry import MAX_ENTRIES
 from bench.record.formats import AnswerFormat
 from bench.record.policy import LearnedPolicy, read_policy
 from bench.run.experiment.model_entries import MODELS, ModelEntry
@@ -30,9 +30,9 @@ class Config(StoredConfig):
     """One experiment: every scenario x architecture x model x fault plan, `repetitions` times. `study` names the question that
     its report answers with a further table and figure; loading a config with an unknown study fails."""
 
-    model: Lookup[Name, ModelEntry] = Field(default_factory=dict, max_length=MOST)
+    model: Lookup[Name, ModelEntry] = Field(default_factory=dict, max_length=MAX_ENTRIES)
     """Models, by name. A table that `models` does not name is read and not run."""
-    plan: Lookup[Name, WrittenPlan] = Field(default_factory=dict, max_length=MOST)
+    plan: Lookup[Name, WrittenPlan] = Field(default_factory=dict, max_length=MAX_ENTRIES)
     """Fault plans, by name."""
 
     @model_validator(mode="after")

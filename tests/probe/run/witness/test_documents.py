@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.common.bounds import MOST_LEVELS
+from bench.common.bounds import MAX_LEVELS
 from bench.probe.run.hiding import HiddenNames
 from bench.probe.run.witness.documents import MAX_FILE_BYTES, objects_in
 from bench.probe.run.witness.folder import FolderStore
@@ -79,7 +79,7 @@ def test_a_line_before_others_renames_none_and_a_second_equal_line_is_a_second_r
         ("a.json", b"\xff"),
         ("a.json", b'"' + b"a" * MAX_FILE_BYTES + b'"'),
         ("a.json", b"[" * 100_000),
-        ("a.json", (b"[" * (MOST_LEVELS + 1)) + (b"]" * (MOST_LEVELS + 1))),
+        ("a.json", (b"[" * (MAX_LEVELS + 1)) + (b"]" * (MAX_LEVELS + 1))),
     ],
 )
 def test_what_is_no_json_is_none(name: str, content: bytes) -> None:
