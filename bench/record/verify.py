@@ -185,8 +185,8 @@ def sources(folder: Path) -> str:
 
 
 class Defects:
-    """A collection of defects. At most MAX_DEFECTS of each file and kind are kept, and the others are counted: a file from outside
-    can have any number."""
+    """A collection of defects. At most MAX_DEFECTS of each file and kind are kept, and the others are counted: a file from
+    outside can have any number."""
 
     def __init__(self) -> None:
         self._kinds: dict[tuple[Path, str], list[Defect]] = {}
