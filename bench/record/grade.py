@@ -9,7 +9,7 @@ from pydantic import Field
 
 from bench.common.bounds import Lookup
 
-MOST_PARTS = 1_000
+MAX_PARTS = 1_000
 """The most partial scores of a grade."""
 
 
@@ -19,7 +19,7 @@ class Grade:
 
     correct   whether it solves the task
     score     in [0, 1]
-    parts     its partial scores, each in [0, 1], at most MOST_PARTS
+    parts     its partial scores, each in [0, 1], at most MAX_PARTS
     note      one line that says why
 
     Raises:
@@ -28,14 +28,14 @@ class Grade:
 
     correct: bool
     score: float
-    parts: Annotated[Lookup[str, float], Field(max_length=MOST_PARTS)]
+    parts: Annotated[Lookup[str, float], Field(max_length=MAX_PARTS)]
     note: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.correct, bool):
             raise ValueError(f"a grade's `correct` is {self.correct!r}; it must be True or False")
-        if len(self.parts) > MOST_PARTS:
-            raise ValueError(f"a grade has {len(self.parts):,} parts; it may have {MOST_PARTS:,}")
+        if len(self.parts) > MAX_PARTS:
+            raise ValueError(f"a grade has {len(self.parts):,} parts; it may have {MAX_PARTS:,}")
         for name, score in {"score": self.score, **self.parts}.items():
             if not isinstance(score, int | float) or not 0 <= score <= 1:
                 raise ValueError(f"a grade's `{name}` is {score!r}; it must be a number from 0 to 1")

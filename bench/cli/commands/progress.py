@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from bench.run.experiment.so_far import SoFar
 from bench.run.experiment.trial import TrialResult
 
-MOST_LINES = 10
+MAX_LINES = 10
 """The most lines of progress that a run prints if the output is no terminal and so has no bar."""
 MIN_INTERVAL_S = 10.0
 """The least seconds between two lines of progress."""
@@ -51,7 +51,7 @@ class RunProgress:
         self._so_far.add(result)
         so_far, done = f"{self._so_far.outcomes_text}; {self._so_far.account}", self._so_far.trials
         self._bar.update(self._task, completed=done, so_far=so_far)
-        now, is_next_line = perf_counter(), (done * MOST_LINES // self._total) > (trials_before * MOST_LINES // self._total)
+        now, is_next_line = perf_counter(), (done * MAX_LINES // self._total) > (trials_before * MAX_LINES // self._total)
         if not self._console.is_terminal and is_next_line and now - self._printed_at >= MIN_INTERVAL_S:
             self._printed_at, seconds = now, now - self._started_at
             left = timedelta(seconds=round(seconds / done * (self._total - done)))

@@ -12,7 +12,7 @@ from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.paths import folder_of
 from bench.record.agreement import RecordedByOtherCode
-from bench.record.manifest import LONGEST_NOTE, MOST_TAGS, TAG
+from bench.record.manifest import LONGEST_NOTE, MAX_TAGS, TAG
 from bench.record.reading import read_trials
 from bench.record.record import latest
 from bench.record.store import RunWriter, set_aside
@@ -173,8 +173,8 @@ def _labels(tags: Sequence[str], note: str) -> dict[str, Any]:
     for tag in tags:
         if not re.fullmatch(TAG, tag):
             raise ConfigError(f"--tag {tag}: use at most 50 letters, digits and . _ : = + -, a letter or a digit first")
-    if len(tags) > MOST_TAGS:
-        raise ConfigError(f"--tag: a run has {MOST_TAGS} tags at most")
+    if len(tags) > MAX_TAGS:
+        raise ConfigError(f"--tag: a run has {MAX_TAGS} tags at most")
     if len(note) > LONGEST_NOTE or not note.isprintable():
         raise ConfigError(f"--note: give one line of at most {LONGEST_NOTE} characters")
     return {"tags": tuple(dict.fromkeys(tags)), "note": note}

@@ -20,7 +20,7 @@ from bench.common.errors import ResultsError, one_line, whole_text
 
 MAX_STEPS, MAX_CALLS = 500, 2_000
 """The most calls of a model, and the most calls of tools, in a run of which a pack is made."""
-MAX_CHARACTERS = 2**29
+MAX_CHARS = 2**29
 """The most characters in all prompts of a run together."""
 MAX_SHOWN_NAMES, MAX_NAME_LENGTH = 6, 80
 """The most names of unread attributes in an error, and the most characters of each name."""
@@ -261,10 +261,9 @@ class RunBuilder:
         sizes = [size for step in steps for size in (len(step.shown), len(step.reply))]
         sums = [0, *accumulate(sizes)]
         shown = sum(len(step.shown) + sum(sums[end] - sums[begin] for begin, end in step.before) for step in steps)
-        if shown > MAX_CHARACTERS:
+        if shown > MAX_CHARS:
             raise ResultsError(
-                f"{self.name}: its prompts have {shown:,} characters together, and at most {MAX_CHARACTERS:,} are read; "
-                "shorten it"
+                f"{self.name}: its prompts have {shown:,} characters together, and at most {MAX_CHARS:,} are read; shorten it"
             )
         return ImportedRun(steps, self.left_out)
 

@@ -61,7 +61,7 @@ class Worker:
         place: The worker's private folder, which is removed at the end.
         secrets: The values that no record may contain.
         environment: The owner's own variables.
-        key: The key of the digests that replace hidden values; at most 64 bytes.
+        key: The key of the digests that replace hidden values.
 
     gateway     the gateway, once the worker is entered
     """
@@ -388,7 +388,7 @@ class Worker:
     async def _check_answer(self, check: OwnersCheck, current: _CurrentRun) -> str:
         """Return the digest of the answer to an owner's check."""
         if check.sql:
-            return current.texts.keep(self._form.text(await self._stores.query(check.store, check.sql)))
+            return current.texts.keep(self._form.rows(await self._stores.query(check.store, check.sql)))
         process = await self._run_to_end(check.command, current.environment)
         return current.texts.keep(self._form.text(f"exit code {process.ended.result().code}\n{process.output.text}"))
 

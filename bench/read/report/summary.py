@@ -31,7 +31,7 @@ from bench.read.report.headline import (
 )
 from bench.record.config import FAULT_FREE
 
-MAX_LINE_CHARACTERS, MAX_LINES = 100, 8
+MAX_LINE_CHARS, MAX_LINES = 100, 8
 """Bounds of a summary in a terminal. `bench run` prints three lines before the summary, and `bench report` one after it."""
 MAX_NOTE_LINES = 3
 """The most lines of notes on what is left out of several runs."""
@@ -79,8 +79,8 @@ class Summary:
 
 
 def _wrap(text: str, indent: str = "") -> list[str]:
-    """Return a text in lines of at most MAX_LINE_CHARACTERS. All but the first line are indented."""
-    return textwrap.wrap(text, MAX_LINE_CHARACTERS, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    """Return a text in lines of at most MAX_LINE_CHARS. All but the first line are indented."""
+    return textwrap.wrap(text, MAX_LINE_CHARS, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def summary_of(

@@ -20,7 +20,7 @@ from bench.worlds.run.patterns.memory import Keeps, Memory, dependents
 from bench.worlds.run.runtime.actions import WorldActions
 from bench.worlds.run.runtime.effects import StepReport
 
-MOST_READS = 5
+MAX_READS = 5
 """The most times that a step is decided, if the world changes between its decision and its effects."""
 
 
@@ -106,7 +106,7 @@ class ProcedureRunner:
             return self._boundary.signal.reported_reason("failed")
 
     async def _attempt(self, step: ProcedureStep) -> str:
-        """Decide and do a step. If what it read has changed meanwhile, read, decide and do it again, up to MOST_READS times in
+        """Decide and do a step. If what it read has changed meanwhile, read, decide and do it again, up to MAX_READS times in
         all. Return why it failed; "" if it is done, or not needed."""
         self._world.begin_step(step)
         if self._compensates and any(self.memory.step_memory(peer).why for peer in self._peers(step)):
@@ -117,7 +117,7 @@ class ProcedureRunner:
             return "late"
         if step.box and self.memory.step_memory(step.name).begun is None:
             self.memory.update(step.name, begun=self._world.now.total)
-        for _ in range(MOST_READS):
+        for _ in range(MAX_READS):
             why = await self._decide_step(step) or await self._act_step(step)
             if why != "stale":
                 return self._boundary.signal.reported_reason(why)
