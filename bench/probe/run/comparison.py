@@ -222,7 +222,8 @@ class CellComparison:
         runs, or all calls in flight at the change if none of them does."""
         collected = self._rows_by_finding.setdefault((kind, effect), _FindingRows(times, [], set()))
         collected.times = max(collected.times, times) if kind == "doubled" else min(collected.times, times)
-        collected.rows.append(row)
+        if row not in collected.rows:  # a row can differ in several columns
+            collected.rows.append(row)
         identities = self._identities_of(effect)
         if kind == "lost":
             makers = {number for number, identity in self._identities.items() if identity in identities}

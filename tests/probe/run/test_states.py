@@ -224,6 +224,28 @@ def test_a_number_that_is_set_whatever_it_was_overwrites_nothing(tmp_path: Path,
     assert [(run.plan, first(runs, EARLY).call) for run in runs if run.plan == EARLY] == [(EARLY, "pay.POST /priority#1")]
 
 
+@pytest.mark.parametrize(
+    ("mode", "verdict", "early"),
+    [
+        ("takes", "overwritten", ["no_verdict", "no_verdict"]),
+        ("takes versioned", "same", ["no_verdict", "same"]),
+        ("takes versioned once", "same", ["no_verdict", "same"]),
+    ],
+)
+def test_an_agent_that_heeds_the_version_of_a_row_overwrites_nothing(
+    tmp_path: Path, mode: str, verdict: str, early: list[str]
+) -> None:
+    plan = "pay.POST /stock#1.meanwhile"
+    truth = replace(payer_of(tmp_path, mode), checks=(OwnersCheck("shop", "SELECT amount, version FROM stock"),))
+    runs = probed(tmp_path, truth, "#1.meanwhile", until=plan)
+    judged = [run.judgement for run in runs if run.judgement]
+    assert judged[-1].verdict == verdict
+    assert [run.verdict for run, made in zip(judged, runs, strict=True) if made.plan == EARLY] == early
+    # another writer adds 7 in all runs, and in the last of them counts the version up too
+    [left] = [runs[-2].texts[check] for check in judged[-2].checks]
+    assert left == {"takes": "[(97, 4)]", "takes versioned": "[(104, 4)]", "takes versioned once": "[(107, 3)]"}[mode]
+
+
 class NotReady(Worker):
     """Its services are not ready where another writer is to come before the agent."""
 
