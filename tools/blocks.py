@@ -2,7 +2,7 @@
 
 Each document is one shell session in a folder of its own, and its blocks run in the order in which they stand.
 
-    ```console    each line after `$ ` is run; the other lines are what is shown, and are passed over
+    ```console    each line after `$ ` is run; its output must have the other lines, in which `...` is any text
     ```python     is run as a program
     ```toml       must be TOML
 
@@ -79,6 +79,38 @@ def commands_of(block: Block) -> Iterator[tuple[int, str]]:
         command = ""
 
 
+def outputs_of(block: Block) -> dict[int, list[str]]:
+    """Return the lines that a console block shows as the output of a command, by the line of the command."""
+    starts = sorted(start for start, _ in commands_of(block))
+    shown: dict[int, list[str]] = {start: [] for start in starts}
+    in_command = False
+    for number, line in enumerate(block.text.splitlines(), block.line):
+        if in_command or number in shown:
+            in_command = line.endswith("\\")
+        elif line.strip() and starts and number > starts[0]:
+            shown[max(start for start in starts if start < number)].append(line)
+    return shown
+
+
+def missing_outputs(name: str, blocks: list[Block], printed: str) -> list[str]:
+    """Return a line for each line that the document `name` shows as output and that the command did not print."""
+    printed_by: dict[int, list[str]] = {}
+    started = re.compile(rf"{re.escape(name)}:(\d+): ")
+    lines: list[str] = []
+    for line in printed.splitlines():
+        if match := started.match(line):
+            lines = printed_by.setdefault(int(match[1]), [])
+        lines.append(line)
+    return [
+        f"{name}:{start}: shown, and not printed: {shown}"
+        for block in blocks
+        if block.language == "console" and not block.reason
+        for start, outputs in outputs_of(block).items()
+        for shown in outputs
+        if not any(re.fullmatch(re.escape(shown).replace(re.escape("..."), ".*"), line) for line in printed_by.get(start, ()))
+    ]
+
+
 def script_of(name: str, blocks: list[Block]) -> str:
     """The shell session that a document is. Before each command it says where that stands; what it started ends with it."""
     lines = ["set -euo pipefail", "trap 'jobs -p | xargs -r kill' EXIT"]
@@ -109,7 +141,8 @@ def _told(name: str, line: int, command: str) -> str:
 def run(path: Path) -> bool:
     """Run a document's blocks and show what they print, where one fails; whether all went well."""
     text = path.read_text(encoding="utf-8")
-    script = script_of(path.name, list(blocks_of(text)))
+    blocks = list(blocks_of(text))
+    script = script_of(path.name, blocks)
     with tempfile.TemporaryDirectory(prefix="blocks-") as folder:
         for name in () if EMPTY in text else COPIED:
             shutil.copytree(ROOT / name, Path(folder) / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -126,9 +159,10 @@ def run(path: Path) -> bool:
         )
     ran = sum(line.startswith(f"{path.name}:") for line in done.stdout.splitlines())
     print(f"{path}: {ran} ran in {time.monotonic() - began:.1f} s{'' if done.returncode == 0 else ', and the last one FAILED'}")
-    if done.returncode:
-        print(done.stdout)
-    return done.returncode == 0
+    missing = missing_outputs(path.name, blocks, done.stdout) if done.returncode == 0 else []
+    if done.returncode or missing:
+        print(done.stdout, *missing, sep="\n")
+    return done.returncode == 0 and not missing
 
 
 def _environment() -> dict[str, str]:

@@ -27,12 +27,12 @@ def trace(
     ] = None,
     scenarios: PacksOption = PACKS,
 ) -> None:
-    """Show call by call what happened in a trial, or behind a claim.
+    """Show the calls of a trial, or the trials behind a claim.
 
-    A trial is shown with its calls, the verifier's verdict on each reply and the reason, its faults, and the model's last
-    reply. A trial in a world is shown with its tool calls and the rows that each changed, events, approvals, crashes, refusals
-    and replays, and the damage with the journal entries that it was counted from. A cell of a probe is shown with its calls at
-    the gateway, the rows that changed, and what the agent said.
+    Of a trial the command shows the calls, the verifier's verdict on each reply with the reason, the faults, and the model's
+    last reply. Of a trial in a world it also shows the tool calls with the rows that each call changed, events, approvals,
+    crashes, refusals and replays, and the damage with its journal entries. Of a cell of a probe it shows the calls at the
+    gateway, the changed rows, and what the agent said.
 
     For example: bench trace smoke-simulated --trial k8s_oomkill/static/none/#1
     """

@@ -52,6 +52,9 @@ def test_commands_are_the_lines_behind_a_dollar_and_go_on_behind_a_backslash() -
         ("```console\n$ cd /\n$ test $PWD = /\n```\n", 0),
         ("```console\n$ test ! -e scenarios\n```\n", 0),
         ("```console\n$ sleep 60 &\n$ true\n```\n", 0),
+        ("```console\n$ printf 'one\\ntwo\\n'\none\n$ echo three \\\n  four\nthree f...\n```\n", 0),
+        ("```console\n$ echo one\n$ echo two\none\n```\n", 1),
+        ("<!-- not run: it fails -->\n```console\n$ false\nnothing\n```\n", 0),
     ],
 )
 def test_a_document_does_as_well_as_its_commands(tmp_path: Path, document: str, code: int) -> None:

@@ -66,6 +66,13 @@ def test_each_command_and_each_of_its_options_stands_in_the_reference() -> None:
             assert stands or parameter.metavar or getattr(parameter, "hidden", False), parameter
 
 
+def test_a_star_or_a_bar_in_an_options_help_is_shown_and_ends_no_cell() -> None:
+    rows = [line for line in command_pages.page().splitlines() if line.startswith("| `")]
+    assert [row for row in rows if row.replace(r"\|", "").count("|") != 3] == []
+    assert any("`*`" in row for row in rows) and any(row.startswith(r"| `--repetitions N\|N-M` |") for row in rows)
+    assert any(row.startswith("| `--to PATH` | The policy file") for row in rows)  # a required option, which typer marks
+
+
 def test_each_effect_and_each_system_stands_in_the_reference() -> None:
     assert [effect.name for effect in EFFECTS if f"| `{effect.name}` |" not in effects.page()] == []
     assert [limit for system in SYSTEMS.values() for limit in system.limits if f"- {limit}" not in systems.page()] == []
@@ -101,8 +108,8 @@ def test_a_generated_part_that_a_clone_has_is_what_the_code_says() -> None:
 
 def test_a_link_to_what_is_no_page_becomes_a_path_and_others_and_figures_stay(tmp_path: Path) -> None:
     page = tmp_path / "docs" / "reference" / "page.md"
-    text = "[a](../b.md) [the run](../../results/one) [c](d.md) [it](../../e.md#part)"
-    assert inside(text, page, tmp_path / "docs") == "[a](../b.md) the run (`results/one`) [c](d.md) it (`e.md`)"
+    text = "[a](../b.md) [the run](../../results/one) [c](d.md) ([it](../../e.md#part))"
+    assert inside(text, page, tmp_path / "docs") == "[a](../b.md) the run (`results/one`) [c](d.md) (it: `e.md`)"
     figure = "![it](../../reports/one.png)"
     assert inside(figure, page, tmp_path / "docs") == figure
 

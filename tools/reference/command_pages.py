@@ -10,6 +10,8 @@ import typer
 from bench.cli.main import app
 
 PROGRAM = "bench"
+ESCAPED_BAR = r"\|"
+"""A bar that is part of a cell, and does not end it."""
 
 
 def page() -> str:
@@ -39,4 +41,6 @@ def _section(name: str, command: Any) -> str:
 
 
 def _row(names: str, means: str) -> str:
-    return f"| `{names.strip()}` | {' '.join(means.split())} |".replace("`*", "`")
+    """Return the row of an argument or option. typer puts a star before the names of a required option."""
+    cells = f"`{names.strip().removeprefix('*').strip()}`", " ".join(means.split())
+    return f"| {' | '.join(cell.replace('|', ESCAPED_BAR) for cell in cells)} |"

@@ -70,7 +70,8 @@ def inside(text: str, page: Path, pages: Path, built: Mapping[str, Path] = {}) -
             anchor = f"#{table}" if f'id="{table}"' in path.read_text(encoding="utf-8") else ""
             place = os.path.relpath(pages / parts[1] / path.name, page.parent)
             return f'<a href="{place}{anchor}">{link[1]}</a>'
-        return f"{link[1]} (`{target.relative_to(pages.parent)}`)"
+        shown = f"`{target.relative_to(pages.parent)}`"
+        return f"{link[1]}: {shown}" if text[: link.start()].endswith("(") else f"{link[1]} ({shown})"
 
     return RELATIVE.sub(resolved, text)
 

@@ -18,18 +18,18 @@ from bench.common.packs import no_packs_in
 from bench.common.paths import PACKS
 from bench.run.packs import find_packs
 
-new_app = group_of("Begin a pack of your own tasks, or a package of parts.")
+new_app = group_of("Write a new pack of tasks, or a new package of parts.")
 out = Terminal()
 
 
 def check(
-    packs: Annotated[list[str] | None, typer.Argument(metavar="PACK", help="Names of packs; all packs, if none.")] = None,
+    packs: Annotated[list[str] | None, typer.Argument(metavar="PACK", help="Names of packs; all packs, if not given.")] = None,
     scenarios: PacksOption = PACKS,
     junit: Annotated[Path | None, typer.Option(help="Write the checks as a JUnit file too, for a CI server.")] = None,
 ) -> None:
     """Check whether packs are sound before they are run.
 
-    Exits with 1 if any is not.
+    Exits with 1 if a pack is not sound.
 
     For example: bench check multi_file_debugging
     """
@@ -58,7 +58,7 @@ def scenario_(
         ),
     ] = None,
 ) -> None:
-    """Begin a scenario pack that passes `bench check` as it is.
+    """Write a new pack that passes `bench check` unchanged.
 
     For example: bench new scenario tickets --from tickets.csv
     """
@@ -77,7 +77,7 @@ def plugin_(
         str, typer.Argument(metavar="NAME", help="The package's name: lower-case letters, digits and underscores.")
     ],
 ) -> None:
-    """Begin a package of your own parts: an architecture, a fault effect and a metric, with tests that run.
+    """Write a new package of parts: an architecture, a fault effect, a metric, and tests.
 
     For example: bench new plugin my_parts
     """

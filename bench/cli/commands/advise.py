@@ -16,13 +16,13 @@ out = Terminal()
 
 
 def advise(
-    workload: Annotated[Path, typer.Argument(help="A workload, such as configs/workloads/returns.toml.")],
-    to: Annotated[Path | None, typer.Option(help="The artifact to write; WORKLOAD-advice.md, if not given.")] = None,
+    workload: Annotated[Path, typer.Argument(help="A file that describes your work, such as configs/workloads/returns.toml.")],
+    to: Annotated[Path | None, typer.Option(help="The file to write; WORKLOAD-advice.md, if not given.")] = None,
 ) -> None:
     """Advise on which pattern to build for a workload.
 
-    The workload describes the work and how often each failure happens in it. The advice rests on measurements: each
-    recommendation shows damage, price and break-even, or says that there is no measurement. It is written as an artifact.
+    The workload file describes the work and how often each failure happens in it. The advice comes from recorded runs: each
+    recommendation has damage, price and break-even, or says that there is no measurement. The command writes it to a file.
 
     For example: bench more advise configs/workloads/returns.toml
     """

@@ -26,8 +26,8 @@ out = Terminal()
 
 
 def compare(
-    run_a: Annotated[str, typer.Argument(help="What to compare with: a run's name under results/, or its folder.")],
-    run_b: Annotated[str | None, typer.Argument(help="The run that is judged; RUN_A itself, if not given.")] = None,
+    run_a: Annotated[str, typer.Argument(help="The run to compare with: its name under results/, or its folder.")],
+    run_b: Annotated[str | None, typer.Argument(help="The run to judge; RUN_A itself, if not given.")] = None,
     models: Annotated[
         tuple[str, str] | None, typer.Option(metavar="A B", help="Compare model A of RUN_A with model B of RUN_B.")
     ] = None,
@@ -38,53 +38,57 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="NAME[=MARGIN]",
-            help="What decides, and how much worse B may be: solved, damage, price, first_round, cost, tokens or seconds, as "
-            "in tokens=0.2; may be given more than once.",
+            help="A measure that decides, and how much worse B may be: solved, damage, price, first_round, cost, tokens or "
+            "seconds, as in tokens=0.2; may be given more than once.",
         ),
     ] = None,
     history: Annotated[
         list[str] | None,
-        typer.Option(metavar="RUN", help="An earlier run like RUN_A, which shows what is chance; may be given more than once."),
+        typer.Option(metavar="RUN", help="An earlier run like RUN_A, to measure chance; may be given more than once."),
     ] = None,
     by: Annotated[Literal["arm"] | None, typer.Option(help="Show each arm too.")] = None,
     allow: Annotated[
         list[str] | None,
         typer.Option(
             metavar="KIND=N",
-            help="How many effects more may be damaged so, as in doubled=1; may be given more than once; none by default.",
+            help="Permit this many more damaged effects of a kind, as in doubled=1; may be given more than once.",
         ),
     ] = None,
-    whole: Annotated[bool, typer.Option("--whole", help="Refuse runs that do not hold the same.")] = False,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Refuse to compare runs of which one lacks something that the other has.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     as_markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the tables as Markdown, with all columns, for a comment or a page.")
     ] = False,
     by_parameters: Annotated[
-        bool, typer.Option("--parameters", help="Show only in which parameters the two runs differ, and exit with 0.")
+        bool, typer.Option("--parameters", help="Show only the parameters in which the two runs differ, and exit with 0.")
     ] = False,
     junit: Annotated[Path | None, typer.Option(help="Write the verdict as a JUnit file too, for a CI server.")] = None,
 ) -> None:
-    """Ask whether run B is worse than run A, as a gate in CI does.
+    """Test whether run B is worse than run A, as a gate in CI.
 
-    Exits with 0: better, equal or no worse; 1: worse; 3: these pairs cannot decide it, or a trade-off; 2: cannot be asked.
+    Exit codes: 0 better, equal or no worse; 1 worse; 2 the runs cannot be compared; 3 undecided, or a trade-off.
 
-    The gate is a few measures, each taken over all arms together: damage, solved (within 5 points), and tokens and a failure's
-    price (within 10%); or those that --measure names. All other measures, and each arm (--by arm), are shown beside it.
+    The gate is a few measures, each taken over all arms together: damage (margin 0), solved (5 points), tokens (10%) and the
+    price of a failure (10%), or the measures that --measure names. All other measures are shown, and decide nothing; --by arm
+    shows each arm.
 
-    worse: an exact test says that B is worse, and nothing bounds the loss within the margin. no worse: the loss is bounded so.
-    Otherwise the line says how large a loss these pairs would have shown. An arm that B lacks, or a tenth of the pairs: exit 3.
+    worse: B is worse by more than the margin, and an exact test says that this is no chance. no worse: the loss is bounded
+    within the margin. Otherwise the output says how large a loss these pairs would have shown. If B lacks an arm, or a tenth of
+    the pairs, it cannot be better than undecided.
 
-    trade-off: worse in one measure and better in another of the same rank, or dearer and better. What is solved and damaged
-    comes before what is spent.
+    trade-off: B is worse in one measure and better in another, and both are of quality (damage, solved) or both of cost; or B
+    costs more and is better. If B is worse in quality and better in no other measure of quality, B is worse, whatever it costs.
 
-    In worlds, a pair of trials in which B damages more effects is a counterexample, and B is worse, if no reply of either is
-    live. --allow lets a number of them pass.
+    In worlds without live replies, one pair of trials in which B damages more effects of a kind makes B worse, unless --allow
+    permits the damage.
 
-    What both runs share is compared: packs, fault plans, architectures, models, repetitions. The rest is named and left out.
-    Two runs with one model each, or one architecture each, are compared across these. For a run with several models, `bench
+    The command compares the packs, fault plans, architectures, models and repetitions that both runs have, and names what it
+    leaves out. If each run has one model, or one architecture, the two are compared. For a run with several models, `bench
     compare RUN --models A B` compares two.
 
-    Two probes are compared cell by cell: worse if a cell has damage in B that it lacks in A.
+    Two probes are compared cell by cell: B is worse if a cell has damage in B and none in A.
 
     For example: bench compare before after --measure solved --measure tokens=0.2
     """

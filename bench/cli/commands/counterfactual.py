@@ -34,17 +34,20 @@ out, err = Terminal(), Terminal(stderr=True)
 
 def shrink(
     run: Annotated[str, typer.Argument(autocompletion=run_names, help="A run's name under results/, or its folder.")],
-    trial: Annotated[str, typer.Option(help="The trial's id, its first characters, or worst: that with most damage.")],
+    trial: Annotated[
+        str, typer.Option(help="The trial: its id or the beginning of its id, or `worst`, the trial with most damage.")
+    ],
     damage: Annotated[
-        str, typer.Option(help="The kind of damage that is looked into, such as doubled; every kind, if not given.")
+        str,
+        typer.Option(help="The kind of damage that has to occur again, such as doubled; if not given, each kind of the trial."),
     ] = "",
     to: Annotated[Path | None, typer.Option(help="The config to write; RUN-shrunk.toml, if not given.")] = None,
     scenarios: PacksOption = PACKS,
 ) -> None:
     """Find the fewest faults that still break a trial.
 
-    The trial is run again on the same draws with fewer of the faults that struck it, until every remaining fault is needed. No
-    model behind an endpoint is asked: a recorded model answers from the run. The remaining faults are written as a config.
+    The trial is run again with the same random choices and fewer of its faults, until every remaining fault is needed. No model
+    behind an endpoint is called: a recorded model answers from the run. The command writes a config with the remaining faults.
 
     For example: bench explain shrink RUN --trial worst
     """
@@ -67,18 +70,18 @@ def shrink(
 
 
 def search(
-    config: Annotated[Path, typer.Argument(help="A config; its plan names the faults that may strike.")],
+    config: Annotated[Path, typer.Argument(help="A config; its plan names the faults that may occur.")],
     plan: Annotated[str, typer.Option(help="The fault plan.")],
     architecture: Annotated[str, typer.Option(help="The architecture.")],
-    scenario: Annotated[str, typer.Option(help="The scenario, as PACK/INSTANCE where it has instances.")],
+    scenario: Annotated[str, typer.Option(help="The pack, or PACK/INSTANCE if the pack has instances.")],
     trials: Annotated[int, typer.Option(min=2, help="Run this many trials.")] = 200,
     to: Annotated[Path | None, typer.Option(help="The config to write; NAME-worst.toml, if not given.")] = None,
     scenarios: PacksOption = PACKS,
 ) -> None:
     """Find the faults that do most damage to an agent.
 
-    Up to three strikes of the plan's faults make a schedule. The search decides when they strike, so the plan's triggers are
-    ignored. The config's first model answers; it must be simulated. The worst schedule is written as a config.
+    The search tries sets of up to three occurrences of the plan's faults. It decides when the faults occur, and ignores the
+    triggers of the plan. The config's first model answers; it must be simulated. The command writes the worst set as a config.
 
     For example: bench explain search studies/reliability_surface/config.toml --plan mixed_30 --architecture bare_agent
     --scenario contract_renewal/case_16

@@ -26,15 +26,17 @@ out, err = Terminal(), Terminal(stderr=True)
 
 def diagnose(
     run: Annotated[str, typer.Argument(autocompletion=run_names, help="A run's name under results/, or its folder.")],
-    trial: Annotated[str, typer.Option(help="One trial: its id, its first characters, or worst: that with most damage.")] = "",
+    trial: Annotated[
+        str, typer.Option(help="Diagnose only this trial: an id or its beginning, or `worst`, the trial with most damage.")
+    ] = "",
     most: Annotated[int, typer.Option(min=1, help="Diagnose at most this many failed trials, picked evenly.")] = 20,
     prints_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     scenarios: PacksOption = PACKS,
 ) -> None:
     """Find which part of an agent is to blame for its failed trials.
 
-    Each trial is run again on the same draws, with sets of five parts mended: proposer, verifier, commit, signal, pattern. No
-    model behind an endpoint is asked: a recorded model answers from the run.
+    Each failed trial is run again with the same random choices, while code of this suite replaces (mends) some of five parts:
+    proposer, verifier, commit, signal, pattern. No model behind an endpoint is called: a recorded model answers from the run.
 
     Exit codes: 0 every diagnosed trial is explained, 2 an error (one line says why), 3 some trial is not explained.
 

@@ -123,20 +123,21 @@ def diverge(
         str, typer.Argument(metavar="A", autocompletion=run_names, help="A run's name under results/, or its folder.")
     ],
     other: Annotated[
-        str | None, typer.Argument(metavar="B", help="Another run; without it two sides of A are compared.")
+        str | None, typer.Argument(metavar="B", help="Another run; without this run two sides of A are compared.")
     ] = None,
     of: Annotated[DivergenceOf, typer.Option(help="What the sides differ in: model, architecture or prompt.")] = "model",
     between: Annotated[
-        list[str] | None, typer.Option(help="A side of A to compare, if A has more than two; given twice.")
+        list[str] | None,
+        typer.Option(help="One of the two sides of A to compare, if A has more than two; give this option twice."),
     ] = None,
-    limit: Annotated[float, typer.Option(min=0.0, max=1.0, help="The largest divergence that is accepted.")] = 0.05,
+    limit: Annotated[float, typer.Option(min=0.0, max=1.0, help="The largest accepted divergence.")] = 0.05,
     prints_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say how far two models, prompts or patterns diverge.
+    """Measure how far two models, prompts or patterns diverge.
 
-    They are compared on the same events: runs of every_judgment state by state, other runs by the effects at the end and by the
-    cost of a trial. Each side needs two repetitions, because its difference from itself is subtracted. Two prompts are a
-    scenario and its equivalent, or two runs.
+    The two sides are compared on the same events: runs of every_judgment state by state, other runs by the effects at the end
+    and by the cost of a trial. Each side needs two repetitions, because the difference between them is subtracted. Two prompts
+    are a scenario and its equivalent, or two runs.
 
     Exit codes: 0 within the limit, 1 beyond it, 2 an error (one line says why), 3 inconclusive.
 

@@ -37,7 +37,7 @@ def versions_table() -> Table:
 def doctor() -> None:
     """Check whether this machine can run models' code safely.
 
-    It shows the guards of the sandbox and all versions. Exits with 1 if a guard is missing.
+    The command shows the guards of the sandbox and all versions. It exits with 1 if a guard is missing.
 
     For example: bench doctor
     """

@@ -32,7 +32,7 @@ def export(
         str, typer.Argument(autocompletion=run_names, help="A run's name under results/, its folder, or its archive.")
     ],
     to: Annotated[Path | None, typer.Option(help="The folder to write into; reports/RUN/FORM, if not given.")] = None,
-    form: Annotated[str, typer.Option(help="The form; `bench list` names them.")] = "csv",
+    form: Annotated[str, typer.Option(help="The form of the export; `bench list` names all forms.")] = "csv",
 ) -> None:
     """Write a run in a form that other programs read.
 
@@ -61,32 +61,36 @@ def import_(
         Path, typer.Argument(help="A trace, a trajectory, a session or, without --name, graded trials; the form is recognized.")
     ],
     name: Annotated[str | None, typer.Option(help="The name of the pack to make.")] = None,
-    step: Annotated[int | None, typer.Option(min=1, help="The step that fails; else the last that changes something.")] = None,
+    step: Annotated[
+        int | None, typer.Option(min=1, help="The step that fails; if not given, the last step that changes something.")
+    ] = None,
     reads: Annotated[
         list[str] | None,
         typer.Option("--read", metavar="TOOL", help="A tool that changes nothing; may be given more than once."),
     ] = None,
     same: Annotated[
         list[str] | None,
-        typer.Option(metavar="STEP=STEP", help="These steps make one effect: the later makes the earlier's call again."),
+        typer.Option(
+            metavar="STEP=STEP", help="These steps make one effect: the later step repeats the call of the earlier step."
+        ),
     ] = None,
     both: Annotated[
         list[str] | None,
-        typer.Option(metavar="STEP=STEP", help="These steps make equal calls, and the task means both."),
+        typer.Option(metavar="STEP=STEP", help="These steps make equal calls, and the task wants both effects."),
     ] = None,
     trace: Annotated[
-        str | None, typer.Option(metavar="ID", help="The trace or trajectory, where the file holds several.")
+        str | None, typer.Option(metavar="ID", help="The trace or trajectory to read, if the file has several.")
     ] = None,
 ) -> None:
-    """Tell what happened in a recorded run of any agent.
+    """Show what happened in a recorded run of any agent.
 
-    Without --name it says which calls were made again with equal arguments, after what, whether anything shows that the first
-    was not done, what was spent after each error, and what the file cannot say. It reads ATIF, OpenTelemetry, Langfuse,
-    LangSmith, MLflow, the OpenAI Agents SDK's log, sessions of Claude Code and Codex, and graded trials of tau-bench,
-    tau2-bench, SWE-agent, mini-SWE-agent and Inspect, which are counted too, and never pooled with runs of ours.
+    Without --name the command lists the calls that were repeated with equal arguments, what preceded each repetition, whether
+    the file shows that the first call was not done, what was spent after each error, and what the file does not say. It reads
+    ATIF, OpenTelemetry, Langfuse, LangSmith, MLflow, the OpenAI Agents SDK's log, and sessions of Claude Code and Codex. Graded
+    trials of tau-bench, tau2-bench, SWE-agent, mini-SWE-agent and Inspect are also counted, and never pooled with our runs.
 
-    With --name it makes a pack: a subtask for each step and an effect for each tool call. Its configs let one step fail. What
-    the file holds and the pack does not is counted.
+    With --name the command writes a pack with a subtask for each step and an effect for each tool call, and configs in which
+    one step fails. It counts what the file has and the pack lacks.
 
     For example: bench import incident.json, then bench import incident.json --name incident --same 2=3
     """
@@ -172,11 +176,11 @@ def _steps_in(text: str, run: ImportedRun) -> tuple[int, int]:
 def archive(
     runs: Annotated[list[str], typer.Argument(autocompletion=run_names, help="A run's name under results/, or its folder.")],
 ) -> None:
-    """Write runs as one small file each.
+    """Write each run as one small file.
 
-    Every command can read the archive instead of the folder. No command writes to an archive.
+    Every command can read the archive if the folder is missing. No command writes to an archive.
 
-    The folder is kept, and read as long as it exists. `python -m zipfile -e results/RUN.zip results/RUN` restores it.
+    The folder stays. After you have removed it, `python -m zipfile -e results/RUN.zip results/RUN` restores it.
 
     For example: bench more archive smoke-simulated
     """

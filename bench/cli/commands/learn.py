@@ -26,20 +26,20 @@ def learn(
             autocompletion=run_names, help="The run to learn from: its name under results/, its folder, or its archive."
         ),
     ],
-    to: Annotated[Path, typer.Option(help="The file to write, which a config's variant names as its policy.")],
+    to: Annotated[Path, typer.Option(help="The policy file to write, for a variant of `learned_policy` in a config.")],
     architecture: Annotated[
-        str, typer.Option(help="The architecture to learn from; it must ask for each subtask alone.")
+        str, typer.Option(help="The architecture to learn from; it must request each subtask in a separate call.")
     ] = "runtime_structured",
     plan: Annotated[str, typer.Option(help="The fault plan to learn under.")] = FAULT_FREE,
     model: Annotated[str | None, typer.Option(help="The model to learn from; the run's first, if not given.")] = None,
     instances: Annotated[
-        int | None, typer.Option(min=1, help="Learn on this many instances of each pack, drawn by the run's seed.")
+        int | None, typer.Option(min=1, help="Learn from this many instances of each pack, chosen by the run's seed.")
     ] = None,
     scenarios: PacksOption = PACKS,
 ) -> None:
     """Learn from a run's rejections which subtasks share a call.
 
-    The policy is written as a file. A config whose variant names it runs none of the instances on which it was learned.
+    The command writes the policy to a file. A config that uses the policy runs no instance from which it was learned.
 
     For example: bench more learn learning-simulated --to policy.json
     """

@@ -50,12 +50,13 @@ def kind_names(incomplete: str) -> list[str]:
 
 def list_(
     kind: Annotated[str | None, typer.Argument(autocompletion=kind_names, help="One kind of part, such as effects.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: of each kind its names.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: the names of each kind.")] = False,
     scenarios: PacksOption = PACKS,
 ) -> None:
     """List what a config can name: packs, models, faults, and more.
 
-    It names the parts; with a kind, it says what each part can do and what it needs. What other packages bring is listed too.
+    With a kind the command also says what each part can do and what it needs. The list has the parts of other installed
+    packages too.
 
     For example: bench list effects
     """

@@ -18,9 +18,9 @@ def merge(
     parts: Annotated[list[str], typer.Argument(help="The parts' names under results/, their folders, or their archives.")],
     name: Annotated[str, typer.Option(help="The folder under results/ of the merged run.")],
 ) -> None:
-    """Join parts of a run that were recorded apart.
+    """Join parts of a run that were recorded separately.
 
-    Parts are shards, or have instances, plans or repetitions of their own. They stay as they are.
+    Parts are shards, or have different instances, plans or repetitions. The command does not change the parts.
 
     For example: bench more merge mine-shard-1-of-2 mine-shard-2-of-2 --name mine
     """

@@ -29,14 +29,16 @@ def noise(
     file: Annotated[
         Path, typer.Argument(help="A table (.csv, .tsv, .jsonl) with a row for each trial, or a file of graded trials.")
     ],
-    difference: Annotated[float, typer.Option(min=0.001, max=0.999, help="The difference of two scores to be found.")] = 0.05,
+    difference: Annotated[
+        float, typer.Option(min=0.001, max=0.999, help="The difference of two scores that has to be found.")
+    ] = 0.05,
     task: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the task's name.")] = None,
     outcome: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the outcome: 0 or 1.")] = None,
 ) -> None:
-    """Say how far two runs of one system differ by chance.
+    """Measure how far two runs of one system differ by chance.
 
-    It also says how many tasks a difference needs. Each task needs two trials of the same system. The trials of a task are
-    compared with each other, never with another task's.
+    The command also says how many tasks are needed to find a difference of two scores. Each task needs two trials of the same
+    system. The trials of a task are compared only with each other.
 
     For example: bench more noise trials.csv --difference 0.03
     """

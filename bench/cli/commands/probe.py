@@ -46,37 +46,54 @@ out, err = Terminal(), Terminal(stderr=True)
 
 
 def probe(
-    file: Annotated[Path, typer.Argument(help="What is probed; `bench probe --init` writes it.")] = Path("probe.toml"),
+    file: Annotated[Path, typer.Argument(help="The probe file: what is probed. `bench probe --init` writes it.")] = Path(
+        "probe.toml"
+    ),
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar=COMMAND_METAVAR, help="Your agent's command: it is watched in one run, which writes the file."),
+        typer.Argument(
+            metavar=COMMAND_METAVAR, help="The command that starts your agent. Without a file, one run is watched to write it."
+        ),
     ] = None,
     init: Annotated[
-        bool, typer.Option("--init", help="Write the file from what one run of the agent shows; overwrite nothing.")
+        bool, typer.Option("--init", help="Write the file from one watched run of the agent, and stop; overwrite nothing.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be copied, started and reset; start nothing.")
+        bool, typer.Option("--dry-run", help="Print what would be copied, started and reset; start nothing.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do what is shown, unasked.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do what is shown, without a question.")] = False,
     only: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="CELL", help="Run these cells alone: a point's name, or a part of a cell's name; `*` is any text."
+            metavar="CELL", help="Run only these cells: a point's name, or a part of a cell's name; `*` matches any text."
         ),
     ] = None,
-    all_forms: Annotated[bool, typer.Option("--all-forms", help="Strike with every wire form of each fault.")] = False,
+    all_forms: Annotated[
+        bool,
+        typer.Option(
+            "--all-forms", help="Test each fault in all its forms, such as a broken connection, an error and silence."
+        ),
+    ] = False,
     budget: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Begin no further cell after this time: 90s, 5m, 1h.")
+        str | None, typer.Option(metavar="TIME", help="Start no further cell after this time: 90s, 5m, 1h.")
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, max=16, help="How many agents run at a time, each on its own copies.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, max=16, help="Run this many agents at a time, each on separate copies.")] = 1,
     name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
-    aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of an earlier probe, and begin anew.")] = False,
+    aside: Annotated[
+        bool, typer.Option("--set-aside", help="Rename the folder of an earlier probe, and start a new probe.")
+    ] = False,
     test: Annotated[
         str | None,
-        typer.Option(metavar="CELL", help="Write a failing pytest file for this cell, with its tape, into tests/probe."),
+        typer.Option(
+            metavar="CELL", help="Write a pytest file that fails as this cell did, with its recorded answers, into tests/probe."
+        ),
     ] = None,
     unboxed: Annotated[
-        bool, typer.Option("--unboxed", help="Hand copies over by path; what the agent opens by its own path is real then.")
+        bool,
+        typer.Option(
+            "--unboxed",
+            help="Run without a box: the agent gets the paths of copies, and all other files that it opens are real.",
+        ),
     ] = False,
     as_json: Annotated[Path | None, typer.Option("--json", help="Write the result as JSON too, for a program.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write a case for each cell as a JUnit file too, for a CI server.")] = None,
@@ -84,17 +101,17 @@ def probe(
         Path | None, typer.Option("--markdown", help="Write probe.md to this path too, for a comment on a pull request.")
     ] = None,
     clean: Annotated[
-        bool, typer.Option("--clean", help="Remove what a killed probe left; restore a store that changed.")
+        bool, typer.Option("--clean", help="Remove what a killed probe left behind, and restore a store that changed.")
     ] = False,
 ) -> None:
     """Find out whether your own agent does damage when a call fails.
 
-    The agent and its tools run in a box, where its files are copies, and a gateway stands between them. Each call is struck at
-    each point, in a run of its own: its answer is lost, the agent dies, it is delivered twice. What the rows show is the
-    verdict. Ctrl-C loses nothing, and the same command goes on.
+    The agent and its tools run in a box, in which their files are copies. Each further run breaks one call in one way: for
+    example, its answer is lost, the agent is killed, or the call is delivered twice. The rows of the database afterwards decide
+    the verdict. After Ctrl-C the same command continues the probe.
 
-    Exits with 0: no damage, as far as the page says; 1: damage; 2: it cannot be probed; 3: undecided; 4: only a tool does
-    damage, when it gets one call twice.
+    Exit codes: 0 no damage, within the limits that the page names; 1 damage; 2 the agent cannot be probed; 3 undecided; 4 only
+    a tool does damage, when it gets one call twice.
 
     For example: bench probe -- python agent.py
     """

@@ -38,33 +38,46 @@ out = Terminal()
 
 def reexecute(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A file of graded trials that `bench import` reads.")],
-    mcp: Annotated[str, typer.Option(help="Your MCP server's command; {store} in it is the path of the store's copy.")],
+    mcp: Annotated[str, typer.Option(help="The command of your MCP server; {store} in it is the path of the store's copy.")],
     variable: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A variable of the server; {store} as in --mcp.")
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="An environment variable of the server; {store} as in --mcp.")
     ] = None,
     store: Annotated[
-        Path | None, typer.Option(help="The store's first state: a folder, a file or an SQLite database; else an empty folder.")
+        Path | None,
+        typer.Option(help="The store's first state: a folder, a file or an SQLite database; if not given, an empty folder."),
     ] = None,
-    ignore: Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="What of the store is not compared.")] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="PATTERN", help="A part of the store that is not compared.")
+    ] = None,
     read: Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="Tools that change nothing, such as get_*.")] = None,
     apart: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A member of JSON answers that another version of the server has.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A member of JSON answers that is not compared, since another version of the server has other values.",
+        ),
     ] = None,
     answer_at: Annotated[
         str, typer.Option(metavar="MEMBER", help="The member of a JSON answer that was recorded, such as message.content.")
     ] = "",
     withheld: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="How recorded answers begin that no server gave: injected errors.")
+        str | None,
+        typer.Option(metavar="TEXT", help="The beginning of recorded answers that no server gave, such as injected errors."),
     ] = None,
-    danger: Annotated[bool, typer.Option("--danger", help="Deliver each effect twice, not at all, and anew.")] = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="Of the trials, how many; all, if not given.")] = None,
+    danger: Annotated[
+        bool,
+        typer.Option(
+            "--danger", help="Deliver each effect twice, not at all, and again after a restart that repeats everything."
+        ),
+    ] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="Re-execute only this many trials; all, if not given.")] = None,
     prints_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Send recorded calls of others to your own MCP server.
 
-    Each trial has a new process of the server on a new copy of its store. Answers are compared with the recorded ones, and the
-    store at the end with the store after the calls that the task's authors name. What differs is named. No tool reset_state is
-    called.
+    Each trial has a new process of the server on a new copy of its store. The command compares each answer with the recorded
+    answer, and the store at the end with the store after the calls that the task's authors name, and prints the differences. It
+    never calls a tool named reset_state.
 
     Exit codes: 0 all is equal, 1 something differs, 2 an error (one line says why).
 

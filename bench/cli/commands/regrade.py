@@ -21,9 +21,9 @@ def regrade(
     scenarios: PacksOption = PACKS,
     unguarded: UnguardedOption = False,
 ) -> None:
-    """Grade the stored answers of runs anew; no model is asked.
+    """Grade the stored answers of runs again, without a model.
 
-    The packs' present graders are used, and the report says so.
+    The present graders of the packs give the new grades, and each report says that they exist.
 
     For example: bench more regrade smoke-simulated
     """

@@ -20,21 +20,20 @@ out, err = Terminal(), Terminal(stderr=True)
 def report(
     runs: Annotated[
         list[str],
-        typer.Argument(
-            autocompletion=run_names, help="A run's name under results/, or its folder; several stand side by side."
-        ),
+        typer.Argument(autocompletion=run_names, help="A run's name under results/, or its folder; several runs are compared."),
     ],
-    to: Annotated[Path | None, typer.Option(help="Where to write; reports/RUN, or reports/RUN+RUN, if not given.")] = None,
+    to: Annotated[Path | None, typer.Option(help="The folder to write; reports/RUN, or reports/RUN+RUN, if not given.")] = None,
     pdf: Annotated[bool, typer.Option("--pdf", help="Write each figure as PDF too, for a paper.")] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print all findings, limits and verdicts of the report.")
     ] = False,
 ) -> None:
-    """Make a page of runs to read: what came out, tables, figures.
+    """Write a report of runs: findings, tables and figures.
 
-    A report of several runs shows what they share: the seed, packs that ask the same, and fault plans with the same text. Their
-    trials then met the same faults and are paired. What not all runs have is named and left out. An architecture or a model
-    that differs in a later run, or gave other results there, is shown as `NAME (RUN)`. A probe gets its own page.
+    A report of several runs needs runs with the same seed. It compares the packs and fault plans that are the same in all runs,
+    and pairs the trials, which then had the same faults. The report names what it leaves out, since not all runs have it. An
+    architecture or a model that differs in a later run, or gave other results there, is shown as `NAME (RUN)`. The report of a
+    probe is its page.
 
     For example: bench report smoke-simulated
     """

@@ -54,19 +54,21 @@ def run(
     ] = None,
     architecture: Annotated[
         list[str] | None,
-        typer.Option(help="Run this architecture alone; may be given more than once."),
+        typer.Option(help="Run only this architecture; may be given more than once."),
     ] = None,
     plan: Annotated[
         list[str] | None,
-        typer.Option(autocompletion=plan_names, help="Run this fault plan alone; may be given more than once."),
+        typer.Option(autocompletion=plan_names, help="Run only this fault plan; may be given more than once."),
     ] = None,
     repetitions: Annotated[
         str | None,
-        typer.Option(metavar="N|N-M", help="How many repetitions, or a range such as 6-10 for `bench more merge`."),
+        typer.Option(
+            metavar="N|N-M", help="The number of repetitions, or a range such as 6-10; `bench more merge` joins ranges."
+        ),
     ] = None,
     instances: Annotated[
         int | None,
-        typer.Option(min=1, help="Run this many instances of each pack, drawn by the config's seed."),
+        typer.Option(min=1, help="Run this many instances of each pack, chosen by the config's seed."),
     ] = None,
     shard: Annotated[
         str | None, typer.Option(metavar="N/M", help="Run this shard of the trials; `bench more merge` joins shards.")
@@ -74,36 +76,44 @@ def run(
     name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
     tag: Annotated[
         list[str] | None,
-        typer.Option(metavar="TAG", help="A word to find the run by in `bench runs`; may be given more than once."),
+        typer.Option(metavar="TAG", help="A label of the run, for `bench runs --tag`; may be given more than once."),
     ] = None,
-    note: Annotated[str, typer.Option(metavar="TEXT", help="A line on the run, which `bench runs` shows.")] = "",
+    note: Annotated[str, typer.Option(metavar="TEXT", help="A note on the run, which `bench runs` shows.")] = "",
     cached: Annotated[
         list[str] | None,
-        typer.Option("--cache-from", help="Reuse the replies of this run, with their seconds, and ask only for the rest."),
+        typer.Option(
+            "--cache-from", help="Reuse the replies of this run, with their seconds; call the model only for other requests."
+        ),
     ] = None,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, help="How many calls at a time a replayed model, or PROVIDER/NAME, takes.")
+        int | None, typer.Option(min=1, help="The number of calls that a replayed model, or PROVIDER/NAME, answers at a time.")
     ] = None,
     max_tokens: Annotated[
-        int | None, typer.Option(min=0, help="Stop between calls once this many tokens are read and written.")
+        int | None, typer.Option(min=0, help="Stop between calls after this many tokens of prompts and replies.")
     ] = None,
     max_cost: Annotated[
-        float | None, typer.Option(min=0, help="Stop once this many dollars are spent, by the prices in the config.")
+        float | None, typer.Option(min=0, help="Stop after this many dollars are spent, by the prices in the config.")
     ] = None,
     max_minutes: Annotated[float | None, typer.Option(min=0, help="Stop after this many minutes.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the matrix, tokens and cost ahead; run nothing.")] = False,
-    aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the planned trials, tokens and cost; run nothing.")] = False,
+    aside: Annotated[
+        bool,
+        typer.Option(
+            "--set-aside", help="Rename a folder that holds a run of another experiment or of other code, and start a new run."
+        ),
+    ] = False,
     goes_on: Annotated[
-        bool, typer.Option(OTHER_CODE, help="Go on with a run that other code recorded; the run and its reports say so.")
+        bool, typer.Option(OTHER_CODE, help="Continue a run that other code recorded; the run and its reports say so.")
     ] = False,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="How many trials of agents that are commands run at a time; 2, if not given."),
+        typer.Option(min=1, help="Run this many trials at a time, if the agents are commands; 2, if not given."),
     ] = None,
     early: Annotated[
-        bool, typer.Option("--stop-early", help="Stop once 20 trials of an arm end alike without being solved.")
+        bool,
+        typer.Option("--stop-early", help="Stop when 20 trials of an arm have ended in the same way without being solved."),
     ] = False,
-    then_report: Annotated[bool, typer.Option("--report", help="Write the report afterwards.")] = False,
+    then_report: Annotated[bool, typer.Option("--report", help="Write the report after the run.")] = False,
     unguarded: UnguardedOption = False,
     scenarios: PacksOption = PACKS,
 ) -> None:

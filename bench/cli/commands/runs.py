@@ -32,8 +32,8 @@ def runs(
 ) -> None:
     """List all runs and what they cost, and write a page of them.
 
-    Your runs come first, then those that came with the clone, each group with its sums. The page sorts and filters. If a folder
-    cannot be read, a line names it and the others are listed.
+    Your runs come first, then the runs of this repository, each group with its sums. The page can be sorted and filtered. If a
+    folder cannot be read, a line names it, and all other runs are listed.
 
     For example: bench runs --tag prompt-2
     """

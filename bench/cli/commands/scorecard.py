@@ -13,11 +13,11 @@ from bench.common.paths import folder_of
 def scorecard(
     runs: Annotated[list[str], typer.Argument(metavar="RUN", help="Runs' names under results/, or folders.")],
 ) -> None:
-    """Show how surely systems recover, and what they break.
+    """Show how often systems recover, and what they damage.
 
-    The runs need a pack with a world, the plan `none`, and fault plans that kill the system or keep answers from it. Several
-    runs are shown together if they share the seed, what the pack asks, and the fault plans' text. Each run must
-    pass `bench verify`. `bench report` has these tables too, and more columns.
+    The runs need a pack with a world, the plan `none`, and fault plans that kill the system or drop answers to it. Several runs
+    are shown together if their seed, packs and fault plans are the same. Each run must pass `bench verify`. `bench report` has
+    the same tables with more columns.
 
     For example: bench scorecard renewal-simulated
     """

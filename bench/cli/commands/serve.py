@@ -37,20 +37,25 @@ def command(
     model: Annotated[str | None, typer.Option(help="Answer with this model of the config, or recorded:RUN.")] = None,
     plan: Annotated[str | None, typer.Option(help="Inject this fault plan of the config.")] = None,
     scenario: Annotated[
-        str | None, typer.Option(help="Serve this task; without one, calls are counted, nothing graded.")
+        str | None, typer.Option(help="Serve the tasks of this pack; without a pack, calls are counted and nothing is graded.")
     ] = None,
-    architecture: Annotated[str, typer.Option(help="What to call the system in the results.")] = "external",
+    architecture: Annotated[str, typer.Option(help="The name of your agent in the results.")] = "external",
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen at.")] = 8090,
     repetitions: Annotated[int | None, typer.Option(min=1, help="Serve each task this many times.")] = None,
     patience: Annotated[
         float, typer.Option(min=0, help="Give up a trial after this many seconds without a request; 0 means never.")
     ] = 3600.0,
     name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
-    aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
+    aside: Annotated[
+        bool,
+        typer.Option(
+            "--set-aside", help="Rename a folder that holds a run of another experiment or of other code, and start a new run."
+        ),
+    ] = False,
     asks_token: Annotated[
         bool,
         typer.Option(
-            "--token/--no-token", help="Ask each client for a token as its API key; with --no-token any program may ask."
+            "--token/--no-token", help="Require a token as the API key; with --no-token any program can call the server."
         ),
     ] = True,
     unguarded: UnguardedOption = False,
@@ -60,10 +65,10 @@ def command(
 
     The agent may be written in any language.
 
-    --model recorded:RUN answers from a recorded run: a trial's repetition n gets what was recorded in repetition n, under that
-    run's seed. A request that was not recorded is refused with 404, and its trial ends in an error.
+    --model recorded:RUN answers with the replies of a recorded run, under that run's seed: repetition n of a trial gets the
+    replies of repetition n. A request that was not recorded is refused with 404, and its trial ends in an error.
 
-    The token is new each time and printed, unless the environment variable BENCH_SERVE_TOKEN gives one.
+    The server makes and prints a new token each time, unless the environment variable BENCH_SERVE_TOKEN has a token.
 
     For example: bench serve configs/smoke.toml --model simulated --plan none
     """

@@ -20,18 +20,18 @@ from bench.record.verify import verify as verify_run
 def verify(
     runs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN ...]", help="Names under results/, or folders; all of results/, if none."),
+        typer.Argument(metavar="[RUN ...]", help="Names under results/, or folders; all runs in results/, if not given."),
     ] = None,
     digest: Annotated[
         str | None, typer.Option(metavar="DIGEST", help="Check that a single run has this published digest.")
     ] = None,
 ) -> None:
-    """Check that the records of runs are as they were written.
+    """Check that the records of runs are complete and unchanged.
 
     Exits with 1 if a line was changed, lost, doubled or moved, or the end is missing.
 
-    Prints a digest of each sound run, for its author to publish. With --digest the run's digest is compared with this: a sound
-    run with another digest was made anew, or has continued since.
+    The command prints a digest of each sound run, for its author to publish. --digest compares a run with a published digest: a
+    sound run with another digest was recorded again, or was continued after the publication.
 
     For example: bench verify smoke-simulated
     """

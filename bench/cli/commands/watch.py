@@ -101,10 +101,10 @@ def watch(
     run: Annotated[str, typer.Argument(autocompletion=run_names, help="A run's name under results/, or its folder.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port on this machine; a free one, if not given.")] = 0,
 ) -> None:
-    """Show a page of a run while it goes on, until Ctrl-C.
+    """Show the progress of a run on a page, until Ctrl-C.
 
-    By arm: outcomes, rejections by reason, tokens, cost; and the time left. The page reads the run's folder and changes
-    nothing, so it works after a restart too.
+    The page shows outcomes, rejections by reason, tokens and cost of each arm, and the time left. It reads the run's folder and
+    changes nothing, so you can start it at any time.
 
     For example: bench watch smoke-simulated
     """

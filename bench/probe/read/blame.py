@@ -38,7 +38,7 @@ READ_REMEDY = "check what {} answered before anything is done by it: an answer c
 """What to do where the mend `client` suffices for a read: to read again does no damage."""
 WHY_NOT_TRIED: Mapping[GatewayMend, str] = {
     "key": "no call was made again",
-    "memory": "the agent did not die",
+    "memory": "the agent was not killed",
     "lease": "one process at a time went on",
     "look": "no request was still in flight",
     "swap": "no other writer changed anything",

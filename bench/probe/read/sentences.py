@@ -307,9 +307,9 @@ def outcome_clause(probe: ProbeRead) -> str:
         return f"{name} does damage where its calls overlap, without any fault"
     if probe.conclusion == "none":
         asked_for = f" that {'was' if cells == 1 else 'were'} asked for" if probe.probed.only else ""
-        judged = "the 1 cell" if cells == 1 else f"any of {'the ' if asked_for else ''}{cells} cells"
+        judged_cells = "the 1 cell" if cells == 1 else f"any of {'the ' if asked_for else ''}{cells} cells"
         scope = f"which holds for this task and single faults{', and says nothing of other cells' if asked_for else ''}"
-        return f"{name} did no damage in {judged}{asked_for}, {scope}"
+        return f"{name} did no damage in {judged_cells}{asked_for}, {scope}"
     without_verdict = len(probe.missing) + sum(cell.verdict in UNDECIDED for cell in probe.cells.values())
     without_note = f", and {without_verdict} more have no verdict" if without_verdict else ""
     return f"It is undecided whether {name} does damage: none in {plural(cells, 'cell')} with a verdict{without_note}"

@@ -16,7 +16,18 @@ from bench.read.claims.counted import WHOLE_ROUND
 from bench.read.claims.population import Population, population_of
 from bench.read.claims.retries import FOLLOWS_FROM_CODE
 from bench.read.claims.verdicts import ClaimVerdict, Judgement, counts, family_of
-from bench.read.render.cells import NARROW, NARROW_NOTE, NOTHING, AdjustedP, BoundedNumber, Cell, Number, Rate, text_of
+from bench.read.render.cells import (
+    NARROW,
+    NARROW_NOTE,
+    NOTHING,
+    AdjustedP,
+    BoundedNumber,
+    Cell,
+    Number,
+    NumberInWords,
+    Rate,
+    text_of,
+)
 from bench.read.render.labels import join_names, model_label
 from bench.read.render.limits import limit_notes
 from bench.read.render.table import Table, TableColumn, table_of
@@ -109,7 +120,7 @@ def _adjusted_p(judgement: Judgement) -> AdjustedP:
 
 
 _PUBLISHED = TableColumn[Judgement]("Published", lambda each: Number(each.expected, *_number_format(each.claim))).of(_judgement)
-_WHOLE_ROUND = TableColumn[Judgement](f"Ours, {WHOLE_ROUND}", whole_round_text).of(_judgement)
+_WHOLE_ROUND = TableColumn[Judgement](f"Ours, {WHOLE_ROUND}", lambda each: NumberInWords(whole_round_text(each))).of(_judgement)
 VERDICT_COLUMNS = (
     TableColumn[LabelledJudgement]("Claim", lambda labelled: labelled[0].claim.id),
     TableColumn[LabelledJudgement]("Model", lambda labelled: labelled[1]),

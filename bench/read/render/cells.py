@@ -243,6 +243,19 @@ class Linked(NumberCell):
         return {"": self.shown}
 
 
+@dataclass(frozen=True)
+class NumberInWords(NumberCell):
+    """A sentence with numbers, such as a number and its verdict. The page groups their thousands."""
+
+    shown: str
+
+    def text(self) -> str:
+        return self.shown
+
+    def numbers(self) -> dict[str, object]:
+        return {"": self.shown}
+
+
 def value_of(measured: Limited) -> float | None:
     """Return the measured value without its interval.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.common.wording import plural
 from bench.read.analysis.arms import Arm, Arms, Condition
@@ -81,6 +81,14 @@ def count_harmed_trials(arm: Arm) -> tuple[int, int]:
     return int(harmed.sum()), len(in_world)
 
 
+def damage_without_faults(arms: Arms, arm: Arm) -> str:
+    """Return a remark on the trials of an arm's architecture that did damage although no fault was planned; "" if none did."""
+    of_same = (each for each in each_arm(arms) if each.architecture == arm.architecture)
+    controls = (each for each in of_same if each.condition == replace(arm.condition, plan=FAULT_FREE))
+    harmed, trials = next(map(count_harmed_trials, controls), (0, 0))
+    return f" (without faults in {harmed} of {trials})" if harmed else ""
+
+
 def has_only_instruments(arms: Arms) -> bool:
     """Whether all architectures are instruments, which have no task to solve."""
     return all(arm.is_instrument for arm in each_arm(arms))
@@ -97,10 +105,9 @@ def _damage(run: Run, arms: Arms) -> Iterator[str]:
         if shares and condition.plan != FAULT_FREE:
             # `worst` is empty if there is only one architecture.
             (least, name, harmed, trials), *worst = dict.fromkeys([shares[0], shares[-1]])
-            texts = [f"{name} did damage in {harmed} of {trials} trials{_solved_nothing(run, group.arms[name])}"]
-            texts += [
-                f"{name} in {harmed} of {trials}{_solved_nothing(run, group.arms[name])}" for _, name, harmed, trials in worst
-            ]
+            remarks = {name: damage_without_faults(arms, arm) + _solved_nothing(run, arm) for name, arm in group.arms.items()}
+            texts = [f"{name} did damage in {harmed} of {trials} trials{remarks[name]}"]
+            texts += [f"{name} in {harmed} of {trials}{remarks[name]}" for _, name, harmed, trials in worst]
             condition_text = f"Under {condition.plan} on {condition.scenario}{group.by}"
             mark = "" if group.by else _simulated_mark(run, condition)
             sentences = alike if shares[-1][0] == least else unlike

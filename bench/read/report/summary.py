@@ -23,6 +23,7 @@ from bench.read.report.headline import (
     ComparedArms,
     compared_arms,
     count_harmed_trials,
+    damage_without_faults,
     has_only_instruments,
     headline_of,
     solved_texts,
@@ -294,7 +295,7 @@ def _damage(run: Run, arms: Arms) -> SummaryFinding | None:
         for name, arm in group.arms.items():
             harmed, trials = count_harmed_trials(arm)
             if trials:
-                shares[f"{harmed} of {trials} trials of {name}"] = harmed / trials
+                shares[f"{harmed} of {trials} trials of {name}{damage_without_faults(arms, arm)}"] = harmed / trials
         if shares and group.condition.plan != FAULT_FREE:
             where = _where(run, group.condition, group.by, always_plan=True)
             lines.append(f"on {where}, damage was done in {_ranking(sorted(shares, key=lambda text: shares[text]))}")

@@ -25,6 +25,7 @@ MEASURES = {
 }
 """Measure -> its title, its digits, and whether it is a percentage."""
 EMPTY = "–"
+DOLLARS_NOTE = "dollars for a solved task: all dollars, those of unsolved trials too, divided by the solved trials"
 
 
 def model_table(run: Run, pairs: Sequence[ModelPair]) -> Iterator[Table]:
@@ -37,7 +38,8 @@ def model_table(run: Run, pairs: Sequence[ModelPair]) -> Iterator[Table]:
     for other in others:
         titles += [other, f"{other} − {first}", f"Finding on {other}" if len(others) > 1 else "Finding"]
     rows = [_row(pairs, name) for name in MEASURES if any(name in pair.measures for pair in pairs)]
-    if any(amount.spent is not None for pair in pairs for amount in pair.dollars):
+    priced = any(amount.spent is not None for pair in pairs for amount in pair.dollars)
+    if priced:
         further = (cell for pair in pairs for cell in (_dollars_of(pair.dollars[1]), EMPTY, EMPTY))
         rows.insert(1, ("Dollars for a solved task", _dollars_of(pairs[0].dollars[0]), *further))
     rows.append(("Verdict of bench compare", EMPTY, *(cell for pair in pairs for cell in (EMPTY, EMPTY, pair.verdict))))
@@ -50,7 +52,7 @@ def model_table(run: Run, pairs: Sequence[ModelPair]) -> Iterator[Table]:
         notes=(
             "a pair: the same task, repetition, fault plan and architecture, and so the same random draws; differences are "
             "paired [95% interval]; the findings and the verdict are those of bench compare RUN --models A B",
-            "dollars for a solved task: all dollars, those of unsolved trials too, divided by the solved trials",
+            *([DOLLARS_NOTE] if priced else []),
             "seconds: of calls and waiting",
             *_sources_of_seconds(run),
         ),

@@ -26,7 +26,7 @@ from bench_code.validity import BAD
 app = typer.Typer(help="Show what a patch of code invalidates, and what must run again.", no_args_is_help=True)
 FolderOption = Annotated[Path, typer.Option("--in", help="A folder of the git repository.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")]
-PortfolioArgument = Annotated[str, typer.Argument(help="The portfolio's name, as `bench code declare` was given it.")]
+PortfolioArgument = Annotated[str, typer.Argument(help="The portfolio's name, as in `bench code declare`.")]
 PatchArgument = Annotated[int, typer.Argument(metavar="PATCH", min=1, max=2**63 - 1, help="The patch's number.")]
 StepArgument = Annotated[int, typer.Argument(min=1, max=2**63 - 1, help="The number of a step; `bench code log` shows them.")]
 HERE = Path()
@@ -41,7 +41,7 @@ def at(
     folder: FolderOption = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what code there was at a step.
+    """Show the code as it was at a step.
 
     For example: bench code at --step 5
     """
@@ -59,7 +59,9 @@ def at(
 
 @app.command()
 def ran(step: StepArgument, folder: FolderOption = HERE, as_json: JsonOption = False) -> None:
-    """Show which tests, scripts and documents ran at a step, and which functions ran in the tests.
+    """Show what ran at a step.
+
+    These are tests, scripts and documents with examples, and the functions that ran in the tests.
 
     For example: bench code ran 5
     """
@@ -75,7 +77,7 @@ def impact(
     folder: FolderOption = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what must run again if a function or a file is made anew.
+    """Show what must run again if a function or a file is rewritten.
 
     For example: bench code impact shop/prices.py::total
     """
@@ -89,7 +91,9 @@ def needs(
     folder: FolderOption = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what a test depends on; without a test, the whole graph of executions.
+    """Show what a test depends on.
+
+    Without a test the command shows what each execution depends on.
 
     For example: bench code needs tests/test_prices.py::test_total
     """
@@ -111,7 +115,7 @@ def _by_package(facts: Iterable[Fact]) -> list[str]:
 def why(
     test: Annotated[str, typer.Argument(help="A test's node id.")], folder: FolderOption = HERE, as_json: JsonOption = False
 ) -> None:
-    """Show why a test must run again, and which patch turned it last.
+    """Show why a test must run again, and which patch changed its outcome.
 
     For example: bench code why tests/test_prices.py::test_total
     """
@@ -132,11 +136,13 @@ def why(
 def run(
     context: typer.Context,
     folder: FolderOption = HERE,
-    everything: Annotated[bool, typer.Option("--all", help="Run all tests, and note what each of them runs.")] = False,
-    limit: Annotated[float | None, typer.Option(min=1, help="Seconds after which the session is ended.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Run all tests, and record what each test depends on.")] = False,
+    limit: Annotated[float | None, typer.Option(min=1, help="Stop the session after this many seconds.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run the tests that the present code invalidates; further words are pytest's.
+    """Run the tests whose results your edits can have changed.
+
+    All other arguments and options go to pytest.
 
     For example: bench code run
     """
@@ -156,13 +162,18 @@ def run(
 def make(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE...", help="Python files, each quoted with its arguments, and texts; from the tree's top."),
+        typer.Argument(
+            metavar="FILE...",
+            help="Python files, each in quotes with its arguments, and texts; paths from the top of the tree.",
+        ),
     ],
     folder: FolderOption = HERE,
-    limit: Annotated[float | None, typer.Option(min=1, help="Seconds after which a process is ended.")] = None,
+    limit: Annotated[float | None, typer.Option(min=1, help="Stop a process after this many seconds.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run in their order those scripts, which are Python files, and texts with examples whose results no longer hold.
+    """Run scripts and documents whose results are out of date.
+
+    Scripts are Python files, and documents are texts with examples. They run in the given order.
 
     For example: bench code make "extract.py --all" report.py README.md
     """
@@ -187,11 +198,13 @@ def _words(file: str) -> list[str]:
 @app.command()
 def patch(
     action: Annotated[str, typer.Option(help="The agent's action that made the change.")] = "",
-    call: Annotated[str, typer.Option(help="The model call that made it.")] = "",
+    call: Annotated[str, typer.Option(help="The model call that made the change.")] = "",
     folder: FolderOption = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a patch of all that changed in this worktree since its last patch, or its first step.
+    """Make a patch of the changes in this worktree.
+
+    The patch has all changes since the last patch of this worktree, or since its first step.
 
     For example: bench code patch --action "fix the total"
     """
@@ -202,7 +215,7 @@ def patch(
 
 @app.command()
 def revert(number: PatchArgument, folder: FolderOption = HERE, as_json: JsonOption = False) -> None:
-    """Take a patch back, and keep what others changed since.
+    """Undo a patch, and keep all later changes.
 
     For example: bench code revert 3
     """
@@ -212,7 +225,7 @@ def revert(number: PatchArgument, folder: FolderOption = HERE, as_json: JsonOpti
 
 @app.command("apply")
 def apply_(number: PatchArgument, folder: FolderOption = HERE, as_json: JsonOption = False) -> None:
-    """Apply a patch again, merged with what changed since.
+    """Apply a patch again, merged with all later changes.
 
     For example: bench code apply 3
     """
@@ -222,9 +235,10 @@ def apply_(number: PatchArgument, folder: FolderOption = HERE, as_json: JsonOpti
 
 @app.command()
 def back(step: StepArgument, folder: FolderOption = HERE, as_json: JsonOption = False) -> None:
-    """Bring the files of this worktree back to a step. The present files become a step too, so nothing is lost.
+    """Restore the files of this worktree as they were at a step.
 
-    Ignored files stay as they are, and so do untracked secrets and large files, which no step holds.
+    The present files become a step first, so no change is lost. Ignored files do not change, nor do untracked secrets and large
+    files, since no step has them.
 
     For example: bench code back 5
     """
@@ -234,11 +248,13 @@ def back(step: StepArgument, folder: FolderOption = HERE, as_json: JsonOption = 
 
 @app.command()
 def prune(
-    keep: Annotated[int, typer.Option(min=1, max=2**63 - 1, help="How many of the last steps are kept.")] = 100,
+    keep: Annotated[int, typer.Option(min=1, max=2**63 - 1, help="Keep this many of the last steps.")] = 100,
     folder: FolderOption = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Drop old steps, and the old results that later ones replaced. Patches and the last result of each test are kept.
+    """Delete old steps, and results that later results replaced.
+
+    All patches and the last result of each test are kept.
 
     For example: bench code prune --keep 20
     """
@@ -256,15 +272,19 @@ def _show_step(state: ExecutionState, step: int, done: str, as_json: bool) -> No
 
 @app.command()
 def declare(
-    portfolio: Annotated[str, typer.Argument(help="The portfolio's name.")],
+    portfolio: Annotated[str, typer.Argument(help="A name for the files that belong together.")],
     artifacts: Annotated[
         list[str],
-        typer.Argument(metavar="ARTIFACT=NEED,NEED...", help="A file, and the files that it is made from or is about."),
+        typer.Argument(
+            metavar="ARTIFACT=NEED,NEED...", help="A file, and the files that it is made from or that it describes."
+        ),
     ],
     folder: FolderOption = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Declare code, tests and documents that belong together. `bench code stale` then says what of them a patch made stale.
+    """Declare which code, tests and documents belong together.
+
+    `bench code stale` then lists the tests and documents that a patch made out of date.
 
     For example: bench code declare prices README.md=shop/prices.py tests/test_prices.py=shop/prices.py
     """
@@ -281,11 +301,13 @@ def declare(
 @app.command()
 def confirm(
     portfolio: PortfolioArgument,
-    artifact: Annotated[str, typer.Argument(help="A file of it that fits what it needs.")],
+    artifact: Annotated[str, typer.Argument(help="A file of the portfolio.")],
     folder: FolderOption = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Record that you looked at an artifact of a portfolio, and that it fits the present versions of the artifacts it needs.
+    """Record that a file of a portfolio is up to date.
+
+    You confirm that you looked at the file, and that it fits the present versions of the files that it needs.
 
     For example: bench code confirm prices README.md
     """
@@ -295,7 +317,7 @@ def confirm(
 
 @app.command()
 def stale(portfolio: PortfolioArgument, folder: FolderOption = HERE, as_json: JsonOption = False) -> None:
-    """Show what of a portfolio of code, tests and documents is stale.
+    """List the files of a portfolio that are out of date.
 
     For example: bench code stale prices
     """
@@ -309,7 +331,7 @@ def stale(portfolio: PortfolioArgument, folder: FolderOption = HERE, as_json: Js
 
 @app.command()
 def log(folder: FolderOption = HERE, as_json: JsonOption = False) -> None:
-    """Show all steps: when, why, and what ran on each.
+    """List all steps, with the time, the reason and what ran.
 
     For example: bench code log
     """

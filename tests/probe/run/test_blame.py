@@ -49,7 +49,7 @@ def test_a_part_that_an_ended_probe_has_not_asked_yet_is_said_to_wait_and_not_to
     key = [run.judgement for run in runs if run.judgement and run.judgement.mended == ("key",)]
     shown = blame_of("pay", key, first_mends(list(of_kind(struck.events, GatewayCall))))
     assert shown and shown.waiting == ("memory",) and shown.sentence.endswith(" Not asked yet: memory.")
-    assert "the agent did not die" not in shown.rest
+    assert "the agent was not killed" not in shown.rest
 
 
 def test_who_acts_on_a_damaged_answer_of_a_read_is_told_to_check_it_and_not_to_read_once() -> None:
@@ -65,7 +65,7 @@ def test_a_tool_that_does_a_call_twice_is_blamed_alone_and_the_rest_is_not_clear
     tool = blame(over_http.runs, "shop.POST /payments#1.twice")
     assert (tool.minimal, tool.parts_cleared) == ((frozenset({"tool"}),), [])
     assert tool.sentence.startswith("To blame: tool. Let the tool do pay once")
-    assert "memory (the agent did not die)" in tool.rest
+    assert "memory (the agent was not killed)" in tool.rest
 
 
 def test_over_http_a_model_that_asks_again_is_blamed_with_the_key(over_http: MadeProbe) -> None:

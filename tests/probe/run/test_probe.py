@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from till import ROOT, MadeProbe, desk, probed, till, worker_of
+from waiting import wait_until
 
 from bench.common.errors import ConfigError, OriginalChanged
 from bench.probe.points import selects_cell
@@ -304,17 +304,11 @@ def test_a_killed_probe_leaves_no_process(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tests/support"}
     probe = subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], env=environment)
     try:
-        until = time.monotonic() + 30
-        while not any("till_server.py" in line and str(tmp_path) in line for line in commands()) and time.monotonic() < until:
-            time.sleep(0.05)
-        assert any("till_server.py" in line and str(tmp_path) in line for line in commands())
+        wait_until(lambda: any("till_server.py" in line and str(tmp_path) in line for line in commands()))
     finally:
         probe.send_signal(signal.SIGKILL)
         probe.wait()
-    until = time.monotonic() + 10
-    while (left := [line for line in commands() if str(tmp_path) in line]) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not left
+    wait_until(lambda: not any(str(tmp_path) in line for line in commands()))
     assert subject.agent.folder == tmp_path
 
 

@@ -241,6 +241,8 @@ def test_an_agent_that_heeds_the_version_of_a_row_overwrites_nothing(
     judged = [run.judgement for run in runs if run.judgement]
     assert judged[-1].verdict == verdict
     assert [run.verdict for run, made in zip(judged, runs, strict=True) if made.plan == EARLY] == early
+    overwritten = [finding.rows for run in judged for finding in run.findings if finding.kind == "overwritten"]
+    assert all(len(rows) == 1 for rows in overwritten)
     # another writer adds 7 in all runs, and in the last of them counts the version up too
     [left] = [runs[-2].texts[check] for check in judged[-2].checks]
     assert left == {"takes": "[(97, 4)]", "takes versioned": "[(104, 4)]", "takes versioned once": "[(107, 3)]"}[mode]

@@ -37,4 +37,7 @@ def test_the_rows_that_have_the_typed_words_are_shown_and_columns_sort(tmp_path:
         page.get_by_label("Show rows with").fill("OTHER sec")
         assert shown.all_text_contents() == ["second"]
         assert page.locator("#filters [role=status]").text_content() == "1 of 2 rows"
+        page.set_viewport_size({"width": 400, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
+        assert page.locator("#table-runs").evaluate("(each) => each.scrollWidth - each.clientWidth") <= 1
     assert heard == [path.as_uri()]

@@ -69,6 +69,18 @@ def test_an_architecture_that_did_no_damage_and_solved_nothing_is_not_told_as_th
     assert text == "Under crash on shop, idle did damage in 0 of 1 trials (and solved none) and busy in 1 of 1 (SIMULATED)"
 
 
+def test_damage_that_was_done_without_faults_too_stands_beside_damage_under_a_fault(tmp_path: Path) -> None:
+    records = [
+        lived(system="busy", damage={"doubled": 1}),
+        lived(system="idle"),
+        lived("crash", system="busy", by=(CRASH,), damage={"doubled": 1}),
+        lived("crash", system="idle", by=(CRASH,)),
+    ]
+    text = headline(tmp_path / "run", records)
+    told = "idle did damage in 0 of 1 trials and busy in 1 of 1 (without faults in 1 of 1)"
+    assert text == f"Under crash on shop, {told} (SIMULATED)"
+
+
 def test_a_plan_under_which_the_architectures_did_different_damage_is_told_first(tmp_path: Path) -> None:
     records = [
         *(lived("crash", system=name, by=(CRASH,)) for name in ("busy", "idle")),

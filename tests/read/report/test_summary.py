@@ -186,6 +186,9 @@ def test_in_a_world_the_damage_is_told_first_and_stands_in_the_terminal(tmp_path
     summary = of(run_of(tmp_path / "run", records))
     assert summary.findings[0].table == "world_damage"
     assert "damage was done in 0 of 1 trials of agent and 1 of 1 trials of other" in " ".join(summary.lines())
+    controls = [lived(system="agent"), lived(system="other", damage={"doubled": 1})]
+    summary = of(run_of(tmp_path / "damaged_controls", [*controls, *records[2:]]))
+    assert "1 of 1 trials of other (without faults in 1 of 1)" in summary.findings[0].text
 
 
 @pytest.mark.usefixtures("unmade")

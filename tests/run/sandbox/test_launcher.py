@@ -9,11 +9,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
 import bench
 from bench.run.sandbox import Limits, SandboxBroken, SandboxResult, launching, run_python
@@ -23,14 +23,6 @@ WHO = "import os\ndef main(value): return os.getpid()"
 SLEEPER = "import time\ndef main(value): time.sleep(600)"
 LONG = Limits(wall_seconds=600, idle_seconds=600)
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-PATIENCE = 60.0
-
-
-def wait_for(what: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE
-    while not what():
-        assert time.monotonic() < until, "it did not come about"
-        time.sleep(0.01)
 
 
 def children_of(process: int) -> list[int]:
@@ -55,11 +47,11 @@ def serving(folder: Path) -> subprocess.Popen[bytes]:
 @LINUX
 def test_nothing_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
     with serving(tmp_path) as process:
-        wait_for(lambda: bool(children_of(process.pid) and children_of(children_of(process.pid)[0])))
+        wait_until(lambda: bool(children_of(process.pid) and children_of(children_of(process.pid)[0])))
         [launcher] = children_of(process.pid)
         started = children_of(launcher)
         process.kill()
-        wait_for(lambda: is_gone(launcher) and all(map(is_gone, started)))
+        wait_until(lambda: is_gone(launcher) and all(map(is_gone, started)))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -80,11 +72,11 @@ def test_children_end_with_a_launcher_that_is_killed_and_the_next_run_has_anothe
     outcomes: list[object] = []
     launcher = launching.launcher()._process.pid
     thread = in_a_thread(outcomes)
-    wait_for(lambda: len(children_of(launcher)) > 1)  # the next one is started when the first is at work
+    wait_until(lambda: len(children_of(launcher)) > 1)  # the next one is started when the first is at work
     started = children_of(launcher)
     os.kill(launcher, signal.SIGKILL)
     thread.join()
-    wait_for(lambda: all(map(is_gone, started)))
+    wait_until(lambda: all(map(is_gone, started)))
     assert str(outcomes[0]) == "the sandbox's launcher has ended"
     assert run_python({}, "def main(value): return value", 1) == SandboxResult(True, 1)
     assert launching.launcher()._process.pid != launcher
@@ -107,14 +99,14 @@ def test_an_interrupt_ends_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     launcher = launching.launcher()
 
     def interrupted(_: SandboxCell) -> bytes:
-        wait_for(lambda: bool(children_of(launcher.process)))
+        wait_until(lambda: bool(children_of(launcher.process)))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(SandboxCell, "wait_for_report", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run_python({}, SLEEPER, None, LONG)
     launcher.close_spares()
-    wait_for(lambda: not children_of(launcher.process))
+    wait_until(lambda: not children_of(launcher.process))
     assert list(launcher.folder.iterdir()) == []
 
 
@@ -191,7 +183,7 @@ def waiting_children() -> list[int]:
     def waiting() -> list[int]:
         return [process for process in children_of(launching.launcher().process) if not is_gone(process)]
 
-    wait_for(lambda: bool(waiting()))
+    wait_until(lambda: bool(waiting()))
     return waiting()
 
 

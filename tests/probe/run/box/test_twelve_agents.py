@@ -10,11 +10,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from time import monotonic, sleep
+from time import sleep
 
 import pytest
 from twelve_agents import AGENTS, BoxedAgent, digests, made
+from waiting import wait_until
 
 from bench.probe.read.run import read_probe
 from tests.probe.run.box.boxed import marked
@@ -73,10 +75,8 @@ def probing(folder: Path, *words: str) -> subprocess.Popen[str]:
 
 
 def nothing_runs(folder: Path) -> bool:
-    until = monotonic() + 15
-    while (left := marked(f"A_MARK={folder}")) and monotonic() < until:
-        sleep(0.05)
-    return not left
+    """Return whether no process of a probe in this folder runs."""
+    return not marked(f"A_MARK={folder}")
 
 
 def only(agent: BoxedAgent) -> list[str]:
@@ -97,7 +97,8 @@ def test_what_is_the_owners_stays_and_what_is_written_outside_of_a_store_is_name
     assert read.probed.boxed and {cell.plan.rpartition(".")[2] for cell in read.cells.values()} == {"lost", "unacknowledged"}
     assert read.planned and read.planned.written == agent.outside
     assert all(name in printed for name in agent.outside)
-    assert digests(base) == before and nothing_runs(folder)
+    assert digests(base) == before
+    wait_until(partial(nothing_runs, folder))
     assert not dsn or rows_in(dsn) == 0
 
 
@@ -115,6 +116,6 @@ def test_after_twenty_kills_of_the_probe_all_is_as_it_was_and_nothing_runs(base:
             sleep(draws.uniform(1.0, 8.0))
             probe.send_signal(signal.SIGKILL)
             probe.communicate()
-        assert nothing_runs(folder), agent.name
+        wait_until(partial(nothing_runs, folder))
         assert digests(place) == before, agent.name
         assert not dsn or rows_in(dsn) == 0

@@ -11,13 +11,13 @@ import os
 import socket
 import sys
 import threading
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from gates import ScriptedGate
+from waiting import wait_until
 
 from bench.probe.points import AnswerAction, CallAction
 from bench.probe.run.gateway.damaged import damage
@@ -432,9 +432,7 @@ def test_after_its_connection_has_closed_a_process_opens_another() -> None:
         connection, _ = server.accept()
         with connection, connection.makefile("rb") as lines:
             assert [json.loads(lines.readline()) for _ in range(2)] == [{"token": "token"}, {"hello": "Python"}]
-        deadline = time.monotonic() + 10
-        while door._socket and time.monotonic() < deadline:
-            time.sleep(0.001)
+        wait_until(lambda: not door._socket)
         asking = threading.Thread(target=lambda: replies.append(door.ask({"call": 1, "arrived": "pay"})), daemon=True)
         asking.start()
         connection, _ = server.accept()

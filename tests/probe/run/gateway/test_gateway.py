@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from gates import ScriptedGate
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from stdio_agents import STDIO_SERVER, client_of, gateway_of, launched, subject_of
+from waiting import wait_until
 
 from bench.common.errors import ConfigError
 from bench.probe.points import AnswerAction
@@ -347,8 +347,7 @@ def test_a_server_that_ignores_the_end_of_its_input_ends_with_its_agent(tmp_path
             async with client_of(gateway) as client:
                 await client.call(1, "pay", amount=5)
                 await client.message()
-            await asyncio.to_thread(wait_until_dead, tmp_path)
-            assert not alive(tmp_path)
+            await asyncio.to_thread(wait_until, lambda: not alive(tmp_path))
 
     run(work())
 
@@ -362,9 +361,7 @@ def test_a_probe_that_is_killed_leaves_no_server(tmp_path: Path) -> None:
         assert alive(tmp_path) and runs(shim)
         probe.send_signal(signal.SIGKILL)
         probe.wait()
-    wait_until_dead(tmp_path, shim)
-    assert not alive(tmp_path)
-    assert not runs(shim)
+    wait_until(lambda: not alive(tmp_path) and not runs(shim))
 
 
 def test_a_folder_with_blanks_other_alphabets_and_a_long_name_works(tmp_path: Path) -> None:
@@ -382,12 +379,6 @@ def test_a_folder_with_blanks_other_alphabets_and_a_long_name_works(tmp_path: Pa
 def alive(folder: Path) -> bool:
     """Return whether a process of the server still runs."""
     return any(map(runs, map(int, (folder / "pid").read_text(encoding="utf-8").split())))
-
-
-def wait_until_dead(folder: Path, shim: int = 0) -> None:
-    until = monotonic() + 10
-    while (alive(folder) or (shim and runs(shim))) and monotonic() < until:
-        sleep(0.02)
 
 
 def runs(pid: int) -> bool:

@@ -9,13 +9,14 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from time import monotonic, sleep, time
+from time import time
 from typing import Any
 
 import pytest
 from driven import driven, ends, interrupted, printed
 from little_worlds import harm
 from trials import Fault
+from waiting import wait_until
 
 from bench.record.events import Called, SetAside
 from bench.run.experiment.trial import TrialResult
@@ -184,10 +185,8 @@ def test_who_kills_the_process_that_watches_over_it_leaves_none_behind() -> None
     assert str(result.record.reason).startswith("the agent: ended together with the process that watched over it")
     [life] = ends(result)
     assert (life.code, life.signal, life.why) == (None, None, "broken: the process that watched over it was killed")
-    pid, until = int(printed(result)), monotonic() + 5
-    while left_behind(pid) and monotonic() < until:
-        sleep(0.01)  # it is no child of ours, for which we could wait
-    assert not left_behind(pid)
+    pid = int(printed(result))
+    wait_until(lambda: not left_behind(pid))  # it is no child of ours, for which we could wait
 
 
 def test_what_is_no_http_is_refused_and_prints_nothing_of_ours(capfd: pytest.CaptureFixture[str]) -> None:

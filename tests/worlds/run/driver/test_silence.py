@@ -6,9 +6,9 @@ import asyncio
 import os
 import sys
 from pathlib import Path
-from time import monotonic, sleep
 
 import pytest
+from waiting import wait_until
 
 from bench.run.trial.loop import run
 from bench.wire.agent_process import AgentProcess, ProcessExit
@@ -45,10 +45,7 @@ def test_an_agent_that_silences_who_watches_over_it_is_ended_with_its_daemon(tmp
 
     daemon, ended, seconds = run(silenced())
     assert ended == ProcessExit() and 0.1 <= seconds < 20
-    until = monotonic() + 20
-    while _state_of(daemon) not in ("", "Z", "X"):
-        assert monotonic() < until, "its daemon runs on"
-        sleep(0.001)
+    wait_until(lambda: _state_of(daemon) in ("", "Z", "X"))
 
 
 def _state_of(process: int) -> str:
