@@ -277,6 +277,7 @@ class CellsPlanned:
     written     the paths outside of the stores at which something was written, which no witness reads
     memories    further such paths, at which a framework keeps what the agent knows -> whose file it is, in words
     refused     the hosts and ports that it reached for by the network, and that `probe.toml` does not name
+    left_running   the commands of processes that still ran when the agent had ended, and that the probe ended
     seconds     the seconds of a clean run; its record has its tokens
     """
 
@@ -291,6 +292,7 @@ class CellsPlanned:
     written: Many[str] = ()
     memories: Lookup[str, str] = field(default_factory=dict)
     refused: Many[str] = ()
+    left_running: Many[str] = ()
     kind: Literal["cells_planned"] = "cells_planned"
 
 

@@ -73,6 +73,8 @@ class AgentProcess:
     ):
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[ProcessExit] = self._loop.create_future()
+        self.left_running: list[str] = []
+        """The commands of processes that still ran some time after the process had exited, and were killed then."""
         self.output, self.on_stdout, self.began, self.seconds = Tail(), Tail(), monotonic(), 0.0
         self._group_id, self._status_bytes, self._report_timeout_s = 0, b"", patience
         self._report_timer: asyncio.TimerHandle | None = None
@@ -188,6 +190,8 @@ class AgentProcess:
             if kind == "started":
                 self._group_id = int(number)
         if not data:
+            lines = self._status_bytes.decode().split("\n")
+            self.left_running = [line.removeprefix("left ") for line in lines if line.startswith("left ")]
             self._set_exit(_exit_of(self._status_bytes.decode()))
 
     def _end_without_report(self) -> None:

@@ -16,6 +16,7 @@ again    it makes a payment once more if an error of the server is the answer; `
          second later, and the service knows a key for half a second; `soon`: at once, and it knows a key for a minute
 later    it is answered before the service pays
 regrets  it gives back what it paid twice
+leaves   it leaves a process running when it ends
 double   it makes each payment twice, with nothing broken
 notes    it adds two lines at the same time
 intent   it writes into the file JOURNAL that it pays, then pays, and never pays what stands there
@@ -344,6 +345,8 @@ def pay_each(mode: set[str]) -> None:
         for bill in bills:
             for _ in range(1 + ("double" in mode)):
                 pay(bill, mode)
+    if "leaves" in mode:
+        os.posix_spawn(sys.executable, [sys.executable, "-c", "import time; time.sleep(600)"], os.environ, setsid=True)
     print("Paid.")
 
 

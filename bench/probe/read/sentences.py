@@ -333,11 +333,15 @@ def unwitnessed_clause(probe: ProbeRead) -> str:
 
 
 def unwatched_clause(probe: ProbeRead) -> str:
-    """Return a clause on the files and hosts that the agent uses and the probe does not compare; "" if there are none."""
-    if probe.probed.boxed is False:
-        return "it ran without a box, so what it opens by a path of its own is real, and nobody compares it"
-    paths = probe.planned.written if probe.planned else ()
-    lines = [f"it also writes {_first_two(paths)}, which nobody compares"] if paths else []
+    """Return a clause on the files, hosts and processes that the agent uses and the probe does not see; "" if there are
+    none."""
+    unboxed = "it ran without a box, so what it opens by a path of its own is real, and nobody compares it"
+    lines = [unboxed] if probe.probed.boxed is False else []
+    if paths := probe.planned.written if probe.planned else ():
+        lines.append(f"it also writes {_first_two(paths)}, which nobody compares")
+    if left := probe.planned.left_running if probe.planned else ():
+        shown = _first_two([one_line(words, MAX_VALUE_CHARS) for words in left], "command")
+        lines.append(f"it leaves {shown} running when it ends, and the probe ends this: nobody sees what it would still do")
     if places := probe.planned.refused if probe.planned else ():
         lines.append(f"it reached for {_first_two(places, 'place')}, which probe.toml does not name, and was refused")
     return "; ".join(lines)

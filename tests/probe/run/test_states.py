@@ -271,3 +271,8 @@ def test_what_was_approved_before_it_changed_is_not_paid_as_it_is_now(tmp_path: 
     cell = next(run for run in probed(tmp_path, truth, "#1.meanwhile", until=plan) if run.plan == plan)
     assert cell.judgement and cell.judgement.verdict == verdict
     assert [cell.texts[check] for check in cell.judgement.checks] == ["[(99900,)]" if verdict == "changed" else "[]"]
+
+
+def test_what_the_agent_leaves_running_is_named_since_nobody_sees_what_it_does(tmp_path: Path) -> None:
+    [command] = planned(probed(tmp_path, payer_of(tmp_path, "keyed leaves"), "#1.lost", until=LOST)).left_running
+    assert command.endswith("-c import time; time.sleep(600)")
