@@ -78,6 +78,7 @@ class AgentProcess:
         self.output, self.on_stdout, self.began, self.seconds = Tail(), Tail(), monotonic(), 0.0
         self._group_id, self._status_bytes, self._report_timeout_s = 0, b"", patience
         self._report_timer: asyncio.TimerHandle | None = None
+        self._is_closed = False
         self._mark = f"AGENT_FOLDER={environment.get('AGENT_FOLDER')}".encode()
         self._status, status = os.pipe()
         control, self._control = os.pipe()
@@ -141,11 +142,14 @@ class AgentProcess:
 
     async def close(self) -> None:
         """Kill all processes of the agent that still run, and release their resources. After this returns or is interrupted,
-        no process of the agent runs."""
+        no process of the agent runs. This may be called again."""
+        if self._is_closed:
+            return
         self.kill()
         try:
             await asyncio.shield(self.ended)
         finally:
+            self._is_closed = True
             self._read_errors()
             self._read_output()
             for opened in (self._status, self._errors, self._output):

@@ -98,6 +98,13 @@ def test_rows_that_differ_are_no_damage_where_the_owners_check_answers_as_ever(t
     assert first(probed(tmp_path, subject, "#1.lost.error", until=plan), plan).verdict == verdict
 
 
+def test_a_service_that_ends_before_it_is_ready_is_named_with_what_it_printed_last(tmp_path: Path) -> None:
+    subject = payer_of(tmp_path, "keyed")
+    broken = replace(subject.services[0], command=(sys.executable, "-c", "raise SystemExit('no licence')"))
+    with pytest.raises(ConfigError, match=r"^pay ended before it was ready at .*It printed last: no licence$"):
+        probed(tmp_path, replace(subject, services=(broken,)), "#1.lost")
+
+
 def test_a_service_that_pays_after_its_answer_is_told_what_to_do_by_the_first_clean_run(tmp_path: Path) -> None:
     says = "changed nothing that a witness sees.*If the store is named, its tool may write after its answer"
     with pytest.raises(ConfigError, match=says):
