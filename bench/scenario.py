@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 from bench.common.errors import one_line
-from bench.record.grade import MOST_PARTS, Grade
+from bench.record.grade import MAX_PARTS, Grade
 from bench.task import (
     CODE,
     LARGEST_OUTPUT,
