@@ -34,7 +34,8 @@ COPIED = ("configs", "results", "scenarios", "studies", "reports/advise-simulate
 EMPTY = "<!-- in an empty folder -->"
 FENCE = re.compile(r"^```(\S*)")
 MARK = re.compile(r"^<!-- (not run|file): (.+?) -->$")
-PATIENCE = 300.0
+PATIENCE = 900.0
+"""How many seconds a document's commands may take together."""
 
 
 @dataclass(frozen=True)
@@ -147,16 +148,21 @@ def run(path: Path) -> bool:
         for name in () if EMPTY in text else COPIED:
             shutil.copytree(ROOT / name, Path(folder) / name, ignore=shutil.ignore_patterns("__pycache__"))
         began = time.monotonic()
-        done = subprocess.run(
-            ["bash", "-c", script],
-            check=False,
-            cwd=folder,
-            env=_environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=PATIENCE,
-        )
+        try:
+            done = subprocess.run(
+                ["bash", "-c", script],
+                check=False,
+                cwd=folder,
+                env=_environment(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=PATIENCE,
+            )
+        except subprocess.TimeoutExpired as error:
+            print(f"{path}: did not end in {PATIENCE:.0f} s; the last command that began is the last below")
+            print((error.stdout or b"").decode("utf-8", "replace"))
+            return False
     ran = sum(line.startswith(f"{path.name}:") for line in done.stdout.splitlines())
     print(f"{path}: {ran} ran in {time.monotonic() - began:.1f} s{'' if done.returncode == 0 else ', and the last one FAILED'}")
     missing = missing_outputs(path.name, blocks, done.stdout) if done.returncode == 0 else []

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from bench.cli.junit import JunitCase, write_junit
 from bench.cli.terminal import Terminal
 from bench.common.escaping import escape_line
 from bench.record.files import write_files
 
 if TYPE_CHECKING:
+    from bench.cli.junit import JunitCase
     from bench.probe.read.summary import ProbeSummary
     from bench.probe.run.writing import CellRun
     from bench.record.model_parameters import ModelParameters
@@ -122,6 +122,8 @@ def show_probe(out: Terminal, folder: Path, target: Path, stopped: int | None = 
         if path:
             write_files(path.parent, {path.name: content})
     if wanted_files.junit:
+        from bench.cli.junit import write_junit  # noqa: PLC0415  few probes write the file
+
         write_junit(wanted_files.junit, SUITE, list(_junit_cases(summary)))
     code = None if stopped is None else stopped or EXIT_CODES[probe.conclusion]
     for line in summary_lines(probe, str(page), code):
@@ -131,6 +133,8 @@ def show_probe(out: Terminal, folder: Path, target: Path, stopped: int | None = 
 
 def _junit_cases(summary: ProbeSummary) -> Iterator[JunitCase]:
     """Yield a JUnit case for the conclusion and for each planned cell. An undecided cell is a skipped case with the reason."""
+    from bench.cli.junit import JunitCase  # noqa: PLC0415
+
     problem = "" if summary.verdict == "none" else summary.sentence
     if summary.verdict == "undecided":
         yield JunitCase(summary.name, "conclusion", "\n".join((problem, *summary.not_shown)), "skipped")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
@@ -92,8 +91,8 @@ def present_path(name: str) -> str | None:
     return None
 
 
-class FormerPaths(MetaPathFinder, Loader):
-    """An import finder for former paths. The import returns the present module, and no second copy of it."""
+class FormerPaths:
+    """An import finder and loader for former paths. The import returns the present module, and no second copy of it."""
 
     def __init__(self) -> None:
         self._specs: dict[str, ModuleSpec | None] = {}
@@ -101,7 +100,7 @@ class FormerPaths(MetaPathFinder, Loader):
     def find_spec(self, fullname: str, _: Sequence[str] | None, __: ModuleType | None = None) -> ModuleSpec | None:
         if not fullname.startswith(PACKAGE) or (path := present_path(fullname)) is None:
             return None
-        return ModuleSpec(fullname, self, origin=path)
+        return ModuleSpec(fullname, self, origin=path)  # type: ignore[arg-type]  # a loader by its methods: its base is slow to load
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         assert spec.origin is not None

@@ -17,10 +17,14 @@ import ctypes
 import os
 import resource
 import select
-import signal
 import sys
 import time
-from contextlib import suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal  # `signal` makes enumerations of its numbers, for which it imports half as much as all of this
 
 IS_LINUX = sys.platform == "linux"
 SET_SUBREAPER, SET_DEATH_SIGNAL, DROP_CAPABILITY = 36, 1, 24
@@ -86,10 +90,12 @@ def _enter_box(namespaces: list[int]) -> int:
         _prctl(SET_DEATH_SIGNAL, signal.SIGKILL)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries orphans then
         failed = libc.mount(b"proc", b"/proc", b"proc", ctypes.c_ulong(PROC_FLAGS), None)
-        with suppress(OSError):  # ids go on after this process's: no two processes of an agent have the same id
+        try:  # ids go on after this process's: no two processes of an agent have the same id
             file = os.open("/proc/sys/kernel/ns_last_pid", os.O_WRONLY)
             os.write(file, last_pid)
             os.close(file)
+        except OSError:
+            pass
         if not os.geteuid():  # through /proc root could change settings of the whole machine
             failed = failed or libc.mount(None, b"/proc", None, ctypes.c_ulong(PROC_FLAGS | MAKE_READ_ONLY), None)
         os.write(error_in, b"%d" % (ctypes.get_errno() if failed else 0))
@@ -148,19 +154,25 @@ def _wait_for_command(child: int, control: int, wake_out: int, init: int) -> str
 def _kill_box(init: int) -> None:
     """Kill the first process of a box, and wait until all processes in it have exited."""
     os.kill(init, signal.SIGKILL)
-    with suppress(ChildProcessError):
+    try:
         while True:
             os.wait()
+    except ChildProcessError:
+        pass
 
 
 def _kill_rest(group: int) -> None:
     """Kill the processes that the command left: its session, and on Linux every orphan."""
     while True:
-        with suppress(OSError):
+        try:
             os.killpg(group, signal.SIGKILL)
+        except OSError:
+            pass
         for pid in _children():
-            with suppress(OSError):
+            try:
                 os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
         try:
             if os.waitpid(-1, os.WNOHANG) == (0, 0):
                 time.sleep(0.001)  # orphans come one by one, as their parents die

@@ -54,7 +54,7 @@ def test_what_the_page_says_of_beliefs_about_tests_stands_in_the_studys_table() 
     expected = (
         f"`selective` saves {selective['Executions saved']} runs of tests a case",
         f"solves what `rerun_everything` solves: {solved}. It believed no wrong pass in {selective['Wrong beliefs'][5:]}.",
-        f"hands in the broken repository without a patch, in {stale['Wrong']} of 120 cases.",
+        f"submits the broken repository without a patch, in {stale['Wrong']} of 120 cases.",
         f"a wrong belief in {misled} cases and gave up on {flaky['Gave up']}.",
     )
     assert selective["Wrong beliefs"].startswith("0 of ")

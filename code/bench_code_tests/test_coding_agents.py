@@ -117,7 +117,7 @@ def test_the_page_says_what_the_rows_say() -> None:
         differences = [line for line in results(part) if " minus " in line and "processor" not in line]
         assert len(differences) == 5
         assert [line for line in differences if line.rpartition(": ")[2].removesuffix(".") not in page] == []
-    assert "the agent repaired 11 of 20 and handed in 9 of 10 patches with a slip" in page
+    assert "the agent repaired 11 of 20 and submitted 9 of 10 patches with a slip" in page
     model = of_kind(ROWS, "qwen2.5-coder-1.5b-instruct", KINDS[-1])
     assert f"repaired nothing in {len(model)} runs, and never ran its command" in page
     assert {(row["right"], row["checks"]) for row in model} == {("0", "0")}

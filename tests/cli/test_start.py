@@ -5,13 +5,16 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
+import bench
 from bench.cli.command_part import COMMANDS
 from bench.cli.main import app
+from bench.wire.agent_process import SUPERVISOR
 
 REPORT = "import sys, bench.read.written_report; print(sorted({'scipy.stats', 'scipy.optimize'} & sys.modules.keys()))"
 STOPPED = """
@@ -35,6 +38,22 @@ with suppress(SystemExit):
 heavy = {"pandas", "numpy", "autogen_core", "bench.cli.main", "bench.run", "bench.read"}
 print(sorted(name for name in sys.modules if name in heavy or name.startswith("bench.cli.commands.") and "entries" not in name))
 """
+
+
+@pytest.mark.parametrize(
+    ("folder", "module", "slow"),
+    [
+        (Path(bench.__file__).parents[1], "bench", ("importlib.abc", "importlib.resources", "inspect")),
+        (SUPERVISOR.parent, SUPERVISOR.stem, ("contextlib", "enum", "re", "typing")),
+    ],
+)
+def test_what_starts_most_often_loads_no_module_that_takes_longer_than_itself(
+    folder: Path, module: str, slow: tuple[str, ...]
+) -> None:
+    asked = f"import sys; sys.path.append({str(folder)!r}); import {module}; print(sorted({set(slow)} & sys.modules.keys()))"
+    words = (sys.executable, "-I", "-S", "-c", asked)
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "[]\n"
 
 
 def test_no_command_waits_at_its_start_for_what_only_a_report_or_a_live_model_needs() -> None:

@@ -6,6 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
+import blocks
 import pytest
 from blocks import Block, blocks_of, commands_of, main, script_of
 from reference import command_pages
@@ -61,6 +62,17 @@ def test_a_document_does_as_well_as_its_commands(tmp_path: Path, document: str, 
     path = tmp_path / "document.md"
     path.write_text(EMPTY + document)
     assert main([str(path)]) == code
+
+
+def test_a_document_that_does_not_end_fails_and_shows_how_far_it_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(blocks, "PATIENCE", 1.0)
+    path = tmp_path / "document.md"
+    path.write_text(EMPTY + "```console\n$ echo begun\n$ exec sleep 60\n```\n")
+    assert main([str(path)]) == 1
+    out, _ = capfd.readouterr()
+    assert "did not end in 1 s" in out and "begun\ndocument.md:4: exec sleep 60" in out
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -85,4 +85,4 @@ def test_each_trial_of_a_coding_agent_in_the_world_is_a_row_of_the_table() -> No
     } and "Undisturbed, each solved the task." in TEXT
     assert {(row["outcome"], row["doubled"]) for row in killed} == {
         ("wrong", "5")
-    } and "each agent began anew and doubled 5 effects" in TEXT
+    } and "each agent started from the beginning and doubled 5 effects" in TEXT

@@ -1,11 +1,16 @@
 """An agent with a model at OPENAI_BASE_URL and a service at SHOP_URL. It does what the model says, and tells it each error."""
 
+from __future__ import annotations
+
 import json
 import os
 import sys
-from typing import Any
 
 import small_http
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # it starts hundreds of times
+    from typing import Any
 
 
 def post(address: str, body: dict[str, Any]) -> dict[str, Any]:

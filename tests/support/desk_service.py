@@ -7,13 +7,18 @@
 it is done once the last message tells of a payment; told of an error, it asks for the payment again.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import sqlite3
 import sys
-from typing import Any
 
 from small_http import Message, serve
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # it starts hundreds of times
+    from typing import Any
 
 ROLE, PORT = sys.argv[1], int(sys.argv[2])
 

@@ -40,21 +40,26 @@ triages  it reads a ticket's priority and sets it to 3; `raises`: it sets it two
 looks    of two bills it pays those that are not paid; `lease`: it ends with exit code 1 where another process has JOURNAL
 """
 
+from __future__ import annotations
+
 import fcntl
 import json
 import os
 import random
-import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Callable
 from contextlib import closing
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 from small_http import Message, Refused, ask, serve
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # it starts hundreds of times, and loads what its way needs
+    import sqlite3
+    from collections.abc import Callable
+    from pathlib import Path
+    from typing import Any
 
 TABLES = """
     CREATE TABLE payment (id INTEGER PRIMARY KEY, bill TEXT, cents INTEGER, key TEXT UNIQUE);
@@ -82,9 +87,17 @@ LOOKS = {
 PAID = "SELECT count(*) FROM payment WHERE ? IN ('', bill)"
 
 
+def journal_file() -> Path:
+    from pathlib import Path
+
+    return Path(os.environ["JOURNAL"])
+
+
 def answer(request: Message) -> tuple[int, bytes]:
     method, address, _ = request.words
     path, _, bill = address.partition("?")
+    import sqlite3
+
     with closing(sqlite3.connect(sys.argv[3], timeout=10, isolation_level=None)) as database:
         if method == "GET":
             query = LOOKS.get(path, PAID)
@@ -92,7 +105,7 @@ def answer(request: Message) -> tuple[int, bytes]:
             return 200, str(paid).encode()
         asked = json.loads(request.content)
         if asked.pop("later", False):
-            threading.Timer(2, answer, (request._replace(content=json.dumps(asked).encode()),)).start()
+            threading.Timer(2, answer, (Message(request.words, request.headers, json.dumps(asked).encode()),)).start()
             return 202, b"{}"
         if method == "PUT":
             database.execute("INSERT OR REPLACE INTO bill VALUES ('b', ?)", (asked["cents"],))
@@ -128,7 +141,7 @@ def _posted(database: sqlite3.Connection, path: str, asked: dict[str, Any], key:
         case "/loose":
             database.execute("INSERT INTO loose VALUES (?, ?)", (asked["bill"], asked["cents"]))
         case "/log":
-            with Path(sys.argv[4]).open("a", encoding="utf-8") as log:
+            with open(sys.argv[4], "a", encoding="utf-8") as log:
                 log.write(f"{time.time()} paid {asked['cents']}\n")
         case _:
             time.sleep(asked.get("seconds", 0))
@@ -172,7 +185,7 @@ def pay_hastily(mode: set[str]) -> None:
 def key_of(bill: str, mode: set[str]) -> str:
     if "stored" not in mode:
         return f"key of {bill}" if "keyed" in mode else ""
-    journal = Path(os.environ["JOURNAL"])
+    journal = journal_file()
     if not journal.exists():
         journal.write_text(os.urandom(16).hex(), encoding="utf-8")
     return f"{journal.read_text(encoding='utf-8')} {bill}"
@@ -249,7 +262,7 @@ def debit(mode: set[str]) -> None:
 
 
 def pay_what_is_unpaid(mode: set[str]) -> None:
-    with Path(os.environ["JOURNAL"]).open("a", encoding="utf-8") as journal:
+    with journal_file().open("a", encoding="utf-8") as journal:
         if "lease" in mode:
             fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for bill in ("a", "b"):
@@ -259,7 +272,7 @@ def pay_what_is_unpaid(mode: set[str]) -> None:
 
 
 def pay_by_journal(mode: set[str]) -> None:
-    journal = Path(os.environ["JOURNAL"])
+    journal = journal_file()
     known = journal.read_text(encoding="utf-8").split() if journal.exists() else []
     for nth in range(len(known), 2 if "equal" in mode else 1):
         if "intent" in mode:
@@ -289,6 +302,8 @@ def settle(mode: set[str]) -> None:
 
 def triage(mode: set[str]) -> None:
     if "file" in mode:
+        import sqlite3
+
         with closing(sqlite3.connect(sys.argv[2])) as database:
             was = int(database.execute(LOOKS["/ticket"]).fetchone()[0])
     else:
@@ -333,7 +348,7 @@ def pay_otherwise(mode: set[str]) -> None:
 
 
 def pay_two_rates(mode: set[str]) -> None:
-    journal = Path(os.environ["JOURNAL"])
+    journal = journal_file()
     if not journal.exists():
         journal.write_text(" ".join(str(900 + random.randrange(200)) for _ in "ab"), encoding="utf-8")
     for bill, cents in zip("ab", journal.read_text(encoding="utf-8").split(), strict=True):
@@ -343,7 +358,7 @@ def pay_two_rates(mode: set[str]) -> None:
 
 
 def pay_by_sdk(_: set[str]) -> None:
-    import urllib3  # noqa: PLC0415  it takes a while
+    import urllib3
 
     tries = urllib3.Retry(total=3, allowed_methods=None, backoff_factor=0.05, status_forcelist=[502, 503, 504])
     content = json.dumps({"bill": "a", "cents": 500})

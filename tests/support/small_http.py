@@ -1,26 +1,26 @@
 """HTTP/1.1 as far as the programs that tests probe need it, on sockets alone. These programs start hundreds of times, and most
 of a start went into loading the client and the server of Python itself."""
 
+from __future__ import annotations
+
 import socket
 import threading
-from collections.abc import Callable
-from typing import BinaryIO, NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `typing` is not loaded
+    from collections.abc import Callable
+    from typing import BinaryIO
 
 
 class Refused(OSError):
     """The answer says that the request failed."""
 
 
-class Message(NamedTuple):
+class Message:
     """The words of the first line, the headers by their names in lower case, and the content."""
 
-    words: list[str]
-    headers: dict[str, str]
-    content: bytes
-
-
-Answer = Callable[[Message], tuple[int, bytes]]
-"""Returns the status and the content of the answer to a request."""
+    def __init__(self, words: list[str], headers: dict[str, str], content: bytes) -> None:
+        self.words, self.headers, self.content = words, headers, content
 
 
 def read_message(stream: BinaryIO) -> Message | None:
@@ -59,15 +59,16 @@ def ask(address: str, content: bytes = b"", method: str = "POST", timeout: float
     return answered.content
 
 
-def serve(port: int, answer: Answer) -> None:
-    """Answer on this port of loopback for ever, each connection in a thread of its own."""
+def serve(port: int, answer: Callable[[Message], tuple[int, bytes]]) -> None:
+    """Answer on this port of loopback for ever, each connection in a thread of its own. `answer` returns the status and the
+    content of the answer to a request."""
     with socket.create_server(("127.0.0.1", port), backlog=64) as listening:
         while True:
             connection, _ = listening.accept()
             threading.Thread(target=_answer_all, args=(connection, answer), daemon=True).start()
 
 
-def _answer_all(connection: socket.socket, answer: Answer) -> None:
+def _answer_all(connection: socket.socket, answer: Callable[[Message], tuple[int, bytes]]) -> None:
     try:
         with connection, connection.makefile("rb") as stream:
             while request := read_message(stream):

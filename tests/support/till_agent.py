@@ -18,20 +18,24 @@ It charges an account twice and ships an order. MODE is words of:
     blind    it does not ask for the tools
 """
 
+from __future__ import annotations
+
 import itertools
 import json
 import os
 import random
 import select
-import sqlite3
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # it starts hundreds of times, and loads what its way needs
+    from typing import Any
 
 MODE = set(sys.argv[2].split())
-server = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))["mcpServers"]["till"]
+with open(sys.argv[1], encoding="utf-8") as config:
+    server = json.load(config)["mcpServers"]["till"]
 WAIT, WAIT_TO_START = 1.0, 10.0
 
 
@@ -110,15 +114,17 @@ if "quiet" not in MODE:
         if done <= (70, 50)[nth]:
             continue
         if "notes" in MODE:
-            notes = Path(sys.argv[3])
-            if notes.exists() and str(nth) in notes.read_text():
-                continue
-            with notes.open("a") as file:
-                file.write(str(nth))
+            with open(sys.argv[3], "a+") as notes:
+                notes.seek(0)
+                if str(nth) in notes.read():
+                    continue
+                notes.write(str(nth))
         call("charge", account="ada", amount=paid, **({"key": f"charge-{nth}"} if "keyed" in MODE else {}))
     call("ship", order="o-17", account="ada")
     call("ring")
 if "wild" in MODE:
+    import sqlite3
+
     database = sqlite3.connect(os.environ["DATABASE"], isolation_level=None)
     database.execute("INSERT INTO parcels VALUES ('wild', 'ada')")
 while "ever" in MODE:

@@ -6,10 +6,15 @@
 nobody what it does. If it lies, `charge` claims to read.
 """
 
+from __future__ import annotations
+
 import json
 import sqlite3
 import sys
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # it starts hundreds of times
+    from typing import Any
 
 database = sqlite3.connect(sys.argv[1], isolation_level=None)
 TOOLS = [

@@ -10,7 +10,7 @@ import signal
 import sys
 import tomllib
 from collections.abc import Sequence
-from contextlib import aclosing, suppress
+from contextlib import AbstractContextManager, aclosing, nullcontext, suppress
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bench.cli.command import COMMAND_METAVAR
-from bench.cli.junit import junit_on_error
 from bench.cli.probed import SUITE, ProbeFiles, ProbeProgress, show_probe
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, ResultsError
@@ -129,7 +128,7 @@ def probe(
     from bench.probe.run.settings import ProbeSettings  # noqa: PLC0415
 
     files = ProbeFiles(as_json, junit, as_markdown)
-    with junit_on_error(junit, SUITE, str(file), "conclusion"):
+    with _junit_on_error(junit, str(file)):
         limit, _ = _budget_seconds(budget), named(RESULTS, name or "probe")  # a mistake is refused before the agent runs
         if command and dry_run and not file.exists():
             out.print("\n".join(map(escape_line, _draft(file, command).plan)))
@@ -161,6 +160,15 @@ def probe(
         if stopped and not holds(folder, MANIFEST):
             raise typer.Exit(stopped)
         raise typer.Exit(show_probe(out, folder, named(REPORTS, folder.name), stopped, files))
+
+
+def _junit_on_error(path: Path | None, file: str) -> AbstractContextManager[None]:
+    """Write a JUnit file with one error if a path is given and the file cannot be probed."""
+    if not path:
+        return nullcontext()
+    from bench.cli.junit import junit_on_error  # noqa: PLC0415  few probes write the file
+
+    return junit_on_error(path, SUITE, file, "conclusion")
 
 
 def _init(file: Path, command: Sequence[str], yes: bool, unboxed: bool) -> None:

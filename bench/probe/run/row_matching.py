@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from bench.probe.run.volatile import ChangedRows, Varying, columns_of, key_columns, place_of
 from bench.record.probe_rows import SEQUENCES, Cell, RowDifference
@@ -47,6 +47,19 @@ class RowMatcher:
         place = place_of(row)
         changed = self._clean_rows.get(place) or self._rows.get(place) or row
         return self._varying.has(place, column, is_added=changed.before is None)
+
+    def compared_columns(self, row: RowDifference) -> Iterator[str]:
+        """Yield the columns by which a row is compared: those that do not vary. Of a file these are its kind, its mode, and the
+        column that has most of its content."""
+        before, after = row.before or {}, row.after or {}
+        names = ("kind", "mode") if is_file(row) else {**before, **after}
+        yield from (name for name in names if not self.varies(row, name))
+        for name in ("text", "appended", "size", "digest") if is_file(row) else ():
+            cells = before.get(name), after.get(name)
+            # equal sizes do not show equal content: the digest is compared then
+            if None not in cells and not self.varies(row, name) and (name != "size" or cells[0] != cells[1]):
+                yield name
+                return
 
     def content_key(self, row: RowDifference) -> str:
         """Return a text that is equal for rows which differ only in generated keys, and in values that vary."""
@@ -106,6 +119,11 @@ class RowMatcher:
             name in columns and (self.varies(clean, name) or columns[name] == value)
             for name, value in columns_of(clean).items()
         )
+
+
+def is_file(row: RowDifference) -> bool:
+    """Return whether a row is a file."""
+    return not row.table and "digest" in (row.after or {})
 
 
 def _keys_of_added(row: RowDifference) -> set[Cell]:

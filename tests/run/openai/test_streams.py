@@ -152,7 +152,7 @@ def test_an_error_in_a_field_of_its_own_is_the_error_that_it_tells() -> None:
         (events(piece(content="so f"), piece("error")), ServerFailed),
         (events(piece("stop", content="x"), "{oh}"), NoText),
         (events("[DONE]"), NoCompletion),
-        (events(*[{}] * 60_000), TooLong),
+        (events({}) * 60_000, TooLong),
     ],
 )
 def test_a_stream_that_does_not_come_to_its_end_is_no_answer(body: str, kind: type[CallFailed]) -> None:

@@ -176,10 +176,12 @@ def test_asked_for_code_in_blocks_a_system_hands_the_replies_in_as_they_came(ser
 
 def test_time_before_a_systems_first_request_is_not_its_own(serve: Serve, tmp_path: Path) -> None:
     outside, process = serve("--scenario", "demo", "--repetitions", "1", "--plan", "none")
-    time.sleep(0.8)
+    time.sleep(0.5)
+    began = time.monotonic()
     outside.post("/trial/give-up")
+    took = time.monotonic() - began
     ended_when_done(outside, process)
-    assert records(tmp_path)[0].framework_seconds < 0.6
+    assert records(tmp_path)[0].framework_seconds <= took
 
 
 @pytest.mark.parametrize(("asked", "exits"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

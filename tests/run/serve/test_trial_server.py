@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter, sleep
+from time import monotonic, perf_counter, sleep
 from typing import Any
 
 import httpx2
@@ -131,15 +131,18 @@ def test_an_agent_that_is_started_again_goes_on_in_its_trial_and_its_first_calls
 
 
 def test_the_time_until_an_agents_first_request_is_none_of_its_trial(server: Server) -> None:
-    def client(outside: OutsideSystem) -> None:
+    def client(outside: OutsideSystem) -> float:
         outside.get("/trial")
-        sleep(1.5)
+        sleep(0.5)
+        began = monotonic()
         outside.hello()
         outside.post("/trial/give-up")
+        return monotonic() - began
 
-    [record] = server(client, live=True).records
-    assert record.framework_seconds < 1.0
-    assert events(record.events, Called)[0].started < 1.0
+    served = server(client, live=True)
+    [record] = served.records
+    assert record.framework_seconds <= served.told
+    assert events(record.events, Called)[0].started <= served.told
 
 
 @pytest.mark.parametrize("asks", [True, False])
@@ -195,10 +198,10 @@ def test_a_deserted_trial_is_given_up_before_the_next_begins(server: Server) -> 
 
 def test_a_server_that_nobody_has_asked_yet_waits_for_ever(server: Server) -> None:
     def client(outside: OutsideSystem) -> Any:
-        sleep(0.6)
+        sleep(0.8)
         return outside.hand_in(outside.solve())
 
-    ended = server(client, patience=0.2)
+    ended = server(client, patience=0.6)
     assert (ended.told["outcome"], ended.served.deserted) == ("solved", False)
 
 

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from bench.common.errors import ConfigError
 from bench.probe.points import POINTS, AgentDeath, AnswerAction, CallAction, StrikePoint
 from bench.probe.run.gateway.damaged import DAMAGES, damage
+from bench.probe.run.gateway.flight import Flight
 from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered, WaitEnd
 from bench.probe.run.gateway.journal import Journal, JournaledCall
+from bench.probe.run.gateway.meeting import Meeting
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.subject import OthersStatement
 from bench.probe.run.gateway.tape import PlayedTape
@@ -74,14 +76,18 @@ class FaultInjector(CallGate):
         self.journal, self.patience = journal, patience
         self.struck_call: JournaledCall | None = None
         self.is_dead = self.is_delivered = False
-        self._fault, self._kill, self._one_by_one, self._mends = fault, kill, one_by_one, mends
+        self._fault, self._kill, self._mends = fault, kill, mends
         self._point: StrikePoint | None = POINTS[fault.point] if fault else None
         self._tape = tape
         self._kills_at_next_request = False
         self._calls = dict[LiveCall, JournaledCall]()
-        self._in_flight = dict[LiveCall, bool]()
-        """The calls in flight -> whether the call has acquired `_slot`."""
-        self._slot, self._flight_lock = asyncio.Semaphore(1), asyncio.Lock()
+        self._flight = Flight(
+            journal,
+            patience,
+            one_by_one=one_by_one,
+            reads_before=lambda: self._reads_stores,
+            reads_after=lambda: self._reads_stores and not self.is_dead,  # after the agent's death the runner reads them
+        )
         self._hold_starts = dict[JournaledCall, float]()
         """The calls that the gateway holds at the moment -> the time since which it holds them."""
         self.abandoned = ""
@@ -89,12 +95,10 @@ class FaultInjector(CallGate):
         self._calls_after_give_up = set[JournaledCall]()
         """The calls that arrived after the client of a held call had given up its answer."""
         self._delivery: asyncio.Task[None] | None = None
-        self._expects_second_process = False
-        self._calls_of_first_process = dict[str, asyncio.Event]()
-        """The identity of a call that one of two processes has made -> set once the other process makes it too."""
+        self._meeting = Meeting(min(SECOND_PROCESS_TIMEOUT_S, patience))
         self._last_passed_calls = dict[str, LiveCall]()
         """The identity of a call -> the last such call that a mended gateway let pass."""
-        self._stale_answer, self._has_last_call_read = b"", True
+        self._stale_answer = b""
 
     async def begin(self) -> None:
         """Run the other writer's statement before the agent starts, if the fault is `early`."""
@@ -104,12 +108,12 @@ class FaultInjector(CallGate):
     async def arrive(self, call: LiveCall) -> CallAction:
         """Journal a call that has arrived, and return what the door does with it."""
         if call.continues is None and call.kind not in ("function", "model"):
-            functions = [other for other in self._in_flight if other.kind == "function" and other.life == call.life]
+            functions = [other for other in self._flight.calls if other.kind == "function" and other.life == call.life]
             # a function and its request to a service are one call
             call.continues = functions[-1].number if functions else None
         entry = self._calls[call] = self.journal.arrive(call)
-        if self._expects_second_process and self._fault and entry.identity in self._fault.acting:
-            await self._await_second_process(entry)
+        if self._meeting.is_on and self._fault and entry.identity in self._fault.acting:
+            await self._meeting.attend(entry.identity)
         else:
             self._note_abandoned(entry)
         self._hold_starts[entry] = self.journal.now()
@@ -135,7 +139,7 @@ class FaultInjector(CallGate):
         point = self._point if entry is self.struck_call else None
         is_held = bool(point and point.before == "hold")
         if call.kind != "model" and call.continues is None and not is_held:
-            await self._enter_flight(call)
+            await self._flight.enter(call)
         if point and self._death == "arrived":
             await self._kill_agent()
         if self.is_dead:
@@ -155,7 +159,7 @@ class FaultInjector(CallGate):
         """Run another writer's statement. Skip it while other calls are in flight, since the change could then be theirs; the
         fault then counts as not delivered."""
         try:
-            self.is_delivered = len(self._in_flight) <= 1 and await self.journal.run_others_statement(step.store, step.sql)
+            self.is_delivered = len(self._flight.calls) <= 1 and await self.journal.run_others_statement(step.store, step.sql)
         except ConfigError as error:
             self.notice("", f"another writer could not change store {step.store}: {error}")
 
@@ -254,7 +258,7 @@ class FaultInjector(CallGate):
 
     async def note_passed_on(self, call: LiveCall) -> None:
         """Journal that the door forwards the held call."""
-        await self._enter_flight(call)
+        await self._flight.enter(call)
         entry = self._calls[call]
         entry.passed_on = self.journal.now()
         if self._tape:
@@ -302,7 +306,7 @@ class FaultInjector(CallGate):
         if call.deliver is None or (self._mends and self._mends.answer_to(entry, self.journal.calls)):
             call.finished.set()
             return
-        await self._enter_flight(call)
+        await self._flight.enter(call)
         entry.passed_on = self.journal.now()
         if (answer := await self._deliver_late(call)) is not None:
             entry.raw = answer
@@ -331,7 +335,7 @@ class FaultInjector(CallGate):
         """Deliver the struck call again, and drop the response."""
 
         async def deliver(call: LiveCall) -> None:
-            await self._enter_flight(call)
+            await self._flight.enter(call)
             self.is_delivered = await self._deliver_late(call) is not None
             await self._leave_flight(call)
 
@@ -371,23 +375,13 @@ class FaultInjector(CallGate):
         """Record something that belongs to no call."""
         self.journal.notice(door, message)
 
-    async def _await_second_process(self, entry: JournaledCall) -> None:
-        """Hold a call of one of two processes until the other process makes the same call, has ended, or does not make it
-        within `SECOND_PROCESS_TIMEOUT_S`. Both have then looked at the data, and neither has seen the other's effect."""
-        if second_call := self._calls_of_first_process.get(entry.identity):
-            second_call.set()
-            return
-        second_call = self._calls_of_first_process[entry.identity] = asyncio.Event()
-        with suppress(TimeoutError):
-            await asyncio.wait_for(second_call.wait(), min(SECOND_PROCESS_TIMEOUT_S, self.patience))
-
     async def _answer_by_mend(self, mends: Mends, entry: JournaledCall) -> bool:
         """Return whether a mend answers a call in place of its server, and note the response with the call. First wait for an
         equal call that may have the response."""
         call = entry.call
         if mends.delivers_held_first and self._delivery:
             await asyncio.wait({self._delivery})
-        if self._expects_second_process or self._client_gave_up.is_set():
+        if self._meeting.is_on or self._client_gave_up.is_set():
             await self._take_turn(entry)
         if call.continues is not None or not (answer := mends.answer_to(entry, self.journal.calls)):
             return False
@@ -405,18 +399,13 @@ class FaultInjector(CallGate):
 
     def end_meeting(self) -> None:
         """Expect no further call of a second process, and let the calls of the first process that wait for it pass."""
-        self._expects_second_process = False
-        for second_call in self._calls_of_first_process.values():
-            second_call.set()
+        self._meeting.end()
 
     def start_again(self, *, together: bool = False) -> None:
         """Prepare for the agent's next process, or for two processes `together`. The calls in flight ended with the former
         process."""
-        self._expects_second_process = together
-        for has_slot in self._in_flight.values():
-            if has_slot:
-                self._slot.release()
-        self._in_flight.clear()
+        self._meeting.is_on = together
+        self._flight.clear()
         self.is_dead = False
 
     @property
@@ -466,7 +455,7 @@ class FaultInjector(CallGate):
         forwarded calls, so that a key or the journal can answer for them."""
         self.is_dead = self.is_delivered = True
         self._kills_at_next_request = False
-        forwarded = {call for call in self._in_flight if self._calls[call].passed_on is not None} if self._mends else set()
+        forwarded = {call for call in self._flight.calls if self._calls[call].passed_on is not None} if self._mends else set()
         awaited_calls = forwarded - {self.struck_call.call if self.struck_call else None}
         with suppress(TimeoutError):
             await asyncio.wait_for(asyncio.gather(*(call.finished.wait() for call in awaited_calls)), self.patience)
@@ -477,36 +466,6 @@ class FaultInjector(CallGate):
         """Whether stores are read. In a cell they are not read before the fault, since until then it is like a clean run."""
         return self._fault is None or self.struck_call is not None or self._fault.early
 
-    async def _enter_flight(self, call: LiveCall) -> None:
-        """Wait until the call may pass, and count it as in flight: forwarded, and without a response. If no other call is in
-        flight, read the stores before."""
-        has_slot = self._one_by_one
-        if has_slot:
-            try:
-                await asyncio.wait_for(self._slot.acquire(), self.patience)
-            except TimeoutError:  # a call in flight needs this one to end
-                has_slot = False
-        async with self._flight_lock:
-            if not self._in_flight and self._reads_stores:
-                await self.journal.read_before_call(until_settled=self._one_by_one and not self._has_last_call_read)
-            self._in_flight[call] = has_slot
-            self.journal.note_in_flight(call)
-
     async def _leave_flight(self, call: LiveCall) -> None:
-        """Count a call as no longer in flight. If no other call is in flight, read the stores: at once if all changes are this
-        call's, since it ran alone or was struck; otherwise a task reads them, and the response need not wait. After the
-        agent's death they are not read here."""
-        async with self._flight_lock:
-            if call not in self._in_flight:
-                return
-            has_slot = self._in_flight.pop(call)
-            self._has_last_call_read = bool(call.reads)
-            if not self._in_flight and self._reads_stores and not self.is_dead:
-                ran_alone = self._one_by_one and self.journal.settle <= MIN_HOLD_S
-                is_struck = self.struck_call is not None and call is self.struck_call.call
-                if ran_alone or is_struck:
-                    await self.journal.read()
-                else:
-                    await self.journal.note_landed()
-        if has_slot:
-            self._slot.release()
+        """Count a call as no longer in flight."""
+        await self._flight.leave(call, is_struck=self.struck_call is not None and call is self.struck_call.call)

@@ -108,8 +108,9 @@ def _denominator(sizes: np.ndarray, minority: float) -> int | None:
     for number in DENOMINATORS:
         if minority * number > 2 * GRID_STEPS:
             return None
-        whole = np.rint(sizes * number)  # a size that is nearly 0 is no 0
-        if whole.all() and np.allclose(sizes * number, whole, rtol=0.0, atol=RELATIVE_ROUNDING):
+        scaled = sizes * number
+        whole = np.rint(scaled)
+        if whole.all() and (np.abs(scaled - whole) <= RELATIVE_ROUNDING).all():  # a size that is nearly 0 is no 0
             return number
     return None
 

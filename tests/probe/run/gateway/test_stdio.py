@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from gates import ScriptedGate
 from stdio_agents import Client, client_of, gateway_of
+from waiting import wait_until
 
 from bench.probe.points import JSON_RPC, AnswerAction, CallAction
 from bench.probe.run.gateway.gate import LiveCall
@@ -333,6 +334,7 @@ def test_a_server_that_floods_waits_for_its_reader(tmp_path: Path) -> None:
             client.stdout._transport.pause_reading()  # type: ignore[attr-defined]
             before = memory()
             await client.call(1, "pay", amount=5)
+            await asyncio.to_thread(wait_until, (tmp_path / "pid").is_file)
             await asyncio.sleep(0.5)
             assert memory() - before < 16 * 2**20
             await gateway.end_servers()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,7 @@ def new_world(scenario: Scenario) -> World:
     return World(scenario.environment)
 
 
+@cache
 def scenarios() -> list[Scenario]:
     renewals = [load_pack("contract_renewal:renewal_dev", [RENEWALS], instance) for instance in KINDS]
     conversations = [load_pack("support_desk", [RENEWALS], instance) for instance in ("case_02", "case_04", "case_06")]
