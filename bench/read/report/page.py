@@ -250,11 +250,11 @@ def _architecture(run: Run, name: str) -> str:
 
 def _plan(run: Run, plan: str) -> str:
     """Return a fault plan's name and its faults: the effect, the point and subtask that it strikes, and when."""
-    faults = [f"{fault.effect} at {fault.point} of {_struck(fault)}" for fault in run.config.faults_of(plan)]
+    faults = [f"{fault.effect} at {fault.point} of {_target(fault)}" for fault in run.config.faults_of(plan)]
     return f"{plan}: {' + '.join(faults) or 'no fault'}"
 
 
-def _struck(fault: FaultEntry) -> str:
+def _target(fault: FaultEntry) -> str:
     """Return in words which subtask a fault strikes, and at which attempts or with what probability."""
     if fault.position:
         subtask = f"the {fault.position} subtask"
