@@ -131,10 +131,10 @@ class RunCheck:
         kept, responses, defects = set[int](), 0, Defects()
         for number, response in files[RESPONSES].read():
             responses += 1
-            if line := trials.silent.get(_place(response)):
+            if trials.silent and (line := trials.silent.get(_place(response))):
                 defects.add(folder / RESPONSES, number, f"is of the trial in line {line} of {TRIALS}, which has no call")
             kept.add(_reply_key(response, response.reply, response.messages))
-            texts.look_for(_digests_named(response), f"line {number} of {RESPONSES}")
+            texts.look_for(_digests_named(response), number, RESPONSES)
         parts: list[_Chain | _Texts] = [*files.values(), texts]
         for part in parts:
             defects.update(part.defects)
@@ -384,7 +384,7 @@ class _Trials:
             self._ended.setdefault(trial.id, number)
             if not of_kind(trial.events, Called):
                 self.silent[_place(trial)] = number
-        self._texts.look_for(_digests_named(trial), f"line {number} of {TRIALS}")
+        self._texts.look_for(_digests_named(trial), number, TRIALS)
         for call in of_kind(trial.events, Called):
             if call.asked and call.reply and not call.failure:
                 self._replies.append(_reply_key(trial, call.reply, call.messages))
@@ -417,7 +417,7 @@ class _Texts:
     def __init__(self, path: Path):
         self.known: dict[str, int] = {}
         self.defects, self.is_cut, broken = Defects(), False, 0
-        self._missing: dict[str, str] = {}
+        self._missing: dict[str, tuple[int, str]] = {}
         for number, line in lines_of(path, sparse=0):
             if broken == MAX_DEFECTS:
                 self.is_cut = True
@@ -433,16 +433,16 @@ class _Texts:
                 broken += 1
                 self.defects.add(path, number, f"appears twice: its text is that of line {self.known[digest]}")
 
-    def look_for(self, digests: Iterable[str | None], named_in: str) -> None:
-        """Note which of these texts are missing. `named_in` says where they are named."""
+    def look_for(self, digests: Iterable[str | None], number: int, file: str) -> None:
+        """Note which of these texts, which a line of a file names, are missing."""
         for digest in digests:
             if digest and digest not in self.known:
-                self._missing.setdefault(digest, named_in)
+                self._missing.setdefault(digest, (number, file))
 
     def missing_texts(self) -> Iterator[str]:
         """Yield the texts that a record names and that are missing."""
-        for digest, where in self._missing.items():
-            yield f"lacks the text {digest}, which {where} names"
+        for digest, (number, file) in self._missing.items():
+            yield f"lacks the text {digest}, which line {number} of {file} names"
 
 
 def _content(line: bytes) -> bytes:

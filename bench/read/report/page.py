@@ -252,29 +252,23 @@ def _architecture(run: Run, name: str) -> str:
 
 def _plan(run: Run, plan: str) -> str:
     """Return a fault plan's name and its faults: the effect, the point and subtask that it strikes, and when."""
-    faults = [
-        f"{fault.effect} at {fault.point} of {_struck_subtask(fault)}, {_struck_attempts(fault)}"
-        for fault in run.config.faults_of(plan)
-    ]
+    faults = [f"{fault.effect} at {fault.point} of {_target(fault)}" for fault in run.config.faults_of(plan)]
     return f"{plan}: {' + '.join(faults) or 'no fault'}"
 
 
-def _struck_subtask(fault: FaultEntry) -> str:
-    """Return in words which subtask a fault strikes."""
+def _target(fault: FaultEntry) -> str:
+    """Return in words which subtask a fault strikes, and at which attempts or with what probability."""
     if fault.position:
-        return f"the {fault.position} subtask"
-    if isinstance(fault.subtask, Mapping):
-        return " or ".join(dict.fromkeys(fault.subtask.values()))
-    return "every subtask" if fault.subtask == EVERY else fault.subtask
-
-
-def _struck_attempts(fault: FaultEntry) -> str:
-    """Return in words which attempts a fault strikes, or with what probability."""
+        subtask = f"the {fault.position} subtask"
+    elif isinstance(fault.subtask, Mapping):
+        subtask = " or ".join(dict.fromkeys(fault.subtask.values()))
+    else:
+        subtask = "every subtask" if fault.subtask == EVERY else fault.subtask
     if fault.attempts == "every":
-        return "every attempt"
+        return f"{subtask}, every attempt"
     if fault.attempts:
-        return f"attempt {', '.join(map(str, fault.attempts))}"
-    return f"probability {fault.probability}"
+        return f"{subtask}, attempt {', '.join(map(str, fault.attempts))}"
+    return f"{subtask}, probability {fault.probability}"
 
 
 def _code_text(manifest: Manifest) -> str:

@@ -301,9 +301,16 @@ def _limits(run: Run, arms: Arms) -> Iterator[str]:
     yield _task_limit(run)
     yield "Other models, prompts and settings than those that were run."
     yield from _floor_limits(run, arms)
-    if unpriced := list(dict.fromkeys(_unpriced_arms(run, arms))):
+    has_plans = len(set(run.names("plan")) - {FAULT_FREE}) > 1
+    unpriced = dict.fromkeys(
+        f"{arm.architecture} on {arm.condition.scenario}"
+        f"{f' {plan_phrase(arm.condition.plan)}' if has_plans else ''}{_with_model(run, arm.condition.model)}"
+        for arm in each_arm(arms)
+        if arm.usable["faults_delivered"].any() and arm.mean(PRICE.tokens.name).n < MIN_PRICED_TRIALS
+    )
+    if unpriced:
         few = f"fewer than {MIN_PRICED_TRIALS} trials had an effective fault that was noticed"
-        yield f"The whole price of a failure for {join_names(unpriced)}: {few}."
+        yield f"The whole price of a failure for {join_names(list(unpriced))}: {few}."
 
 
 def _floor_limits(run: Run, arms: Arms) -> Iterator[str]:
@@ -329,12 +336,3 @@ def _task_limit(run: Run) -> str:
         f"Other tasks: with one task ({join_names(sole)}), intervals hold for repetitions of that task alone; with several "
         f"({join_names(several)}), they cluster by instance and hold for tasks like these; with these models."
     )
-
-
-def _unpriced_arms(run: Run, arms: Arms) -> Iterator[str]:
-    """Yield each arm with a fault for which too few trials have a price of a failure, in words."""
-    has_plans = len(set(run.names("plan")) - {FAULT_FREE}) > 1
-    for arm in each_arm(arms):
-        if arm.usable["faults_delivered"].any() and arm.mean(PRICE.tokens.name).n < MIN_PRICED_TRIALS:
-            plan = f" {plan_phrase(arm.condition.plan)}" if has_plans else ""
-            yield f"{arm.architecture} on {arm.condition.scenario}{plan}{_with_model(run, arm.condition.model)}"

@@ -165,7 +165,9 @@ def _form(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
         return " or ".join(_form(option, defs) for option in schema["anyOf"])
     if schema.get("type") == "array":
         return f"[{_form(schema.get('items', {}), defs)}, ...]"
-    return _scalar(schema)
+    low, high = schema.get("minimum"), schema.get("maximum")
+    bounds = f" from {low} to {high}" if low is not None and high is not None else ""
+    return f"{schema.get('type', 'any value')}{bounds}"
 
 
 def _object(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
@@ -191,13 +193,6 @@ def _choices(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
         inner = _choices(schema.get("items", {}), defs)
         return f"each {inner}" if inner else ""
     return "; ".join(filter(None, (_choices(option, defs) for option in schema.get("anyOf", ()))))
-
-
-def _scalar(schema: Mapping[str, Json]) -> str:
-    """Return the type of a value, with its bounds if it has both."""
-    low, high = schema.get("minimum"), schema.get("maximum")
-    bounds = f" from {low} to {high}" if low is not None and high is not None else ""
-    return f"{schema.get('type', 'any value')}{bounds}"
 
 
 def _in_braces(fields: str) -> str:
