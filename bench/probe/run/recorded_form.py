@@ -13,8 +13,8 @@ from pydantic import JsonValue
 from bench.common.digests import Texts, digest_of
 from bench.probe.run.gateway.journal import JournaledCall
 from bench.probe.run.gateway.subject import Subject
-from bench.probe.run.hiding import HiddenNames
 from bench.probe.run.secrets import Secrets
+from bench.probe.run.witness.hiding import HiddenNames
 from bench.record.probe_events import GatewayCall
 from bench.wire.blotting import BLOT
 

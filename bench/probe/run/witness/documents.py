@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from bench.common.bounds import is_too_deep
 from bench.common.digests import digest_of
-from bench.probe.run.hiding import HiddenNames
+from bench.probe.run.witness.hiding import HiddenNames
 
 MAX_FILE_BYTES = 2**24
 """The longest file that is read as rows."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from bench.common.errors import whole_text
-from bench.probe.run.hiding import HIDDEN_MARK, HiddenNames
+from bench.probe.run.witness.hiding import HIDDEN_MARK, HiddenNames
 from bench.record.probe_rows import Cell, RowDifference
 
 StoredRow = tuple[object, ...]

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.common.bounds import MAX_LEVELS
-from bench.probe.run.hiding import HiddenNames
 from bench.probe.run.witness.documents import MAX_FILE_BYTES, objects_in
 from bench.probe.run.witness.folder import FolderStore
+from bench.probe.run.witness.hiding import HiddenNames
 from bench.probe.run.witness.ignored import Ignored
 from bench.probe.run.witness.rows import Encoding
 

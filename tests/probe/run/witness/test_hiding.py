@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.probe.run.hiding import MAX_SEARCHED, HiddenNames
+from bench.probe.run.witness.hiding import MAX_SEARCHED, HiddenNames
 
 CANARY = "4kanary7"
 HIDDEN = HiddenNames({"Card", "card number", 'c"a\\rd/é'}, b"key")
