@@ -26,9 +26,7 @@ out, err = Terminal(), Terminal(stderr=True)
 
 def diagnose(
     run: Annotated[str, typer.Argument(autocompletion=run_names, help="A run's name under results/, or its folder.")],
-    trial: Annotated[
-        str, typer.Option(help="Diagnose only this trial: an id or its beginning, or `worst`, the trial with most damage.")
-    ] = "",
+    trial: Annotated[str, typer.Option(help="Only this trial: its id or the id's beginning, or `worst` (most damage).")] = "",
     most: Annotated[int, typer.Option(min=1, help="Diagnose at most this many failed trials, picked evenly.")] = 20,
     prints_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     scenarios: PacksOption = PACKS,

@@ -127,8 +127,7 @@ def diverge(
     ] = None,
     of: Annotated[DivergenceOf, typer.Option(help="What the sides differ in: model, architecture or prompt.")] = "model",
     between: Annotated[
-        list[str] | None,
-        typer.Option(help="One of the two sides of A to compare, if A has more than two; give this option twice."),
+        list[str] | None, typer.Option(help="One of the two sides to compare, if A has more than two; give it twice.")
     ] = None,
     limit: Annotated[float, typer.Option(min=0.0, max=1.0, help="The largest accepted divergence.")] = 0.05,
     prints_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

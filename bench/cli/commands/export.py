@@ -61,18 +61,14 @@ def import_(
         Path, typer.Argument(help="A trace, a trajectory, a session or, without --name, graded trials; the form is recognized.")
     ],
     name: Annotated[str | None, typer.Option(help="The name of the pack to make.")] = None,
-    step: Annotated[
-        int | None, typer.Option(min=1, help="The step that fails; if not given, the last step that changes something.")
-    ] = None,
+    step: Annotated[int | None, typer.Option(min=1, help="The step that fails; the last that writes, if not given.")] = None,
     reads: Annotated[
         list[str] | None,
         typer.Option("--read", metavar="TOOL", help="A tool that changes nothing; may be given more than once."),
     ] = None,
     same: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="STEP=STEP", help="These steps make one effect: the later step repeats the call of the earlier step."
-        ),
+        typer.Option(metavar="STEP=STEP", help="These steps make one effect: the later step repeats the earlier call."),
     ] = None,
     both: Annotated[
         list[str] | None,

@@ -29,9 +29,7 @@ def noise(
     file: Annotated[
         Path, typer.Argument(help="A table (.csv, .tsv, .jsonl) with a row for each trial, or a file of graded trials.")
     ],
-    difference: Annotated[
-        float, typer.Option(min=0.001, max=0.999, help="The difference of two scores that has to be found.")
-    ] = 0.05,
+    difference: Annotated[float, typer.Option(min=0.001, max=0.999, help="The difference of two scores to find.")] = 0.05,
     task: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the task's name.")] = None,
     outcome: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the outcome: 0 or 1.")] = None,
 ) -> None:

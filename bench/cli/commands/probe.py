@@ -45,14 +45,10 @@ out, err = Terminal(), Terminal(stderr=True)
 
 
 def probe(
-    file: Annotated[Path, typer.Argument(help="The probe file: what is probed. `bench probe --init` writes it.")] = Path(
-        "probe.toml"
-    ),
+    file: Annotated[Path, typer.Argument(help="The probe file, which `bench probe --init` writes.")] = Path("probe.toml"),
     command: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar=COMMAND_METAVAR, help="The command that starts your agent. Without a file, one run is watched to write it."
-        ),
+        typer.Argument(metavar=COMMAND_METAVAR, help="Your agent's command. Without a probe file, one watched run writes it."),
     ] = None,
     init: Annotated[
         bool, typer.Option("--init", help="Write the file from one watched run of the agent, and stop; overwrite nothing.")
@@ -67,32 +63,19 @@ def probe(
             metavar="CELL", help="Run only these cells: a point's name, or a part of a cell's name; `*` matches any text."
         ),
     ] = None,
-    all_forms: Annotated[
-        bool,
-        typer.Option(
-            "--all-forms", help="Test each fault in all its forms, such as a broken connection, an error and silence."
-        ),
-    ] = False,
+    all_forms: Annotated[bool, typer.Option("--all-forms", help="Test each fault in all its forms, such as silence.")] = False,
     budget: Annotated[
         str | None, typer.Option(metavar="TIME", help="Start no further cell after this time: 90s, 5m, 1h.")
     ] = None,
     workers: Annotated[int, typer.Option(min=1, max=16, help="Run this many agents at a time, each on separate copies.")] = 1,
     name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
-    aside: Annotated[
-        bool, typer.Option("--set-aside", help="Rename the folder of an earlier probe, and start a new probe.")
-    ] = False,
+    aside: Annotated[bool, typer.Option("--set-aside", help="Rename the folder of an earlier probe, and start again.")] = False,
     test: Annotated[
         str | None,
-        typer.Option(
-            metavar="CELL", help="Write a pytest file that fails as this cell did, with its recorded answers, into tests/probe."
-        ),
+        typer.Option(metavar="CELL", help="Write a failing pytest file for this cell, with recorded answers, to tests/probe."),
     ] = None,
     unboxed: Annotated[
-        bool,
-        typer.Option(
-            "--unboxed",
-            help="Run without a box: the agent gets the paths of copies, and all other files that it opens are real.",
-        ),
+        bool, typer.Option("--unboxed", help="Run without a box: the agent gets paths of copies, and other files are real.")
     ] = False,
     as_json: Annotated[Path | None, typer.Option("--json", help="Write the result as JSON too, for a program.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write a case for each cell as a JUnit file too, for a CI server.")] = None,

@@ -43,32 +43,21 @@ def reexecute(
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="An environment variable of the server; {store} as in --mcp.")
     ] = None,
     store: Annotated[
-        Path | None,
-        typer.Option(help="The store's first state: a folder, a file or an SQLite database; if not given, an empty folder."),
+        Path | None, typer.Option(help="The store's first state: a folder, file or SQLite database; empty, if not given.")
     ] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option(metavar="PATTERN", help="A part of the store that is not compared.")
-    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="A part of the store to ignore.")] = None,
     read: Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="Tools that change nothing, such as get_*.")] = None,
     apart: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="A member of JSON answers that is not compared, since another version of the server has other values.",
-        ),
+        list[str] | None, typer.Option(metavar="NAME", help="A member of JSON answers to ignore, which differs by version.")
     ] = None,
     answer_at: Annotated[
         str, typer.Option(metavar="MEMBER", help="The member of a JSON answer that was recorded, such as message.content.")
     ] = "",
     withheld: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="The beginning of recorded answers that no server gave, such as injected errors."),
+        str | None, typer.Option(metavar="TEXT", help="The beginning of recorded answers that were injected as errors.")
     ] = None,
     danger: Annotated[
-        bool,
-        typer.Option(
-            "--danger", help="Deliver each effect twice, not at all, and again after a restart that repeats everything."
-        ),
+        bool, typer.Option("--danger", help="Deliver effects twice, not at all, and again after a restart.")
     ] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Re-execute only this many trials; all, if not given.")] = None,
     prints_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

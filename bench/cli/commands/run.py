@@ -62,9 +62,7 @@ def run(
     ] = None,
     repetitions: Annotated[
         str | None,
-        typer.Option(
-            metavar="N|N-M", help="The number of repetitions, or a range such as 6-10; `bench more merge` joins ranges."
-        ),
+        typer.Option(metavar="N|N-M", help="The number of repetitions, or a range such as 6-10 for `bench more merge`."),
     ] = None,
     instances: Annotated[
         int | None,
@@ -81,9 +79,7 @@ def run(
     note: Annotated[str, typer.Option(metavar="TEXT", help="A note on the run, which `bench runs` shows.")] = "",
     cached: Annotated[
         list[str] | None,
-        typer.Option(
-            "--cache-from", help="Reuse the replies of this run, with their seconds; call the model only for other requests."
-        ),
+        typer.Option("--cache-from", help="Reuse this run's replies and seconds; call the model only for other requests."),
     ] = None,
     concurrency: Annotated[
         int | None, typer.Option(min=1, help="The number of calls that a replayed model, or PROVIDER/NAME, answers at a time.")
@@ -96,12 +92,7 @@ def run(
     ] = None,
     max_minutes: Annotated[float | None, typer.Option(min=0, help="Stop after this many minutes.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the planned trials, tokens and cost; run nothing.")] = False,
-    aside: Annotated[
-        bool,
-        typer.Option(
-            "--set-aside", help="Rename a folder that holds a run of another experiment or of other code, and start a new run."
-        ),
-    ] = False,
+    aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder with a run of another config or code.")] = False,
     goes_on: Annotated[
         bool, typer.Option(OTHER_CODE, help="Continue a run that other code recorded; the run and its reports say so.")
     ] = False,
@@ -110,8 +101,7 @@ def run(
         typer.Option(min=1, help="Run this many trials at a time, if the agents are commands; 2, if not given."),
     ] = None,
     early: Annotated[
-        bool,
-        typer.Option("--stop-early", help="Stop when 20 trials of an arm have ended in the same way without being solved."),
+        bool, typer.Option("--stop-early", help="Stop when 20 trials of an arm ended in the same way without being solved.")
     ] = False,
     then_report: Annotated[bool, typer.Option("--report", help="Write the report after the run.")] = False,
     unguarded: UnguardedOption = False,

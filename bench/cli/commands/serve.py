@@ -46,12 +46,7 @@ def command(
         float, typer.Option(min=0, help="Give up a trial after this many seconds without a request; 0 means never.")
     ] = 3600.0,
     name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
-    aside: Annotated[
-        bool,
-        typer.Option(
-            "--set-aside", help="Rename a folder that holds a run of another experiment or of other code, and start a new run."
-        ),
-    ] = False,
+    aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder with a run of another config or code.")] = False,
     asks_token: Annotated[
         bool,
         typer.Option(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,15 +39,22 @@ class PackImport:
     names: frozenset[str] = frozenset()
 
 
-def code_of(folder: Path, scenario: Scenario, entry: str = ENTRY_FILE) -> PackCode:
-    """Divide the pack's files into asked and grading files. `entry` defines the scenario's variant."""
+def code_of(
+    folder: Path, scenario: Scenario, entry: str = ENTRY_FILE, divided: MutableMapping[Hashable, PackCode] | None = None
+) -> PackCode:
+    """Divide the pack's files into asked and grading files. `entry` defines the scenario's variant. `divided` keeps the result
+    for the pack's other instances, of which most have the same grader, baseline and generator."""
     graders = _defining_files(scenario.grade, scenario.baseline)
     left_out = _defining_files(scenario.grade, scenario.baseline, *filter(None, [scenario.made_by]))
 
-    root = folder.resolve()
-    asked = _reach([root / entry], root, left_out)
-    grading = _reach(graders, root, {}, asked)
-    return PackCode(tuple(sorted(asked)), tuple(sorted(grading)))
+    divided = {} if divided is None else divided
+    key = (entry, frozenset(graders), frozenset((path, frozenset(names)) for path, names in left_out.items()))
+    if key not in divided:
+        root = folder.resolve()
+        asked = _reach([root / entry], root, left_out)
+        grading = _reach(graders, root, {}, asked)
+        divided[key] = PackCode(tuple(sorted(asked)), tuple(sorted(grading)))
+    return divided[key]
 
 
 def _defining_files(*functions: Callable[..., Any]) -> dict[Path, set[str]]:

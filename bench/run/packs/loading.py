@@ -7,7 +7,7 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +17,7 @@ from bench.common.errors import PackError, Unavailable, nearest
 from bench.common.packs import ENTRY, find_packs
 from bench.common.raised import place_of, type_and_message
 from bench.common.seeding import seed_of
-from bench.run.packs.code import code_of
+from bench.run.packs.code import PackCode, code_of
 from bench.run.packs.digests import asked_digest, grading_digest
 from bench.run.packs.folder import PackFolder
 from bench.run.packs.names import refuse_names
@@ -34,10 +34,12 @@ ONE_TASK = ("",)
 
 @dataclass(frozen=True)
 class Pack:
-    """A pack's loaded code. `modules` maps each variant, the default first, to the module that defines it."""
+    """A pack's loaded code. `modules` maps each variant, the default first, to the module that defines it. `divided` has the
+    files that the instances share, since they were read."""
 
     path: Path
     modules: Mapping[str, ModuleType]
+    divided: dict[Hashable, PackCode] = dataclasses.field(default_factory=dict, compare=False)
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -77,7 +79,7 @@ class Pack:
         name = self.path.name if variant == self.variants[0] else f"{self.path.name}:{variant}"
         loaded = dataclasses.replace(loaded, name=name, variant=variant, instance=instance)
         self._call("an output type", refuse, loaded)
-        code = code_of(self.path, loaded, entry.name)
+        code = code_of(self.path, loaded, entry.name, self.divided)
         checks, all_parts = sandbox_names(code.asked), sandbox_names((*code.asked, *code.grading))
         return dataclasses.replace(
             loaded,

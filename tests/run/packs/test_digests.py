@@ -173,6 +173,15 @@ def test_each_instance_is_asked_and_graded_by_its_own() -> None:
         assert len({getattr(scenario, digest) for scenario in scenarios}) == 3
 
 
+def test_an_instance_with_a_grader_of_its_own_has_the_same_digests_alone_and_beside_the_others(orchard: Path) -> None:
+    shutil.copy(orchard / "grader.py", orchard / "other.py")
+    in_code("from .grader import grade\n", "from .grader import grade\nfrom .other import grade as other\n")(orchard)
+    in_code("grade=grade", 'grade=grade if instance == "summer" else other')(orchard)
+    together = load_instances("orchard", [orchard.parent])
+    alone = [load_pack("orchard", [orchard.parent], scenario.instance) for scenario in together]
+    assert [(each.asked, each.graded_by) for each in together] == [(each.asked, each.graded_by) for each in alone]
+
+
 def test_digests_are_the_same_each_time_and_of_every_scenario_apart() -> None:
     every = [scenario for pack in AVAILABLE for scenario in load_instances(pack, ROOTS)]
     last = {scenario.name: scenario for scenario in every}
