@@ -6,13 +6,16 @@ import hashlib
 import zlib
 from collections.abc import Iterator
 from tempfile import SpooledTemporaryFile
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from pydantic import JsonValue
 from pydantic_core import from_json
 
 from bench.common.bounds import excess_in, is_too_deep
-from bench.wire.inflater import GZIP, Inflater
+
+if TYPE_CHECKING:
+    from bench.wire.inflater import Inflater
 
 MAX_MEMORY_BYTES = 2**18
 """A longer body is kept in a temporary file."""
@@ -89,7 +92,7 @@ class ContentDecoder:
     def __init__(self, encoding: str, max_parsed: int = MAX_PARSED_BYTES):
         coding = encoding.strip().lower()
         self.is_encoded, self._max_parsed = coding not in ("", "identity"), max_parsed
-        self._inflater = {"gzip": Inflater(GZIP), "x-gzip": Inflater(GZIP), "deflate": Inflater()}.get(coding)
+        self._inflater = _inflater_of(coding)
         self.is_readable = not self.is_encoded or self._inflater is not None
 
     def add(self, data: bytes) -> bytes:
@@ -107,6 +110,15 @@ class ContentDecoder:
     def is_whole(self) -> bool:
         """Whether the body was decoded to its end."""
         return self.is_readable and (self._inflater is None or self._inflater.is_whole)
+
+
+def _inflater_of(coding: str) -> Inflater | None:
+    """Return what decompresses a body with this Content-Encoding; None if nothing does."""
+    if coding not in ("gzip", "x-gzip", "deflate"):
+        return None
+    from bench.wire.inflater import GZIP, Inflater  # noqa: PLC0415  most bodies have no Content-Encoding
+
+    return Inflater() if coding == "deflate" else Inflater(GZIP)
 
 
 def value_of(body: Body, content_type: str, encoding: str) -> JsonValue:
