@@ -32,6 +32,7 @@ from bench.probe.run.gateway.functions import FUNCTION_DOOR
 from bench.probe.run.gateway.gateway import NO_CONFIG_PATH, Gateway
 from bench.probe.run.gateway.journal import Journal
 from bench.probe.run.gateway.mends import Mends
+from bench.probe.run.gateway.stdio_servers import SHIM
 from bench.probe.run.gateway.subject import CommandWords, OwnersCheck, Subject
 from bench.probe.run.gateway.tape import PlayedTape
 from bench.probe.run.recorded_form import RecordedForm
@@ -281,6 +282,7 @@ class Worker:
             readings=tuple(journal.readings),
             lives=(*processes.records, *journal.notices, *notices),
             refused=tuple(dict.fromkeys(self._form.text(address) for address, _, _ in refusals)),
+            left_running=tuple(dict.fromkeys(map(self._form.text, processes.left_running))),
             texts=texts,
             struck=struck_entry.call.number if struck_entry and injector.is_delivered else None,
             done=done,
@@ -324,6 +326,7 @@ class Worker:
                 raise ConfigError(f"the agent cannot be started: {os.strerror(ended.failed)}; {start_hint(ended.failed)}")
             # the exit code of the first process, but 0 if any process ends with 0
             processes.code = ended.code if not nth or ended.code == 0 else processes.code
+            processes.left_running += [words for words in process.left_running if str(SHIM) not in words]
             call_count, printed, written = self.gateway.calls - calls, current.texts.keep(output), process.output.written
             why, seconds = processes.why, process.seconds
             processes.records.append(
@@ -456,6 +459,7 @@ class _AgentProcesses:
     code      the exit code of the last process
     text      the output of the last process; `on_stdout`: its standard output alone
     why       why the last process was ended by the probe; "" if it ended by itself
+    left_running   the commands of processes that still ran when the agent had ended
     records   the starts and ends of all processes
     """
 
@@ -464,6 +468,7 @@ class _AgentProcesses:
         self._running: Sequence[AgentProcess] = ()
         self.in_time, self.text, self.on_stdout, self.why = True, "", "", ""
         self.code: int | None = None
+        self.left_running: list[str] = []
         self.records: list[ProcessStarted | ProcessEnded] = []
 
     async def kill(self) -> None:
