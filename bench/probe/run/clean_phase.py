@@ -18,11 +18,11 @@ from bench.probe.run.gateway.subject import Subject
 from bench.probe.run.runner import Worker
 from bench.probe.run.volatile import Masks
 from bench.probe.run.writing import CellRun, run_of
-from bench.record.entry import MOST
+from bench.record.entry import MAX_ENTRIES
 from bench.record.events import OfAKind, of_kind
 from bench.record.probe_events import CLEAN, CellJudged, CellsPlanned, GatewayCall, StoresRead
 
-MAX_CELLS = MOST - 100
+MAX_CELLS = MAX_ENTRIES - 100
 """The most cells: a manifest names each, and calls that are first met in a cell besides."""
 MAX_WRITTEN_PATHS = 100
 """The most paths in a record that were written outside of the stores."""

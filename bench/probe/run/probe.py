@@ -290,7 +290,7 @@ class Probe:
     ) -> int:
         """Run a damaged cell again, each time with another set of parts mended, until the minimal sets that remove the damage
         are known. Return the number of runs."""
-        calls, run_count = self._judged_cells.damaged_calls[cell.plan], 0
+        calls, run_count = self._judged_cells.damaged_calls(cell.plan), 0
 
         async def suffices(mended: frozenset[GatewayMend]) -> bool:
             """Return whether these mended parts remove the damage. Run the cell with them if it was not run yet."""

@@ -35,7 +35,6 @@ from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.stdio_servers import SHIM
 from bench.probe.run.gateway.subject import CommandWords, OwnersCheck, Subject
 from bench.probe.run.gateway.tape import PlayedTape
-from bench.probe.run.recorded_form import RecordedForm
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.services import services_of, until_ready, with_ports
 from bench.probe.run.volatile import Masks
@@ -62,7 +61,7 @@ class Worker:
         place: The worker's private folder, which is removed at the end.
         secrets: The values that no record may contain.
         environment: The owner's own variables.
-        key: The key of the digests that replace hidden values; at most 64 bytes.
+        key: The key of the digests that replace hidden values.
 
     gateway     the gateway, once the worker is entered
     """
@@ -88,6 +87,8 @@ class Worker:
         try:
             await self._stores.make()
             self._exits.push_async_callback(self._stores.remove)
+            from bench.probe.run.recorded_form import RecordedForm  # noqa: PLC0415  a dry run records nothing
+
             self._form = RecordedForm(self._subject, self._secrets, self._stores.replaces, self._key)
             gateway = Gateway(self._subject, self._stores.replaces, self._folder / "gateway", self._stores.databases)
             gateway.outboxes = self._stores.outboxes
@@ -391,7 +392,7 @@ class Worker:
     async def _check_answer(self, check: OwnersCheck, current: _CurrentRun) -> str:
         """Return the digest of the answer to an owner's check."""
         if check.sql:
-            return current.texts.keep(self._form.text(await self._stores.query(check.store, check.sql)))
+            return current.texts.keep(self._form.rows(await self._stores.query(check.store, check.sql)))
         process = await self._run_to_end(check.command, current.environment)
         return current.texts.keep(self._form.text(f"exit code {process.ended.result().code}\n{process.output.text}"))
 
