@@ -12,16 +12,14 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
-from pydantic import Field
-
-from bench.common.bounds import Lookup
 from bench.common.errors import one_line
+from bench.record.grade import MAX_PARTS, Grade
 from bench.task import (
     CODE,
     LARGEST_OUTPUT,
-    MOST_LINES,
+    MAX_LINES,
     Check,
     Code,
     Context,
@@ -41,8 +39,8 @@ __all__ = [
     "CODE",
     "LARGEST_OUTPUT",
     "LONGEST_NOTE",
-    "MOST_LINES",
-    "MOST_PARTS",
+    "MAX_LINES",
+    "MAX_PARTS",
     "Answer",
     "Baseline",
     "Call",
@@ -69,42 +67,12 @@ __all__ = [
 
 LONGEST_NOTE = 2000
 """The most characters of a check's or a grader's text that are stored. The text may repeat what hostile code returned."""
-MOST_PARTS = 1_000
-"""The most partial scores of a grade."""
 
 
 class AnswerOutputs(Inputs):
     """The graded outputs, by subtask. A missing subtask raises NotRead."""
 
     lacks, has = "the answer has no output", "it has"
-
-
-@dataclass(frozen=True)
-class Grade:
-    """The grader's judgment of an answer. A correct answer may score less than 1.
-
-    correct   whether it solves the task
-    score     in [0, 1]
-    parts     its partial scores, each in [0, 1], at most MOST_PARTS
-    note      one line that says why
-
-    Raises:
-        ValueError: A score is not in [0, 1], or there are too many parts.
-    """
-
-    correct: bool
-    score: float
-    parts: Annotated[Lookup[str, float], Field(max_length=MOST_PARTS)]
-    note: str = ""
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.correct, bool):
-            raise ValueError(f"a grade's `correct` is {self.correct!r}; it must be True or False")
-        if len(self.parts) > MOST_PARTS:
-            raise ValueError(f"a grade has {len(self.parts):,} parts; it may have {MOST_PARTS:,}")
-        for name, score in {"score": self.score, **self.parts}.items():
-            if not isinstance(score, int | float) or not 0 <= score <= 1:
-                raise ValueError(f"a grade's `{name}` is {score!r}; it must be a number from 0 to 1")
 
 
 Answer = Mapping[str, Any]

@@ -22,7 +22,7 @@ from bench.common.digests import digest_of
 Json = Any
 """A value from `json.loads`. Its structure is unknown before it is verified."""
 
-LARGEST_OUTPUT, MOST_LINES = 2**16, 2**13
+LARGEST_OUTPUT, MAX_LINES = 2**16, 2**13
 """The most characters, and lines, of all texts in one output. A larger output is rejected unread."""
 
 

@@ -103,8 +103,8 @@ def _no_signal_is_ignored_below() -> Generator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _git_is_asked_once() -> None:
     """Each new run asks git about the checkout, and no test changes the checkout."""
-    if provenance := sys.modules.get("bench.run.experiment.provenance"):
-        vars(provenance)["_git"] = functools.cache(vars(provenance)["_git"])
+    if code := sys.modules.get("bench.run.experiment.code"):
+        vars(code)["_git"] = functools.cache(vars(code)["_git"])
 
 
 @pytest.fixture

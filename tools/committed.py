@@ -22,7 +22,7 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.merge import merge
 from bench.read.overview.kept import COMMITTED_ROWS, committed_rows
 from bench.read.overview.runs import row_of
-from bench.read.written_report import report_of
+from bench.read.report.written_report import report_of
 from bench.record.files import runs_in, write_files
 from bench.record.reading import read_manifest, read_trials
 from bench.record.store import RunWriter

@@ -43,8 +43,8 @@ UsageMistake: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 class SuggestingCommand(TyperCommand):
-    """A command of `bench`. It rejects a repeated option if the option takes one value. Ctrl-C, SIGTERM and SIGHUP end the
-    command with one line."""
+    """A command of `bench`. It rejects an empty value, and a repeated option if the option takes one value. Ctrl-C, SIGTERM and
+    SIGHUP end the command with one line."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Make the command. Its help names the type of each option by a word, and the type of no argument."""
@@ -60,7 +60,7 @@ class SuggestingCommand(TyperCommand):
         """Parse the arguments. The words after `--` are the words of the user's command, if this command takes one.
 
         Raises:
-            ConfigError: an option that takes one value is repeated, or the user's command is not behind `--`.
+            ConfigError: an option that takes one value is repeated, a value is empty, or the user's command is not behind `--`.
         """
         user_command = next((parameter.name for parameter in self.params if parameter.metavar == COMMAND_METAVAR), None)
         if user_command and "--" in args:
@@ -69,7 +69,7 @@ class SuggestingCommand(TyperCommand):
             ctx.params[user_command] = args[separator + 1 :]
             return rest
         try:
-            _, _, options = self.make_parser(ctx).parse_args(args=list(args))
+            values, _, options = self.make_parser(ctx).parse_args(args=list(args))
         except UsageMistake as mistake:
             cast(Any, mistake).ctx = ctx  # typer leaves it out where an option lacks its value
             raise
@@ -77,6 +77,15 @@ class SuggestingCommand(TyperCommand):
             takes_one_value = isinstance(option, TyperOption) and not (option.multiple or option.is_flag)
             if takes_one_value and options.count(option) > 1:
                 raise ConfigError(f"{option.opts[0]} is given {options.count(option)} times; give it once")
+        for parameter in self.params:
+            if any(not word.strip() for word in _typed_words(values.get(parameter.name or ""))):
+                name = (
+                    parameter.opts[0]
+                    if isinstance(parameter, TyperOption)
+                    else (parameter.metavar or str(parameter.name).upper()).strip("[]. ")
+                )
+                advice = "give a value" if parameter.required else "give a value, or leave it out"
+                raise ConfigError(f"{name} is empty; {advice}")
         rest = super().parse_args(ctx, args)
         if user_command and (words := ctx.params[user_command]):
             raise ConfigError(f"'{words[0]}': a command is typed behind `--`, as in: {ctx.command_path} -- python agent.py")
@@ -97,6 +106,13 @@ class SuggestingCommand(TyperCommand):
                 if is_output_closed():
                     exit_unread()
                 raise BenchError("a process or a server that it wrote to has gone (Broken pipe)") from None
+
+
+def _typed_words(value: object) -> list[str]:
+    """Return the words that were typed as a value, which may be one word, several, or none."""
+    if isinstance(value, list | tuple):
+        return [word for inner in value for word in _typed_words(inner)]
+    return [value] if isinstance(value, str) else []
 
 
 class CommandGroup(TyperGroup):

@@ -20,7 +20,7 @@ from bench.cli.terminal import Terminal
 from bench.common.files import content_of, write_whole
 from bench.common.paths import PACKS, state_folder
 
-MOST_BYTES = 2**16
+MAX_BYTES = 2**16
 """The most bytes of a file of remembered folders."""
 
 
@@ -62,7 +62,7 @@ def _recall(target: Path) -> list[Path]:
         path = _path_of(target)
         status = path.stat()
         if status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            folders = [Path(os.fsdecode(name)) for name in content_of(path, MOST_BYTES).split(b"\0")]
+            folders = [Path(os.fsdecode(name)) for name in content_of(path, MAX_BYTES).split(b"\0")]
             return folders if all(folder.is_absolute() and folder.is_dir() for folder in folders) else []
     return []
 

@@ -25,7 +25,7 @@ from bench.common.registry import GROUPS
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
 COMPUTING_PACKAGES = ("numpy", "pandas", "pydantic", "scipy")
-MOST_BYTES = 2**24
+MAX_BYTES = 2**24
 """The most bytes of a cache file."""
 
 
@@ -72,7 +72,7 @@ class RunsOutputCache:
     def read(self) -> RunsOutput | None:
         """Return the cached output if nothing has changed since it was stored and the page exists."""
         with suppress(Exception):  # whatever is wrong with the file, the output is made anew
-            cached = _CacheFile.model_validate_json(content_of(self._path, MOST_BYTES))
+            cached = _CacheFile.model_validate_json(content_of(self._path, MAX_BYTES))
             if self._key and (cached.key, cached.page) == (self._key, _file_state(self._page)):
                 return cached.shown
         return None

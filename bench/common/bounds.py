@@ -24,17 +24,17 @@ BoundedTable = Annotated[dict[Key, Item], Field(fail_fast=True)]
 """A dict from outside; validation stops at the first wrong entry."""
 Lookup = Annotated[Mapping[Key, Item], Field(fail_fast=True)]
 """The same for code that never changes the dict."""
-MOST_VALUES = 100_000
+MAX_VALUES = 100_000
 """The most values in one JSON text."""
 MIN_BYTES_PER_VALUE = 10
 """A run's long record must have at least this many bytes for each of its values. Our densest records have 12."""
 LONG_TEXT_BYTES = 2**17
 """A JSON text of this many bytes is parsed before it is validated."""
 
-MOST_ITEMS = 10_000
+MAX_ITEMS = 10_000
 """The most values in a model's output, or in a call's arguments: each can violate a schema in several ways."""
 
-MOST_LEVELS = 64
+MAX_LEVELS = 64
 """The most objects and lists inside each other. Python's own bound depends on the caller's depth."""
 
 
@@ -57,7 +57,7 @@ def validate(adapter: TypeAdapter[Item], text: bytes) -> Item:
 def excess_in(text: bytes, bytes_per_value: int = 0) -> str:
     """Return why a JSON text has too many values to be parsed; "" if it can be parsed. With `bytes_per_value` a long text may
     have one value for each so many bytes. The check counts separators and does not parse the text."""
-    limit = max(MOST_VALUES, len(text) // bytes_per_value) if bytes_per_value else MOST_VALUES
+    limit = max(MAX_VALUES, len(text) // bytes_per_value) if bytes_per_value else MAX_VALUES
     if len(text) <= limit or _separators(text) <= limit:
         return ""
     unescaped = text.replace(rb"\\", b"").replace(rb"\"", b"")
@@ -73,9 +73,9 @@ def _separators(text: bytes) -> int:
 
 
 def is_too_deep(value: Any) -> bool:
-    """Whether a value is nested deeper than MOST_LEVELS. The time is linear in the size of the value."""
+    """Whether a value is nested deeper than MAX_LEVELS. The time is linear in the size of the value."""
     level = [value] if isinstance(value, dict | list) else []
-    for _ in range(MOST_LEVELS):
+    for _ in range(MAX_LEVELS):
         level = [
             inner
             for node in level

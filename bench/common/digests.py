@@ -7,21 +7,21 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import IO
 
-LONG_TEXT_CHARACTERS, MOST_CACHED_DIGESTS = 2**14, 256
+LONG_TEXT_CHARS, MAX_CACHED_DIGESTS = 2**14, 256
 """The digest of a text with more characters is not cached; and the number of cached digests. A call names its reply three
 times, and architectures and repetitions send many of the same texts."""
 
 
 def digest_of(text: str) -> str:
     """Return twenty hexadecimal digits that identify a text."""
-    return (_digest if len(text) > LONG_TEXT_CHARACTERS else cached_digest)(text)
+    return (_digest if len(text) > LONG_TEXT_CHARS else cached_digest)(text)
 
 
 def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
 
-cached_digest = lru_cache(maxsize=MOST_CACHED_DIGESTS)(_digest)
+cached_digest = lru_cache(maxsize=MAX_CACHED_DIGESTS)(_digest)
 
 
 def digest_of_file(file: IO[bytes]) -> str:

@@ -204,7 +204,7 @@ class UndeclaredCalls(Exception):
     """Calls overlapped, and virtual time could not determine when each began. Their seconds would be a guess."""
 
 
-MOST_LISTED_NAMES, LONGEST_NAME_LIST = 12, 400
+MAX_LISTED_NAMES, LONGEST_NAME_LIST = 12, 400
 """The most known names that an error line lists, and the most characters of this list."""
 CLEAR_MATCH_RATIO = 0.7
 """If the nearest known name is more similar to the typed name than this (1 means equal), no other name is suggested."""
@@ -214,14 +214,14 @@ LONGEST_COMPARED_NAME = 200
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the end of an error line for an unknown name: the single name that is clearly meant, or the three nearest
-    names, or else the known names, at most MOST_LISTED_NAMES names and LONGEST_NAME_LIST characters."""
+    names, or else the known names, at most MAX_LISTED_NAMES names and LONGEST_NAME_LIST characters."""
     names, typed = sorted(set(known)), name[:LONGEST_COMPARED_NAME]
     containing = [known_name for known_name in names if len(typed) > 1 and typed in known_name]
     close = list(dict.fromkeys((*difflib.get_close_matches(typed, names, n=3, cutoff=0.5), *containing)))[:3]
     if close:
         is_clear = difflib.SequenceMatcher(None, close[0], typed).ratio() > CLEAR_MATCH_RATIO or len(close) == 1
         return f"did you mean {_quoted_choice([close[0]] if is_clear else close)}?"
-    shown = names[:MOST_LISTED_NAMES]
+    shown = names[:MAX_LISTED_NAMES]
     while len(", ".join(shown)) > LONGEST_NAME_LIST:
         shown.pop()
     more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""

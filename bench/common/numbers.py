@@ -7,10 +7,10 @@ from typing import Annotated, NoReturn
 
 from pydantic import Field
 
-MOST_COUNT = 10**12
+MAX_COUNT = 10**12
 """The largest count in a file, such as the tokens of a call. The sum of nine million of these counts fits into 64 bits."""
 
-Count = Annotated[int, Field(ge=0, le=MOST_COUNT)]
+Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
 Price = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 """Dollars per million tokens. The most expensive known model costs 600."""

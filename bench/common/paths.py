@@ -11,7 +11,9 @@ from bench.common.errors import ConfigError, ResultsError, nearest
 
 RESULTS, REPORTS, CONFIGS = Path("results"), Path("reports"), Path("configs")
 PACKS, STUDIES_FOLDER = [Path("scenarios")], Path("studies")
-SHIPPED_PACKS = Path(__file__).parents[1] / "scenarios"
+PACKAGE = Path(__file__).parents[1]
+"""The folder of the code of `bench`."""
+SHIPPED_PACKS = PACKAGE / "scenarios"
 """The packs of an installed package. A checkout has none here."""
 CHECKOUT_STUDIES = Path(__file__).parents[2] / "studies"
 """The studies of a checkout. An installed package has none."""
@@ -20,7 +22,7 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$"
 """The pattern of a name that becomes a part of a folder's name: the name of a config, a model, a variant or a plan."""
 LONGEST_NAME = 200
 """The most characters of a folder's name: file systems allow 255 bytes, and suffixes are added."""
-MOST_NAMES = 2_000
+MAX_NAMES = 2_000
 """The most names of runs with which an unknown name is compared."""
 DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(1, 10))}
 """Names that are devices on Windows, with any suffix. https://learn.microsoft.com/windows/win32/fileio/naming-a-file"""
@@ -60,9 +62,9 @@ def folder_of(run: str) -> Path:
 
 
 def runs_known() -> list[str]:
-    """Return the names of folders and archives under results/, at most MOST_NAMES names."""
+    """Return the names of folders and archives under results/, at most MAX_NAMES names."""
     try:
-        names = [path.name.removesuffix(".zip") for path in islice(RESULTS.iterdir(), MOST_NAMES)]
+        names = [path.name.removesuffix(".zip") for path in islice(RESULTS.iterdir(), MAX_NAMES)]
     except OSError:
         return []
     return [name for name in names if re.match(NAME, name)]

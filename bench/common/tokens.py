@@ -47,16 +47,16 @@ def _encoding() -> tiktoken.Encoding:
     return tiktoken.Encoding(TOKENIZER, pat_str=PATTERN, mergeable_ranks=read_table(TABLE), special_tokens={})
 
 
-MOST_CACHED_COUNTS = 4096
+MAX_CACHED_COUNTS = 4096
 """The most counts in the cache. Repetitions send many of the same prompts."""
-LONG_TEXT_CHARACTERS = 2**16
+LONG_TEXT_CHARS = 2**16
 """A text with more characters is counted in a thread. A text of this length takes up to 30 ms, and a million characters take
 seconds."""
 LONGEST_BLANK = 2**18
 """A text is split at a row of this many blanks: on a somewhat longer row, tiktoken's pattern overflows its stack."""
 BLANKS = "\t\v\f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 """What the pattern's `\\s` matches, except line ends."""
-SCAN_CHARACTERS = 2**16
+SCAN_CHARS = 2**16
 """How many characters one step scans for blanks. The interpreter's lock is held during a step."""
 
 
@@ -77,9 +77,9 @@ class Counts:
         digest = digest_of(text)
         if (known := self._counts.get(digest)) is not None:
             return known
-        count = self._of_long(text) if len(text) > LONG_TEXT_CHARACTERS else len(_encoding().encode_ordinary(text))
+        count = self._of_long(text) if len(text) > LONG_TEXT_CHARS else len(_encoding().encode_ordinary(text))
         with self._cache_lock:
-            if len(self._counts) >= MOST_CACHED_COUNTS:
+            if len(self._counts) >= MAX_CACHED_COUNTS:
                 del self._counts[next(iter(self._counts))]
             self._counts[digest] = count
         return count
@@ -103,8 +103,8 @@ def count_tokens(text: str) -> int:
 
 
 def texts_to_count(texts: Iterable[str]) -> list[str]:
-    """Return the texts with more than LONG_TEXT_CHARACTERS whose counts are not in the cache."""
-    return [text for text in texts if len(text) > LONG_TEXT_CHARACTERS and not counts().knows(text)]
+    """Return the texts with more than LONG_TEXT_CHARS whose counts are not in the cache."""
+    return [text for text in texts if len(text) > LONG_TEXT_CHARS and not counts().knows(text)]
 
 
 def pieces(text: str, longest_blank: int = LONGEST_BLANK) -> Iterator[str]:
@@ -134,9 +134,9 @@ def _rows(text: str, shortest: int) -> Iterator[tuple[int, int]]:
             position += shortest
             continue
         begin, end = position, position
-        while blanks := _count_blanks(text[max(0, begin - SCAN_CHARACTERS) : begin][::-1]):
+        while blanks := _count_blanks(text[max(0, begin - SCAN_CHARS) : begin][::-1]):
             begin -= blanks
-        while blanks := _count_blanks(text[end : end + SCAN_CHARACTERS]):
+        while blanks := _count_blanks(text[end : end + SCAN_CHARS]):
             end += blanks
         if end - begin >= shortest:
             yield begin, end

@@ -18,9 +18,9 @@ from pydantic import ValidationError
 from bench.common.bounds import is_too_deep
 from bench.common.errors import ResultsError, one_line
 from bench.common.wording import first_violation
-from bench.elsewhere.content import MAX_BYTES, bytes_of, json_of
 from bench.elsewhere.formats import inspect_logs
 from bench.elsewhere.formats.part import FORMATS
+from bench.elsewhere.runs.content import MAX_BYTES, bytes_of, json_of
 from bench.elsewhere.trials import RecordedRun
 from bench.record.archive import BLOCK, unpack
 

@@ -11,7 +11,6 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -20,7 +19,7 @@ from typing import Any, Literal
 from bench.common.errors import one_line
 from bench.common.tokens import count_tokens
 from bench.common.wording import plural
-from bench.elsewhere.runs.steps import ImportedStep, OpenCall, StepCost
+from bench.elsewhere.runs.steps import ImportedStep, OpenCall, StepCost, key_of, parse_arguments
 from bench.elsewhere.trials import RecordedTrial
 
 LogEntry = OpenCall | StepCost
@@ -34,8 +33,6 @@ READING_TOOL = re.compile(
 """The beginning of the name of a tool that only reads."""
 COMMAND_TOOLS = frozenset(("bash", "shell", "exec_command", "execute_bash", "local_shell", "run_command", "terminal", "exec"))
 """Tools that run any command. Whether such a call writes is not known."""
-RETRY_FIELD = re.compile(r"idempot|request_?id|nonce|timestamp|trace_?id|correlation", re.IGNORECASE)
-"""The name of an argument that can differ in two tries of one call."""
 KEY_ARGUMENT = re.compile(r"idempot", re.IGNORECASE)
 REFUSAL_WORDS = re.compile(
     r"not found|no such|does not exist|invalid|denied|forbidden|unauthori[sz]ed|validation|missing|required|unknown|unexpected|"
@@ -90,7 +87,7 @@ class LoggedCall:
 
     @cached_property
     def arguments(self) -> Any:
-        return _parse_arguments(self.call.arguments)
+        return parse_arguments(self.call.arguments)
 
     @property
     def reads(self) -> bool:
@@ -132,24 +129,6 @@ class LoggedCall:
         if not self.failed:
             return f"was answered: {words}"
         return f"{'failed' if self.call.failed else 'was answered by words of an error'}: {words}"
-
-
-def key_of(tool: str, arguments: str) -> tuple[str, str]:
-    """Return a tool and its arguments in a form in which two calls can be compared, without fields that differ between two
-    attempts."""
-    return tool, json.dumps(_without_retry_fields(_parse_arguments(arguments)), sort_keys=True)
-
-
-def _parse_arguments(arguments: str) -> Any:
-    """Return the JSON value of arguments; a text that is no JSON is returned unchanged."""
-    with suppress(ValueError, RecursionError):
-        return json.loads(arguments)
-    return arguments
-
-
-def _without_retry_fields(value: Any) -> Any:
-    """Return arguments without fields that differ between two attempts."""
-    return {name: inner for name, inner in value.items() if not RETRY_FIELD.search(name)} if isinstance(value, dict) else value
 
 
 def calls_of(log: Sequence[LogEntry]) -> list[LoggedCall]:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from bench.common.bounds import Lookup, Many
-from bench.record.entry import MOST, ConfigEntry
+from bench.record.entry import MAX_ENTRIES, ConfigEntry
 from bench.record.form import BARE, Approval, Commit, Form, Repair, Signal, Strength, UndoOrder
 
 TIME_LIMIT = 300.0
@@ -45,7 +45,7 @@ class ArchitectureEntry(ConfigEntry):
     elsewhere all die). By default it ends the whole command, which is started again."""
     base: str = ""
     """An architecture's name, or `module:function`."""
-    max_attempts: int | None = Field(None, ge=1, le=MOST)
+    max_attempts: int | None = Field(None, ge=1, le=MAX_ENTRIES)
     """This variant's, instead of the experiment's."""
     repair: Repair | None = None
     """This variant's, instead of the experiment's."""
@@ -76,7 +76,7 @@ class ArchitectureEntry(ConfigEntry):
     default it waits as long as the read takes."""
     catches_up: bool = Field(False, exclude_if=lambda catches_up: not catches_up)
     """In a world: whether a pattern asks, before it begins a step, for events of which no notice came."""
-    children: int | None = Field(None, ge=2, le=MOST, exclude_if=lambda children: children is None)
+    children: int | None = Field(None, ge=2, le=MAX_ENTRIES, exclude_if=lambda children: children is None)
     """In a world: how many children make each judgment of a pattern. If they disagree, the last word holds; with remedies the
     first child's, which has priority. By default one makes it."""
 

@@ -35,7 +35,7 @@ LONGEST_LIST = 2**20
 STAMP = (1980, 1, 1, 0, 0, 0)
 """The time of every member, so that the same run makes the same bytes."""
 COMPRESSIONS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA})
-MOST_MEMORY = 2**26
+MAX_MEMORY = 2**26
 """The most bytes of memory for unpacking a member by LZMA. Members that `archive` writes need an eighth."""
 BLOCK = 2**16
 ENCRYPTED = 0x1
@@ -172,7 +172,7 @@ class Unpacked:
         self._packed, self._left, self._sum, self._expected = listed.open(stored), entry.file_size, 0, entry.CRC
         if self._packed.read(4)[2:] != b"\5\0":
             raise lzma.LZMAError("its properties have another length")
-        self._unpacking = lzma.LZMADecompressor(lzma.FORMAT_ALONE, MOST_MEMORY)
+        self._unpacking = lzma.LZMADecompressor(lzma.FORMAT_ALONE, MAX_MEMORY)
         self._unpacking.decompress(self._packed.read(5) + b"\xff" * 8, 0)
 
     def read1(self, most: int) -> bytes:

@@ -9,7 +9,7 @@ from pydantic import Field, WrapValidator
 from bench.common.bounds import Lookup, Many
 from bench.common.paths import LONGEST_NAME, NAME
 from bench.record.architecture_entry import ArchitectureEntry
-from bench.record.entry import MOST, ConfigEntry, unless_stored
+from bench.record.entry import MAX_ENTRIES, ConfigEntry, unless_stored
 from bench.record.form import Repair
 from bench.record.formats import DEFAULT, AnswerFormat
 from bench.record.plan_entries import FaultEntry, PlanEntry
@@ -39,13 +39,13 @@ class StoredConfig(ConfigEntry):
 
     name: Name
     """The beginning of the run's folder name under results/."""
-    scenarios: Many[Annotated[str, Field(max_length=LONGEST_NAME)]] = Field(min_length=1, max_length=MOST)
+    scenarios: Many[Annotated[str, Field(max_length=LONGEST_NAME)]] = Field(min_length=1, max_length=MAX_ENTRIES)
     """The packs by name; `PACK:VARIANT` for a variant other than the pack's first."""
-    architectures: Many[ArchitectureName] = Field(min_length=1, max_length=MOST)
+    architectures: Many[ArchitectureName] = Field(min_length=1, max_length=MAX_ENTRIES)
     """By name, as `bench list` shows them; as `module:function`, for one of your own; or a variant, `[architecture.NAME]`."""
-    models: Many[Name] = Field(min_length=1, max_length=MOST)
+    models: Many[Name] = Field(min_length=1, max_length=MAX_ENTRIES)
     """The models to run, each with its table `[model.NAME]`. `--model` replaces them."""
-    plans: Many[Name] = Field((FAULT_FREE,), max_length=MOST)
+    plans: Many[Name] = Field((FAULT_FREE,), max_length=MAX_ENTRIES)
     """The fault plans to run, each with its table `[plan.NAME]`; `none` is the control."""
     repetitions: int = Field(ge=1, le=100_000)
     """How often each combination is run, each time with another seed."""
@@ -54,7 +54,7 @@ class StoredConfig(ConfigEntry):
     `PACK/INSTANCE` in `scenarios` names one instance."""
     seed: int
     """All draws and all seeds of requests are derived from it. Runs are compared only under the same seed."""
-    max_attempts: int = Field(3, ge=1, le=MOST)
+    max_attempts: int = Field(3, ge=1, le=MAX_ENTRIES)
     """Attempts at one subtask in one trial; after them the trial has given up."""
     repair: Repair = "reason"
     """What the next prompt tells of a rejection: nothing, the reason, or the reason and the rejected reply."""
@@ -67,9 +67,9 @@ class StoredConfig(ConfigEntry):
     """The longest real time of a trial; after it the trial ends in an error."""
     back_off: BackOffEntry = BackOffEntry()
     """How failed calls are made again."""
-    architecture: Lookup[Name, ArchitectureEntry] = Field(default_factory=dict, max_length=MOST)
+    architecture: Lookup[Name, ArchitectureEntry] = Field(default_factory=dict, max_length=MAX_ENTRIES)
     """Variants of architectures, by name."""
-    plan: Lookup[Name, PlanEntry] = Field(default_factory=dict, max_length=MOST)
+    plan: Lookup[Name, PlanEntry] = Field(default_factory=dict, max_length=MAX_ENTRIES)
     """Fault plans, by name."""
 
     def names(self, column: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, ValidatorFunctionWrapHandler
 
-MOST = 1_000
+MAX_ENTRIES = 1_000
 """The most tables of one kind, names in one list, and attempts at one subtask."""
 STORED = {"stored": True}
 """The validation context for a manifest. The names in its config need not be installed, known to this version, or allowed by

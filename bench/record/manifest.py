@@ -28,7 +28,7 @@ def _is_none(value: object) -> bool:
 
 
 TAG = r"^[A-Za-z0-9][A-Za-z0-9._:=+-]{0,49}$"
-MOST_TAGS, LONGEST_NOTE = 20, 500
+MAX_TAGS, LONGEST_NOTE = 20, 500
 
 
 class BaselineGrades(ManifestPart):
@@ -142,7 +142,7 @@ class Manifest(ManifestPart):
     """What the run's study keeps."""
     probe: Probed | None = Field(None, exclude_if=_is_none)
     """What was probed; None if this is no probe."""
-    tags: Many[Annotated[str, Field(pattern=TAG)]] = Field((), exclude_if=operator.not_, max_length=MOST_TAGS)
+    tags: Many[Annotated[str, Field(pattern=TAG)]] = Field((), exclude_if=operator.not_, max_length=MAX_TAGS)
     """Words of the user's on the run, by which `bench runs` finds it."""
     note: str = Field("", exclude_if=operator.not_, max_length=LONGEST_NOTE)
     """A line of the user's on the run."""

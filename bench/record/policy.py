@@ -19,7 +19,7 @@ from bench.common.files import text_of
 from bench.common.numbers import Count
 from bench.common.wording import first_violation
 
-MOST_BYTES = 2**18
+MAX_BYTES = 2**18
 
 
 class FirstReplies(BaseModel):
@@ -72,7 +72,7 @@ class LearnedPolicy(BaseModel):
 def read_policy(path: Path) -> LearnedPolicy:
     """Read a policy's file. Raises ConfigError for a file that cannot be read, or is no policy."""
     try:
-        return LearnedPolicy.model_validate_json(text_of(path, MOST_BYTES))
+        return LearnedPolicy.model_validate_json(text_of(path, MAX_BYTES))
     except OSError as error:
         wrong = f"cannot be read: {error.strerror}"
     except ValidationError as error:

@@ -29,8 +29,9 @@ model    a request to the model
 CLEAN, CONTROL = "clean", "control"
 """The plans of trials in which no fault strikes: CLEAN for the first trials, CONTROL for the trials among the cells."""
 EARLY = "written_early"
-"""The plan of trials in which another writer comes before the agent begins. They are no cells: each decides whether a call
-of a cell overwrites what the other writer wrote, or would set the same value whatever was there."""
+"""The plan of trials in which another writer comes before the agent begins, or counts up what the call counts up in the same
+row. They are no cells: each decides whether a call of a cell overwrites what the other writer wrote, or would set the same
+value whatever was there, or heeds the row's version."""
 Went = Literal["", "disconnected", "cancelled", "asked_again", "waits_longer"]
 """How the client ended its wait for a call under silence; `waits_longer`: it still waited when the probe's patience ended."""
 RepeatCause = Literal["", "client", "model", "restart"]
@@ -276,6 +277,7 @@ class CellsPlanned:
     written     the paths outside of the stores at which something was written, which no witness reads
     memories    further such paths, at which a framework keeps what the agent knows -> whose file it is, in words
     refused     the hosts and ports that it reached for by the network, and that `probe.toml` does not name
+    left_running   the commands of processes that still ran when the agent had ended, and that the probe ended
     seconds     the seconds of a clean run; its record has its tokens
     """
 
@@ -290,6 +292,7 @@ class CellsPlanned:
     written: Many[str] = ()
     memories: Lookup[str, str] = field(default_factory=dict)
     refused: Many[str] = ()
+    left_running: Many[str] = ()
     kind: Literal["cells_planned"] = "cells_planned"
 
 

@@ -12,8 +12,8 @@ from bench.common.bounds import Many
 from bench.common.numbers import Count, Seconds, Seed
 from bench.common.values import dataclass, kept
 from bench.record.events import Event, Events
+from bench.record.grade import Grade
 from bench.record.messages import OptionalText, StoredMessage, Timing
-from bench.scenario import Grade
 
 TrialId = Annotated[str, Field(pattern=r"^[0-9a-f]{20}$")]
 """A trial's id in a file. It becomes part of the names of exported files, so its pattern allows no path."""

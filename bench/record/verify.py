@@ -36,7 +36,7 @@ from bench.record.messages import StoredMessage
 from bench.record.reading import read_manifest, text_of_line, with_grades, without_collector
 from bench.record.record import GRADE, RECORD, RESPONSE, NewGrade, ResponseRecord, SessionRecord, TrialRecord
 
-MOST = 20
+MAX_DEFECTS = 20
 """The most defects of one kind that are listed, and the number of broken lines after which a file is not read further."""
 LISTED, SEARCHED, A_LINK = 2**20, 2**30, 2**10
 """Bounds of the search for the places of a file's broken lines: the most lines that are searched, and the most bytes that are
@@ -131,10 +131,10 @@ class RunCheck:
         kept, responses, defects = set[int](), 0, Defects()
         for number, response in files[RESPONSES].read():
             responses += 1
-            if line := trials.silent.get(_place(response)):
+            if trials.silent and (line := trials.silent.get(_place(response))):
                 defects.add(folder / RESPONSES, number, f"is of the trial in line {line} of {TRIALS}, which has no call")
             kept.add(_reply_key(response, response.reply, response.messages))
-            texts.look_for(_digests_named(response), f"line {number} of {RESPONSES}")
+            texts.look_for(_digests_named(response), number, RESPONSES)
         parts: list[_Chain | _Texts] = [*files.values(), texts]
         for part in parts:
             defects.update(part.defects)
@@ -185,18 +185,18 @@ def sources(folder: Path) -> str:
 
 
 class Defects:
-    """A collection of defects. MOST defects of each file and kind are kept, and the others are counted: a file from outside
-    can have any number."""
+    """A collection of defects. At most MAX_DEFECTS of each file and kind are kept, and the others are counted: a file from
+    outside can have any number."""
 
     def __init__(self) -> None:
         self._kinds: dict[tuple[Path, str], list[Defect]] = {}
         self._more = Counter[tuple[Path, str]]()
 
     def add(self, path: Path, line: int | None, what: str) -> None:
-        """Keep a defect, or count it if MOST of its kind are kept. The first word of `what` is the kind."""
+        """Keep a defect, or count it if MAX_DEFECTS of its kind are kept. The first word of `what` is the kind."""
         kind = path, what.split(" ", maxsplit=1)[0]
         kept = self._kinds.setdefault(kind, [])
-        if len(kept) < MOST:
+        if len(kept) < MAX_DEFECTS:
             kept.append(Defect(path, line, what))
         else:
             self._more[kind] += 1
@@ -219,7 +219,7 @@ class Defects:
 
 class _Chain:
     """Reads a chained file and collects the defects in its lines. `sought` is a link that one of its lines must have; "" once
-    it is found. Reading stops after MOST broken lines; `is_cut` says whether it stopped before the file's end."""
+    it is found. Reading stops after MAX_DEFECTS broken lines; `is_cut` says whether it stopped before the file's end."""
 
     def __init__(self, path: Path, adapter: TypeAdapter[Any]):
         self.path, self.sought, self.defects, self.is_cut = path, "", Defects(), False
@@ -229,7 +229,7 @@ class _Chain:
         """Yield the readable records, each with the number of its line."""
         link: str | None = ""
         for (number, line), (_, following) in pairwise(chain(lines_of(self.path), [(0, b"")])):
-            if self._broken_lines == MOST:
+            if self._broken_lines == MAX_DEFECTS:
                 self.is_cut = True
                 self.defects.add(self.path, number, "and all behind it were not checked: too many before it are broken")
                 return
@@ -384,7 +384,7 @@ class _Trials:
             self._ended.setdefault(trial.id, number)
             if not of_kind(trial.events, Called):
                 self.silent[_place(trial)] = number
-        self._texts.look_for(_digests_named(trial), f"line {number} of {TRIALS}")
+        self._texts.look_for(_digests_named(trial), number, TRIALS)
         for call in of_kind(trial.events, Called):
             if call.asked and call.reply and not call.failure:
                 self._replies.append(_reply_key(trial, call.reply, call.messages))
@@ -412,14 +412,14 @@ class _Trials:
 
 class _Texts:
     """Reads the file of texts: their digests, the defects in its lines, and the texts that records name and that are missing.
-    Reading stops after MOST defects; `is_cut` says whether it stopped before the file's end."""
+    Reading stops after MAX_DEFECTS; `is_cut` says whether it stopped before the file's end."""
 
     def __init__(self, path: Path):
         self.known: dict[str, int] = {}
         self.defects, self.is_cut, broken = Defects(), False, 0
-        self._missing: dict[str, str] = {}
+        self._missing: dict[str, tuple[int, str]] = {}
         for number, line in lines_of(path, sparse=0):
-            if broken == MOST:
+            if broken == MAX_DEFECTS:
                 self.is_cut = True
                 self.defects.add(path, number, "and all behind it were not checked: too many before it are broken")
                 return
@@ -433,16 +433,16 @@ class _Texts:
                 broken += 1
                 self.defects.add(path, number, f"appears twice: its text is that of line {self.known[digest]}")
 
-    def look_for(self, digests: Iterable[str | None], named_in: str) -> None:
-        """Note which of these texts are missing. `named_in` says where they are named."""
+    def look_for(self, digests: Iterable[str | None], number: int, file: str) -> None:
+        """Note which of these texts, which a line of a file names, are missing."""
         for digest in digests:
             if digest and digest not in self.known:
-                self._missing.setdefault(digest, named_in)
+                self._missing.setdefault(digest, (number, file))
 
     def missing_texts(self) -> Iterator[str]:
         """Yield the texts that a record names and that are missing."""
-        for digest, where in self._missing.items():
-            yield f"lacks the text {digest}, which {where} names"
+        for digest, (number, file) in self._missing.items():
+            yield f"lacks the text {digest}, which line {number} of {file} names"
 
 
 def _content(line: bytes) -> bytes:

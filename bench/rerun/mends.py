@@ -47,7 +47,7 @@ from bench.run.trial.workbench import Workbench
 from bench.scenario import Scenario, Subtask, Task
 from bench.worlds.run.environment import Acted
 from bench.worlds.run.environment.world import ToolArguments
-from bench.worlds.run.patterns.parts.boundary import Boundary
+from bench.worlds.run.patterns.boundary import Boundary
 from bench.worlds.run.runtime.actions import WorldActions
 
 ReplySource = Literal["recorded", "transplanted", "simulated", "right"]

@@ -25,7 +25,7 @@ from bench.run.experiment.trial import TrialResult
 from bench.run.trial.effects import EFFECTS
 from bench.run.trial.faults import Fault, FaultPlan, Strike
 
-MOST_STRIKES = 3
+MAX_STRIKES = 3
 """Strikes in one schedule. Failures that need more strikes are rare, and no search finds them within some hundred trials."""
 StrikeSet = frozenset[PlacedStrike]
 RunPlan = Callable[[FaultPlan], Awaitable[TrialResult]]
@@ -166,7 +166,7 @@ def _extend_at_rare_effect(state: SearchState, draw: Random) -> StrikeSet | None
 
 def _parents(state: SearchState) -> list[TriedSchedule]:
     """Return the schedules that can have another strike, the worst first."""
-    return [tried for tried in state.worst_first if 0 < len(tried.schedule) < MOST_STRIKES]
+    return [tried for tried in state.worst_first if 0 < len(tried.schedule) < MAX_STRIKES]
 
 
 def _untried_places(state: SearchState, parent: TriedSchedule) -> list[PlacedStrike]:

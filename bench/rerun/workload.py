@@ -86,10 +86,11 @@ def read_workload(path: Path) -> WorkloadEntry:
     Raises:
         ConfigError: The file cannot be read, has an unknown key or a value that does not fit, or contradicts itself.
     """
+    tables = read_toml(path)
     try:
-        workload = WorkloadEntry.model_validate(read_toml(path))
+        workload = WorkloadEntry.model_validate(tables)
     except ValidationError as error:
-        violation = first_violation(error, "extra_forbidden")
+        violation = first_violation(error, "extra_forbidden", value=tables)
         if violation.kind == "extra_forbidden":
             table, _, key = violation.place.rpartition(".")
             raise ConfigError(f"{path}: unknown key '{violation.place}'; {nearest(key, _known_keys(table))}") from error

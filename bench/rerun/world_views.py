@@ -16,8 +16,8 @@ from bench.record.world_events import WorldEnded
 from bench.rerun.remade import remake
 from bench.run.experiment.keys import key_of
 from bench.run.packs import load_pack
-from bench.worlds.read.report.steps import damage_rows, steps_of
-from bench.worlds.read.report.trace import WorldTrace
+from bench.worlds.read.steps import damage_rows, steps_of
+from bench.worlds.read.trace import WorldTrace
 from bench.worlds.run.environment import Environment
 
 MAX_REMADE = 200

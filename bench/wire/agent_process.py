@@ -73,9 +73,12 @@ class AgentProcess:
     ):
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[ProcessExit] = self._loop.create_future()
+        self.left_running: list[str] = []
+        """The commands of processes that still ran some time after the process had exited, and were killed then."""
         self.output, self.on_stdout, self.began, self.seconds = Tail(), Tail(), monotonic(), 0.0
         self._group_id, self._status_bytes, self._report_timeout_s = 0, b"", patience
         self._report_timer: asyncio.TimerHandle | None = None
+        self._is_closed = False
         self._mark = f"AGENT_FOLDER={environment.get('AGENT_FOLDER')}".encode()
         self._status, status = os.pipe()
         control, self._control = os.pipe()
@@ -139,11 +142,14 @@ class AgentProcess:
 
     async def close(self) -> None:
         """Kill all processes of the agent that still run, and release their resources. After this returns or is interrupted,
-        no process of the agent runs."""
+        no process of the agent runs. This may be called again."""
+        if self._is_closed:
+            return
         self.kill()
         try:
             await asyncio.shield(self.ended)
         finally:
+            self._is_closed = True
             self._read_errors()
             self._read_output()
             for opened in (self._status, self._errors, self._output):
@@ -188,6 +194,8 @@ class AgentProcess:
             if kind == "started":
                 self._group_id = int(number)
         if not data:
+            lines = self._status_bytes.decode().split("\n")
+            self.left_running = [line.removeprefix("left ") for line in lines if line.startswith("left ")]
             self._set_exit(_exit_of(self._status_bytes.decode()))
 
     def _end_without_report(self) -> None:

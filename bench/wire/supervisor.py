@@ -3,7 +3,8 @@
     supervisor.py STATUS CONTROL LARGEST BOX PROGRAM WORD...
 
 It starts the command as the leader of a new session. It writes `started PID` to the file STATUS, then `exit CODE` or `signal
-NUMBER` once the command has ended, or `failed ERROR` if the command never started. The command is killed when CONTROL ends,
+NUMBER` once the command has ended, or `failed ERROR` if the command never started. Before `exit CODE` it writes `left WORDS`
+for each process that still runs `LEAVING_S` after the command. The command is killed when CONTROL ends,
 because the driver closed it or died. At the end all that the command started is killed, also processes that left its session:
 orphans become children of this process (Linux). LARGEST is the largest file that the command can write, in bytes.
 
@@ -33,6 +34,8 @@ NEW_MOUNTS, NEW_PROCESSES = 0x00020000, 0x20000000
 """Flags of unshare: a mount namespace of its own, and a process namespace for its children."""
 PROC_FLAGS, MAKE_READ_ONLY = 2 | 4 | 8, 1 | 32 | 4096
 """Flags of mount: no set-user-id, no devices, no programs; and an existing mount becomes read-only."""
+LEAVING_S, MAX_LEFT, MAX_LEFT_BYTES = 0.3, 5, 200
+"""Seconds in which the processes that the command started can end after it, and the most that are named, with their words."""
 CAPABILITY_COUNT, FILE_CAPABILITIES = 64, frozenset(range(8))
 """The number of capabilities that a kernel can have, and root's capabilities on files, users and groups."""
 
@@ -63,6 +66,9 @@ def main() -> None:
     error_number = os.read(error_out, 20)  # b"" if exec worked: the pipe is then closed
     os.close(error_out)
     status_line = _wait_for_command(child, control, wake_out, init)
+    if status_line.startswith("exit") and not error_number:
+        for words in _left_running(control, init):
+            os.write(status, b"left %s\n" % words)
     if init:
         _kill_box(init)
     else:
@@ -149,6 +155,30 @@ def _wait_for_command(child: int, control: int, wake_out: int, init: int) -> str
                 os.kill(init, signal.SIGKILL)
             else:
                 os.killpg(child, signal.SIGKILL)
+
+
+def _left_running(control: int, init: int) -> list[bytes]:
+    """Return the words of the processes that still run some time after the command: all others in the box, or the orphans
+    (Linux only). Return none if CONTROL ends."""
+    deadline = time.monotonic() + LEAVING_S
+    while True:
+        listed = os.listdir("/proc") if init else map(str, _children())  # noqa: PTH208  as below
+        words = [_words_of(pid) for pid in listed if pid.isdecimal() and pid != "1"]
+        left = [line for line in words if line][:MAX_LEFT]
+        if not left or time.monotonic() > deadline:
+            return left
+        if select.select([control], [], [], 0.01)[0]:
+            return []
+
+
+def _words_of(pid: str) -> bytes:
+    """Return the beginning of the command of a process; b"" if the process is gone or has none."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123  as below
+            words = file.read(MAX_LEFT_BYTES).rstrip(b"\0").replace(b"\0", b" ")
+    except OSError:
+        return b""
+    return words.decode("ascii", "replace").encode("ascii", "replace").replace(b"\n", b" ")
 
 
 def _kill_box(init: int) -> None:

@@ -25,7 +25,7 @@ from bench.read.render.drawing import BLUE, GREEN, ORANGE, PALE, VERMILION, Pict
 from bench.read.render.labels import model_label, slug
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.record.config import FAULT_FREE
-from bench.worlds.read.analysis.beyond_control import DAMAGE_COLUMNS, beyond_control
+from bench.worlds.read.beyond_control import DAMAGE_COLUMNS, beyond_control
 
 from ..by_model import by_model
 

@@ -19,7 +19,7 @@ from bench.read.render.labels import model_label, slug
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.run.models.bank import BankedReply
 from bench.scenario import Json
-from bench.worlds.run.bank import replies_in
+from bench.worlds.run.simulated.bank import replies_in
 
 from ..by_model import by_model
 

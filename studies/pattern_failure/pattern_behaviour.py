@@ -14,7 +14,7 @@ from bench.read.render.labels import model_label
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.tables.contrasts import BootstrapMean, bootstrap_mean
 from bench.record.config import FAULT_FREE
-from bench.worlds.read.analysis.beyond_control import beyond_control
+from bench.worlds.read.beyond_control import beyond_control
 
 from ..rises import main_effect
 from ..variants import differing_in, with_remedies

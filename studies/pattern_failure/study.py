@@ -24,7 +24,7 @@ from bench.read.render.drawing import BLACK, PALE, Picture, finish, panels
 from bench.read.render.labels import model_label, slug
 from bench.read.render.table import Table
 from bench.record.config import FAULT_FREE
-from bench.worlds.read.analysis.beyond_control import DAMAGE_COLUMNS, beyond_control
+from bench.worlds.read.beyond_control import DAMAGE_COLUMNS, beyond_control
 
 from ..by_model import by_model
 from ..variants import with_remedies

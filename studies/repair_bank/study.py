@@ -19,7 +19,7 @@ from bench.read.render.labels import model_label, slug
 from bench.read.render.marks import draw_value, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.run.models.erring import ErringRepair, RepairSignal
-from bench.worlds.run.bank import repairs
+from bench.worlds.run.simulated.bank import repairs
 
 from ..by_model import by_model
 

@@ -43,7 +43,7 @@ from bench.rerun.divergence import (
     name_states,
 )
 from bench.run.models.bank import BankedReply
-from bench.worlds.run.bank import replies_in
+from bench.worlds.run.simulated.bank import replies_in
 
 from ..rises import Rises
 

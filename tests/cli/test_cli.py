@@ -13,12 +13,16 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import typer
 from commands import UNDRAWN, bench, bench_anew, sabotaged, start_anew, workplace
 from experiment_runs import sessions_of
 from scripted_server import ScriptedServer, completion, hang, html, status
 from written_traces import acting, trajectory
 
 from bench.cli.authoring.new import new_scenario
+from bench.cli.command import COMMAND_METAVAR, add_command
+from bench.cli.command_part import COMMANDS, CommandPart
+from bench.common.errors import ConfigError
 from bench.common.packs import find_packs
 from bench.common.paths import PACKS
 from bench.record.files import TRIALS
@@ -457,3 +461,28 @@ def test_an_archive_is_told_with_its_size_in_a_unit_that_fits(tmp_path: Path) ->
     code, out, _ = bench(tmp_path, "more", "archive", "small-simulated")
     kept = "the folder results/small-simulated is kept, and you may remove it"
     assert code == 0 and re.fullmatch(rf"results/small-simulated\.zip has \d+\.\d kB; {kept}\n", out)
+
+
+@pytest.mark.parametrize("part", [part for part in COMMANDS if part.path], ids=lambda part: part.name)
+def test_an_empty_value_is_refused_by_its_name_and_never_means_the_default(part: CommandPart) -> None:
+    app = typer.Typer()
+    add_command(app, part.name.split()[-1], part.load(part.path))
+    group = typer.main.get_group(app) if app.registered_groups else None
+    commands = [*group.commands.values()] if group else [typer.main.get_command(app)]
+    for command in [inner for outer in commands for inner in getattr(outer, "commands", {"": outer}).values()]:
+        for parameter in command.params:
+            if getattr(parameter, "is_flag", False) or parameter.metavar == COMMAND_METAVAR:
+                continue
+            option = [parameter.opts[0]] if parameter.param_type_name == "option" else []
+            for empty in ("", " "):
+                with pytest.raises(ConfigError, match=r"^\S+ is empty; give a value(, or leave it out)?$"):
+                    command.make_context(command.name, [*option, *([empty] * abs(parameter.nargs))])
+
+
+def test_an_empty_value_of_a_command_is_one_line(tmp_path: Path) -> None:
+    config = str(workplace(tmp_path))
+    message = "bench: --name is empty; give a value, or leave it out\n"
+    assert bench(tmp_path, "run", config, "--name", "") == (2, "", message)
+    assert bench(tmp_path, "probe", "--name", "", "--", "python", "agent.py") == (2, "", message)
+    assert bench(tmp_path, "check", "") == (2, "", "bench: PACK is empty; give a value, or leave it out\n")
+    assert bench(tmp_path, "report", "") == (2, "", "bench: RUNS is empty; give a value\n")

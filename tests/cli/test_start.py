@@ -16,7 +16,7 @@ from bench.cli.command_part import COMMANDS
 from bench.cli.main import app
 from bench.wire.agent_process import SUPERVISOR
 
-REPORT = "import sys, bench.read.written_report; print(sorted({'scipy.stats', 'scipy.optimize'} & sys.modules.keys()))"
+REPORT = "import sys, bench.read.report.written_report; print(sorted({'scipy.stats', 'scipy.optimize'} & sys.modules.keys()))"
 STOPPED = """
 import os, signal, sys
 

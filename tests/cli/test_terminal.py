@@ -7,8 +7,7 @@ import io
 import pytest
 from rich.table import Table
 
-from bench.cli.terminal import REPORT_TABLE_WIDTH, Terminal
-from bench.read.render.table import Table as ReportTable
+from bench.cli.terminal import Terminal
 
 
 @pytest.mark.parametrize("columns", [1, 20, 45, 46, 47, 48, 49, 50, 200])
@@ -42,56 +41,6 @@ def test_a_pipe_gets_each_row_in_one_line(monkeypatch: pytest.MonkeyPatch) -> No
     table.add_row("a-name-that-is-longer-than-the-terminal")
     terminal.show(table)
     assert "a-name-that-is-longer-than-the-terminal" in written.getvalue()
-
-
-@pytest.mark.parametrize("columns", [60, 80, 100, 200])
-def test_a_report_s_table_breaks_no_word_and_no_line_is_longer_than_the_terminal(
-    columns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(columns))
-    terminal, written = Terminal(wrapped=True), io.StringIO()
-    terminal.file = written
-    titles = ("System", "Right after a crash", "Damaged per 100 crashes", "Trials that went another course")
-    row = ("contract_renewal_with_keys", "12/15 = 80.0% [51.9%, 95.7%]", "n/a", "undetermined")
-    terminal.show_report_table(ReportTable("shown", "At a glance", titles, (row, row)))
-    lines = written.getvalue().splitlines()
-    assert max(map(len, lines)) <= columns
-    words = [word for text in (*titles, *row) for word in text.split()]
-    assert all(written.getvalue().count(word) >= 1 for word in words)
-
-
-@pytest.mark.parametrize(("columns", "cell", "in_lines"), [("", "a" * 70, 1), ("100", "a" * 70, 2), ("", "a b " * 60, 4)])
-def test_a_report_s_table_in_a_pipe_is_as_wide_as_its_cells_or_as_it_may_be(
-    columns: str, cell: str, in_lines: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", columns)
-    terminal, written = Terminal(wrapped=True), io.StringIO()
-    terminal.file = written
-    terminal.show_report_table(ReportTable("shown", "At a glance", ("First", "Second"), ((cell, cell),)))
-    lines = written.getvalue().splitlines()
-    assert max(map(len, lines)) <= (int(columns) if columns else REPORT_TABLE_WIDTH)
-    assert sum("a" in line for line in lines[1:]) == in_lines
-
-
-def test_rows_that_agree_stand_together_where_a_table_is_too_wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "60")
-    terminal, written = Terminal(wrapped=True), io.StringIO()
-    terminal.file = written
-    titles = ("Scenario", "Plan", "Measure", "Finding")
-    rows = [
-        (f"a_scenario_with_a_long_name_{scenario}", "first_reply", measure, "inconclusive")
-        for scenario in "ab"
-        for measure in ("solved", "seconds_of_the_calls")
-    ]
-    terminal.show_report_table(ReportTable("shown", "At a glance", titles, tuple(rows)))
-    lines = written.getvalue().splitlines()
-    assert max(map(len, lines)) <= 60 and lines[0] == "At a glance"
-    assert [line for line in lines if line.startswith("Scenario")] == [
-        "Scenario: a_scenario_with_a_long_name_a",
-        "Scenario: a_scenario_with_a_long_name_b",
-    ]
-    assert len({len(line) for line in lines if line.startswith("│")}) == 1, "the columns are equally wide"
-    assert sum("inconclusive" in line for line in lines) == 4
 
 
 @pytest.mark.parametrize(("passed", "shown"), [(0, ""), (120, "half of it\n")])

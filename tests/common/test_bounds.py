@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from little_worlds import ENVIRONMENT
 from trials import TINY
 
-from bench.common.bounds import MIN_BYTES_PER_VALUE, MOST_LEVELS, MOST_VALUES, excess_in, is_too_deep
+from bench.common.bounds import MAX_LEVELS, MAX_VALUES, MIN_BYTES_PER_VALUE, excess_in, is_too_deep
 from bench.common.errors import BenchError
 from bench.record.chain import seal
 from bench.record.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS
@@ -141,7 +141,7 @@ def read_config(path: Path) -> None:
         load_config(path, {})
 
 
-REQUEST, RECORD, WHOLE = MOST_VALUES, SIZE // MIN_BYTES_PER_VALUE, SIZE // (2 * MIN_BYTES_PER_VALUE)
+REQUEST, RECORD, WHOLE = MAX_VALUES, SIZE // MIN_BYTES_PER_VALUE, SIZE // (2 * MIN_BYTES_PER_VALUE)
 """How many values are read."""
 PLACES: dict[str, tuple[Callable[[Any], None], Callable[[Case], Any], int, tuple[str, ...]]] = {
     "a chat completion": (
@@ -209,9 +209,9 @@ def test_the_worst_that_fits_takes_a_second_and_200_megabytes_at_most(
 
 
 def test_a_text_is_counted_by_what_stands_outside_of_its_strings() -> None:
-    assert excess_in(json.dumps(["," * 2 * MOST_VALUES, '\\"[[' * MOST_VALUES]).encode()) == ""
-    assert excess_in(json.dumps(["x"] * MOST_VALUES).encode()) == ""
-    assert excess_in(json.dumps(["x"] * (MOST_VALUES + 1)).encode()) == f"it holds more than {MOST_VALUES:,} values"
+    assert excess_in(json.dumps(["," * 2 * MAX_VALUES, '\\"[[' * MAX_VALUES]).encode()) == ""
+    assert excess_in(json.dumps(["x"] * MAX_VALUES).encode()) == ""
+    assert excess_in(json.dumps(["x"] * (MAX_VALUES + 1)).encode()) == f"it holds more than {MAX_VALUES:,} values"
 
 
 @given(st.recursive(st.none() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20))
@@ -229,8 +229,8 @@ def nested(levels: int, wrap: str) -> Json:
 
 @pytest.mark.parametrize("wrap", ["lists", "objects", "both"])
 def test_a_value_may_have_so_many_levels_and_no_more(wrap: str) -> None:
-    assert not is_too_deep(nested(MOST_LEVELS, wrap))
-    assert is_too_deep(nested(MOST_LEVELS + 1, wrap)) and is_too_deep([1, nested(MOST_LEVELS, wrap)])
+    assert not is_too_deep(nested(MAX_LEVELS, wrap))
+    assert is_too_deep(nested(MAX_LEVELS + 1, wrap)) and is_too_deep([1, nested(MAX_LEVELS, wrap)])
     assert is_too_deep(nested(100_000, wrap))
 
 

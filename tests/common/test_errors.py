@@ -7,7 +7,7 @@ from hostile import TEXTS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.common.errors import LONGEST_NAME_LIST, MOST_LISTED_NAMES, nearest, one_line, whole_text
+from bench.common.errors import LONGEST_NAME_LIST, MAX_LISTED_NAMES, nearest, one_line, whole_text
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=list(TEXTS))
@@ -43,7 +43,7 @@ def test_an_unknown_name_is_told_the_nearest_or_the_first_of_many() -> None:
     assert nearest("x", ["b", "a"]) == "known: a, b"
     assert nearest("k8s", ["functions", "k8s_oomkill", "paper"]) == "did you mean 'k8s_oomkill'?"
     assert nearest("rep", ["repair", "repairs", "repair_bank", "smoke"]) == "did you mean 'repair', 'repairs' or 'repair_bank'?"
-    assert nearest("x", names).endswith(" and 88 more") and nearest("x", names).count(",") == MOST_LISTED_NAMES - 1
+    assert nearest("x", names).endswith(" and 88 more") and nearest("x", names).count(",") == MAX_LISTED_NAMES - 1
 
 
 def test_a_list_of_long_names_ends_before_the_line_is_too_long_to_read() -> None:

@@ -122,7 +122,7 @@ def test_what_is_long_and_was_not_counted_is_named_for_a_thread() -> None:
 
 
 def test_the_oldest_count_makes_room_for_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "MOST_CACHED_COUNTS", 2)
+    monkeypatch.setattr(tokens, "MAX_CACHED_COUNTS", 2)
     counts = Counts()
     assert [counts.of(text) for text in ("a", "b b", "c c c")] == [1, 2, 3]
     assert [counts.knows(text) for text in ("a", "b b", "c c c")] == [False, True, True]

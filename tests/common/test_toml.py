@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bench.common.errors import ConfigError
-from bench.common.toml import LARGEST_INTEGER, MOST_BYTES, MOST_LEVELS, read_toml
+from bench.common.toml import LARGEST_INTEGER, MAX_BYTES, MAX_LEVELS, read_toml
 from bench.read.analysis.published import load_published
 from bench.run.experiment.config import load_config
 
@@ -53,7 +53,7 @@ def test_whatever_stands_there_is_read_or_refused_in_one_line(tmp_path: Path, co
     [
         (f"x = {'[' * 5000}", "is not TOML: it is nested too deeply"),
         (f"x = {'{a=' * 5000}", "is not TOML: it is nested too deeply"),
-        (f"x{'.a' * 300} = 1", f"x{'.a' * 19}.…: is nested more than {MOST_LEVELS} levels deep"),
+        (f"x{'.a' * 300} = 1", f"x{'.a' * 19}.…: is nested more than {MAX_LEVELS} levels deep"),
         (f"model.m.extra_body{'.a' * 62} = 1", "levels deep"),
         (f"max_attempts = {'1' * 5000}", "is not TOML: Exceeds the limit"),
         (f"a.b = [1, {LARGEST_INTEGER + 1}]", f"a.b.1: must be at most {LARGEST_INTEGER}"),
@@ -75,9 +75,9 @@ def test_what_no_reader_expects_is_refused_in_one_line(tmp_path: Path, text: str
 
 def test_what_is_just_as_deep_and_as_large_as_may_be_is_read(tmp_path: Path) -> None:
     path = tmp_path / "just.toml"
-    path.write_text(f"x{'.a' * (MOST_LEVELS - 1)} = {LARGEST_INTEGER}")
+    path.write_text(f"x{'.a' * (MAX_LEVELS - 1)} = {LARGEST_INTEGER}")
     values = read_toml(path)["x"]
-    for _ in range(MOST_LEVELS - 1):
+    for _ in range(MAX_LEVELS - 1):
         values = values["a"]
     assert values == LARGEST_INTEGER
 
@@ -93,7 +93,7 @@ def test_no_key_takes_longer_to_read_than_its_length_allows(tmp_path: Path, text
 
 
 def test_a_file_that_is_larger_than_any_config_is_not_read(tmp_path: Path) -> None:
-    (tmp_path / "large.toml").write_text("#" * (MOST_BYTES + 1))
+    (tmp_path / "large.toml").write_text("#" * (MAX_BYTES + 1))
     with pytest.raises(ConfigError, match=r"large.toml: cannot be read: it has more than 262,144 bytes"):
         read_toml(tmp_path / "large.toml")
 

@@ -17,12 +17,12 @@ from bench.read.analysis.claim import DirectionClaim
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import FIRST_ROUND
 from bench.read.analysis.published import load_published
+from bench.read.analysis.results import Results
 from bench.read.analysis.statistics import is_narrow, mean_of
 from bench.read.claims.judging import claims_sentence, judge_paper
 from bench.read.claims.retries import COMPARED, paired_tables
 from bench.read.claims.verdicts import Judgement, counts, judge_all
 from bench.read.render.cells import BoundedNumber, text_of
-from bench.read.report.results import Results
 from bench.record.reading import read_responses
 
 ROOT = Path(__file__).parents[2]

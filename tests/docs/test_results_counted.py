@@ -14,7 +14,7 @@ import bench
 from bench.read.analysis.statistics import is_narrow, mean_of
 from bench.read.report.studies import study_tables
 from bench.rerun.learning import learn
-from bench.worlds.run.bank import replies_in
+from bench.worlds.run.simulated.bank import replies_in
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"

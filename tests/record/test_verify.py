@@ -263,7 +263,7 @@ def test_a_published_digest_tells_a_changed_run_from_the_one_that_was_made_anew(
     digest = whole_digest(folder)
     assert f"digest {digest}\n" in bench(tmp_path, "verify", "run")[1]
     assert bench(tmp_path, "verify", "run", "--digest", digest)[0] == 0
-    assert bench(tmp_path, "verify", "run", "--digest", "")[0] == 1
+    assert bench(tmp_path, "verify", "run", "--digest", "")[0] == 2
     append_grades(folder, [Regrade("2026", "tiny", "9ade", 8, 0)])
     code, out, _ = bench(tmp_path, "verify", "run", "--digest", digest)
     assert code == 1 and "and its digest is another: it was made anew, or it went on" in out
@@ -281,13 +281,13 @@ def test_the_digest_of_a_run_is_the_one_that_sha256sum_makes(whole: Path) -> Non
 
 
 def test_many_defects_of_one_kind_are_counted_and_not_listed(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.record.verify.MOST", 5)
+    monkeypatch.setattr("bench.record.verify.MAX_DEFECTS", 5)
     defects = defects_of(changed(whole, TEXTS, lambda _: []))
     assert len(defects) == 5 and re.search(r"lacks the text .*; and \d+ more such$", defects[4])
 
 
 def test_a_file_of_broken_lines_is_read_up_to_the_first_few_of_them(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.record.verify.MOST", 5)
+    monkeypatch.setattr("bench.record.verify.MAX_DEFECTS", 5)
     defects = defects_of(changed(whole, TEXTS, lambda lines: [line.replace(b'"text": "', b'"text": "!') for line in lines]))
     assert len([line for line in defects if "does not fit" in line]) == 5
     assert defects[5:] == ["texts.jsonl: line 6 and all behind it were not checked: too many before it are broken"]

@@ -12,7 +12,7 @@ from planted import MUCH, WEAKNESSES, planted
 from bench.cli.commands.counterfactual import worst_lines
 from bench.common.paths import PACKS, STUDIES_FOLDER
 from bench.rerun.rerun import RerunArm
-from bench.rerun.search import MOST_STRIKES, SearchResult, SearchState, StrikeSet, TrialHarm, next_schedule, plan_with, search
+from bench.rerun.search import MAX_STRIKES, SearchResult, SearchState, StrikeSet, TrialHarm, next_schedule, plan_with, search
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.trial import loop
@@ -26,11 +26,11 @@ MOST_DRAWS = 100
 
 
 def at_random(seen: SearchState, draw: Random) -> StrikeSet | None:
-    """Draw at most `MOST_STRIKES` of the places seen, all with the same chance. Return None if `MOST_DRAWS` draws give no new
+    """Draw at most `MAX_STRIKES` of the places seen, all with the same chance. Return None if `MOST_DRAWS` draws give no new
     schedule."""
     places = list(seen.places)
     for _ in range(MOST_DRAWS if places else 0):
-        size = draw.randint(1, min(MOST_STRIKES, len(places)))
+        size = draw.randint(1, min(MAX_STRIKES, len(places)))
         if (schedule := frozenset(draw.sample(places, size))) not in seen.tried:
             return schedule
     return None

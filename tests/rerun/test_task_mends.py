@@ -17,10 +17,10 @@ from bench.rerun.diagnose import Diagnosis, FailedEntry, counts_by_verdict, diag
 from bench.rerun.diagnosis_text import diagnosis_lines, trial_lines
 from bench.rerun.mended_parts import IGNORES_REASONS, NO_STRUCK_OUTPUT, NO_WORLD
 from bench.rerun.rerun import RerunArm, RerunnableTrial
-from bench.run.answers.rejections import REJECTED
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.models.base import Request
+from bench.run.models.rejections import REJECTED
 from bench.run.models.simulated import SimulatedModel, SimulatedSettings
 from bench.run.trial import loop
 from bench.scenario import Json, Scenario

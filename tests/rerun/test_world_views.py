@@ -21,7 +21,7 @@ from bench.read.report.trial_text import text_of_trial
 from bench.record.record import TrialRecord
 from bench.record.world_events import WorldEnded
 from bench.rerun.world_views import SQL_BEGINNING, WorldViews
-from bench.worlds.read.report.trace import IDLE_LINE, WorldTrace
+from bench.worlds.read.trace import IDLE_LINE, WorldTrace
 from bench.worlds.run.environment import World
 from bench.worlds.run.environment.changes import changes, rows_in
 from bench.worlds.run.environment.database import connect

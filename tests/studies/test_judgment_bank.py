@@ -24,7 +24,7 @@ from bench.record.reading import read_manifest
 from bench.run.experiment.config import Config, load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.packs.loading import load_pack
-from bench.worlds.run.bank import load_bank, replies_in
+from bench.worlds.run.simulated.bank import load_bank, replies_in
 from studies.judgment_bank.study import judgments, tables
 
 ROOT = Path(__file__).parents[2]

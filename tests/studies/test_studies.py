@@ -12,7 +12,7 @@ from study_runs import run_of_matrix
 from trials import AVAILABLE, ROOTS, Fault, matrix_of
 
 import bench
-from bench.cli.setup import open_run
+from bench.cli.commands.setup import open_run
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, ResultsError
 from bench.read.analysis.frames import Run

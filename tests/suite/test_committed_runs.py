@@ -18,10 +18,10 @@ from pages import as_committed
 
 import bench
 from bench.read.analysis.frames import Run
+from bench.read.analysis.results import Results
 from bench.read.render.table import Table, markdown
 from bench.read.report.page import as_markdown
-from bench.read.report.results import Results
-from bench.read.written_report import contents_of, report_of
+from bench.read.report.written_report import contents_of, report_of
 from bench.record.reading import read_manifest
 from bench.run.architectures.registry import ARCHITECTURES
 

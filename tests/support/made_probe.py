@@ -12,6 +12,7 @@ from bench.probe.run.secrets import Secrets
 from bench.probe.run.writing import CellRun, ProbeWriter
 from bench.record.events import OfAKind
 from bench.record.model_parameters import ModelParameters
+from bench.record.origin import CodeVersion
 from bench.record.probe_events import (
     CellFinding,
     CellJudged,
@@ -120,7 +121,7 @@ def _call(texts: Texts, number: int, name: str, at: float, point: str | None = N
 
 def write(folder: Path, *runs: CellRun, secrets: Secrets | None = None, complete: bool = True, probed: Probed = PROBED) -> Path:
     """Write these cells, or those of a whole probe, as the probe's run."""
-    writer = ProbeWriter(folder, "shop", probed, secrets or Secrets(()), PRICED)
+    writer = ProbeWriter(folder, "shop", probed, secrets or Secrets(()), PRICED, CodeVersion())
     writer.begin()
     for run in runs or tuple(cells()):
         writer.add(run)

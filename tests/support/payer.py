@@ -6,7 +6,8 @@ payer.py serve PORT DATABASE [LOG]
     POST /loose      into a table without a key; /log: a line with the time is appended to the file LOG
     POST /add        a lost update; /state: a state with an older `version` changes nothing; /priority: it is set
     POST /balance    it is refused if the balance is not what it `was`; /settle: the bill, if it is as it was `shown`
-    GET /paid?BILL, /balance, /bill, /ticket; PUT /bill
+    POST /stock      it is refused if the row has not the `version`
+    GET /paid?BILL, /balance, /bill, /ticket, /stock; PUT /bill
 payer.py MODE                   MODE is words of:
 
 two      it makes two payments, and ends with exit code 1 at the first that fails
@@ -15,6 +16,7 @@ again    it makes a payment once more if an error of the server is the answer; `
          second later, and the service knows a key for half a second; `soon`: at once, and it knows a key for a minute
 later    it is answered before the service pays
 regrets  it gives back what it paid twice
+leaves   it leaves a process running when it ends
 double   it makes each payment twice, with nothing broken
 notes    it adds two lines at the same time
 intent   it writes into the file JOURNAL that it pays, then pays, and never pays what stands there
@@ -35,6 +37,8 @@ debits   it reads the balance and writes what is left; `swaps`: it says what the
          refused; `once`: it then ends with exit code 1; `adds`: it lets the service subtract
 approves  it settles the bill that it read; `shown`: it says what it read; `asks`: where it is refused it reads the bill again
          and settles that, which nobody approved; `most`: it says the most that may be paid
+takes    it reads a stock and writes what is left, and the row counts its versions; `versioned`: it says which version it read,
+         and reads again where that is refused; `once`: it then ends with exit code 1
 triages  it reads a ticket's priority and sets it to 3; `raises`: it sets it two higher than it was; `file`: it reads the
          service's database itself
 looks    of two bills it pays those that are not paid; `lease`: it ends with exit code 1 where another process has JOURNAL
@@ -73,6 +77,8 @@ TABLES = """
     INSERT INTO bill VALUES ('a', 500);
     CREATE TABLE ticket (id INTEGER PRIMARY KEY, priority INTEGER);
     INSERT INTO ticket VALUES (1, 1);
+    CREATE TABLE stock (item TEXT PRIMARY KEY, amount INTEGER, version INTEGER);
+    INSERT INTO stock VALUES ('bolt', 100, 1);
     CREATE TABLE loose (bill TEXT, cents INTEGER);
 """
 last_paid = dict[str, float]()
@@ -83,6 +89,7 @@ LOOKS = {
     "/balance": "SELECT cents FROM account",
     "/bill": "SELECT cents FROM bill",
     "/ticket": "SELECT priority FROM ticket",
+    "/stock": "SELECT amount * 1000 + version FROM stock",
 }
 PAID = "SELECT count(*) FROM payment WHERE ? IN ('', bill)"
 
@@ -132,6 +139,9 @@ def _posted(database: sqlite3.Connection, path: str, asked: dict[str, Any], key:
         case "/balance":
             query = "UPDATE account SET cents = ? WHERE cents = coalesce(?, cents)"
             return 200 if database.execute(query, (asked["cents"], asked["was"])).rowcount else 409
+        case "/stock":
+            query = "UPDATE stock SET amount = ?, version = version + 1 WHERE version = coalesce(?, version)"
+            return 200 if database.execute(query, (asked["amount"], asked["version"])).rowcount else 409
         case "/settle":
             query = """INSERT INTO payment (bill, cents)
                 SELECT 'a', cents FROM bill WHERE cents = coalesce(?, cents) AND cents <= coalesce(?, cents)"""
@@ -261,6 +271,20 @@ def debit(mode: set[str]) -> None:
     sys.exit(1)
 
 
+def take(mode: set[str]) -> None:
+    for _ in range(3):
+        amount, version = divmod(read("/stock"), 1000)
+        try:
+            post("/stock", amount=amount - 3, version=version if "versioned" in mode else None)
+        except Refused:
+            if "once" in mode:
+                raise
+            continue
+        print("Taken.")
+        return
+    sys.exit(1)
+
+
 def pay_what_is_unpaid(mode: set[str]) -> None:
     with journal_file().open("a", encoding="utf-8") as journal:
         if "lease" in mode:
@@ -321,6 +345,8 @@ def pay_each(mode: set[str]) -> None:
         for bill in bills:
             for _ in range(1 + ("double" in mode)):
                 pay(bill, mode)
+    if "leaves" in mode:
+        os.posix_spawn(sys.executable, [sys.executable, "-c", "import time; time.sleep(600)"], os.environ, setsid=True)
     print("Paid.")
 
 
@@ -380,6 +406,7 @@ WAYS = {
     "debits": debit,
     "looks": pay_what_is_unpaid,
     "triages": triage,
+    "takes": take,
     "hasty": pay_hastily,
 }
 

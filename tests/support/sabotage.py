@@ -52,7 +52,7 @@ def _concerns_a_file(named: object) -> bool:
 
 def clock_set_back() -> None:
     """The wall clock shows an hour of 1971."""
-    from bench.run.experiment import provenance  # noqa: PLC0415  # in the command's own process
+    from bench.record import provenance  # noqa: PLC0415  # in the command's own process
 
     class SetBack(datetime):
         @classmethod

@@ -24,7 +24,7 @@ from sabotage import Sabotage
 
 BEAT = 0.005
 """Seconds between two beats of the watch."""
-MOST_MEMORY = 6 * 2**30
+MAX_MEMORY = 6 * 2**30
 """Bytes of address space that the command may have: a machine survives a test that fails."""
 
 
@@ -58,7 +58,7 @@ def _watch(file: Path) -> None:
     """In the command's own process: watch each event loop that it makes, and leave the strain in a file at the end."""
     from bench.run.trial import loop  # noqa: PLC0415  # loaded already, by the process that forks
 
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
     strain, begun = Strain(), _memory("VmRSS")
 
     class Watched(loop.Loop):

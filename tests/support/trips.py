@@ -24,7 +24,7 @@ from bench.run.packs import load_pack
 from bench.run.trial.loop import run
 from bench.run.trial.slots import Slots
 from bench.scenario import Scenario
-from bench.worlds.read.analysis.workflow import waiting_for_people
+from bench.worlds.read.workflow import waiting_for_people
 from bench.worlds.run.entries import PATTERNS
 from bench.worlds.run.environment import Call, Environment, Policy, PolicyVerdict, ProcedureStep
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.common.numbers import MOST_COUNT
+from bench.common.numbers import MAX_COUNT
 from bench.record.events import Called, Event, Faulted, Refused
 from bench.record.process_events import ProcessEnded, ProcessStarted
 from bench.record.reading import read_texts, read_trials
@@ -174,7 +174,7 @@ def _of_tools(life: _Life) -> Iterator[str]:
 
 
 def _sum(counts: Iterable[object]) -> int:
-    return sum(count for count in counts if isinstance(count, int) and abs(count) <= MOST_COUNT)
+    return sum(count for count in counts if isinstance(count, int) and abs(count) <= MAX_COUNT)
 
 
 def main(run: Path) -> int:

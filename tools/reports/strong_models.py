@@ -20,9 +20,9 @@ from statistics import mean, median
 from typing import Any
 
 from bench.common.files import content_of, write_whole
-from bench.elsewhere.content import MAX_BYTES
 from bench.elsewhere.counting import ErrorRepair, repairs
 from bench.elsewhere.reading import recorded_run
+from bench.elsewhere.runs.content import MAX_BYTES
 from bench.elsewhere.trials import RecordedCall, RecordedRun, RecordedTrial
 from bench.read.analysis.statistics.rates import Share, share_by_instance, unpaired_rates
 from bench.read.render.drawing import BLACK, GREY, PALE, SKY, VERMILION, Look, Picture, finish, legend_of, panels, style

@@ -77,26 +77,26 @@ def arrows_of(files: Mapping[str, str], rooms: Callable[[str], str]) -> set[tupl
 
     Args:
         files: Path -> source. Templates of a user's own package are left out.
-        rooms: Says in which room a module stands.
+        rooms: Says in which room a file stands.
     """
-    modules = {_module(path) for path in files}
+    paths = {_module(path): path for path in files}
     pairs = {
-        (rooms(_module(path)), rooms(imported))
+        (rooms(path), rooms(paths[imported]))
         for path, source in files.items()
         if "templates" not in PurePosixPath(path).parts
-        for imported in imported_by(ast.parse(source), modules)
+        for imported in imported_by(ast.parse(source), set(paths))
     }
     return {(room, other) for room, other in pairs if room != other}
 
 
-def room_of(module: str) -> str:
-    """Return the folder directly below the package in which a module stands, or the module itself if it stands in none."""
-    return ".".join(module.split(".")[:2])
+def room_of(path: str) -> str:
+    """Return the folder directly below the package in which a file stands, or the file's module if it stands in none."""
+    return ".".join(_module(path).split(".")[:2])
 
 
-def folder_of(module: str) -> str:
-    """Return the folder in which a module stands."""
-    return module.rpartition(".")[0]
+def folder_of(path: str) -> str:
+    """Return the folder in which a file stands. The `__init__.py` of a folder stands in this folder."""
+    return ".".join(PurePosixPath(path).parent.parts)
 
 
 def imported_by(tree: ast.Module, modules: set[str]) -> Iterator[str]:
@@ -115,7 +115,7 @@ def imported_by(tree: ast.Module, modules: set[str]) -> Iterator[str]:
 
 def rooms_of(files: Iterable[str], rooms: Callable[[str], str]) -> set[str]:
     """Return the rooms in which these files stand."""
-    return {rooms(_module(path)) for path in files}
+    return set(map(rooms, files))
 
 
 def _module(path: str) -> str:

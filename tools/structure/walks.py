@@ -13,7 +13,7 @@ from typing import Any
 import bench
 from bench.common.paths import PACKS
 from bench.read.analysis.frames import load_run
-from bench.read.report.results import Results
+from bench.read.analysis.results import Results
 from bench.read.report.tables import TABLES
 from bench.record.store import RunWriter
 from bench.run.experiment.code import our_codebase

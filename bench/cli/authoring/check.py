@@ -13,9 +13,8 @@ from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from bench.cli.authoring.hooks import TaskHooks
+from bench.cli.authoring.hooks import HookFailed, TaskHooks
 from bench.cli.authoring.soundness import Soundness, checks_of, notes_on
-from bench.cli.hooks import HookFailed
 from bench.common.errors import PackError, Unavailable, one_line
 from bench.common.files import text_of
 from bench.run.packs import find_packs, instances_of, load_pack, variants_of
@@ -24,9 +23,9 @@ LOAD_CHECK = "it can be loaded"
 """The title of the check that loads a pack."""
 REQUIREMENTS = "requirements.txt"
 """A pack's file that names the packages which its code runs beside this one, as pip reads them."""
-MOST_REQUIREMENTS_BYTES, LONGEST_PROBLEM = 65_536, 200
+MAX_REQUIREMENTS_BYTES, LONGEST_PROBLEM = 65_536, 200
 """The most bytes of a pack's requirements file, and the most characters of a message about the file."""
-MOST_LINES, MOST_NAMES = 10, 3
+MAX_LINES, MAX_NAMES = 10, 3
 """How many problems of a check are shown, and how many instances are named for one problem."""
 MIN_EXCESS_SHARE = 0.3
 """An excess, such as a right answer of the baseline, is a problem if at least this share of a pack's instances has it."""
@@ -74,7 +73,7 @@ def check_pack(name: str, packs: Sequence[Path]) -> Iterator[tuple[str, CheckRes
 def _missing_packages(path: Path) -> list[str]:
     """Return the packages in a pack's requirements that are not installed in a fitting version. Raises PackError."""
     try:
-        lines = text_of(path, MOST_REQUIREMENTS_BYTES).splitlines() if path.is_file() else []
+        lines = text_of(path, MAX_REQUIREMENTS_BYTES).splitlines() if path.is_file() else []
         required = [Requirement(line) for line in lines if line.strip() and not line.startswith("#")]
     except (InvalidRequirement, OSError, ValueError) as error:
         problem = one_line(str(error), LONGEST_PROBLEM)
@@ -146,8 +145,8 @@ def _summary(title: str, results: Mapping[str, Soundness], instance_count: int) 
         for problem in result.problems:
             instances_by_problem.setdefault(problem, []).append(instance)
     lines = [f"{_name_instances(instances)}{problem}" for problem, instances in instances_by_problem.items()]
-    if len(lines) > MOST_LINES:
-        lines = [*lines[:MOST_LINES], f"and {len(lines) - MOST_LINES} problems more"]
+    if len(lines) > MAX_LINES:
+        lines = [*lines[:MAX_LINES], f"and {len(lines) - MAX_LINES} problems more"]
     failed = sum(bool(result.problems) for result in results.values())
     details = {result.detail for result in results.values() if result.detail and not result.problems}
     if failed and instance_count > 1:
@@ -159,5 +158,5 @@ def _name_instances(instances: Sequence[str]) -> str:
     """Return the names of the instances with a problem, as the beginning of a line."""
     if instances == [""]:
         return ""
-    left_out = len(instances) - MOST_NAMES
-    return f"{', '.join(instances[:MOST_NAMES])}{f' and {left_out} more' if left_out > 0 else ''}: "
+    left_out = len(instances) - MAX_NAMES
+    return f"{', '.join(instances[:MAX_NAMES])}{f' and {left_out} more' if left_out > 0 else ''}: "

@@ -9,9 +9,9 @@ import typer
 
 from bench.cli.authoring.check import check_pack
 from bench.cli.authoring.new import new_plugin, new_scenario
+from bench.cli.authoring.scaffold import check_command
 from bench.cli.command import PacksOption, group_of
 from bench.cli.junit import JunitCase, write_junit
-from bench.cli.scaffold import check_command
 from bench.cli.terminal import Terminal
 from bench.common.errors import PackError
 from bench.common.packs import no_packs_in

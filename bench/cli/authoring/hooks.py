@@ -5,12 +5,33 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.cli.hooks import HookFailed, Hooks
+from bench.common.raised import place_of, type_and_message
 from bench.run.packs.code import unwrap
-from bench.scenario import Answer, Check, Context, Finding, Grade, Inputs, Json, Output, Subtask
+from bench.scenario import Answer, Check, Context, Finding, Grade, Inputs, Json, Output, Scenario, Subtask
+
+
+class HookFailed(Exception):
+    """A function of a pack raised an error or returned a wrong type. The text is one line."""
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """The functions of one scenario."""
+
+    scenario: Scenario
+    folder: Path
+
+    def call(self, label: str, function: Callable[..., Any], *values: object) -> Any:
+        """Call a function of the pack, or a function that calls functions of the pack. Raises HookFailed."""
+        try:
+            return function(*values)
+        except (Exception, SystemExit) as error:
+            place = place_of(error, self.folder)
+            raise HookFailed(f"{f'{place}: ' if place else ''}{label} raises {type_and_message(error)}") from error
 
 
 class TaskHooks(Hooks):

@@ -6,7 +6,7 @@ import keyword
 from importlib.util import find_spec
 from pathlib import Path
 
-from bench.cli.scaffold import copy_template, make_pack, render_templates
+from bench.cli.authoring.scaffold import copy_template, make_pack, render_templates
 from bench.common.errors import PackError
 
 TEMPLATES = Path(__file__).parents[1] / "templates"

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bench.cli.authoring.rows import ColumnKind, SourceRows, read_rows
-from bench.cli.scaffold import check_command, copy_template, make_pack, render_templates
+from bench.cli.authoring.scaffold import check_command, copy_template, make_pack, render_templates
 
 TEMPLATE = Path(__file__).parent / "templates" / "rows"
 TYPES: dict[ColumnKind, str] = {"text": "str", "integer": "int", "number": "float", "boolean": "bool"}

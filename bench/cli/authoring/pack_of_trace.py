@@ -8,11 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench.cli.scaffold import TEMPLATE_SUFFIX, copy_template, environment_of, make_pack
+from bench.cli.authoring.scaffold import TEMPLATE_SUFFIX, copy_template, environment_of, make_pack
 from bench.common.errors import PackError, one_line
 from bench.common.paths import CONFIGS
-from bench.elsewhere.runs import ImportedStep, step_name, tool_names
-from bench.elsewhere.telling import key_of
+from bench.elsewhere.runs import ImportedStep, key_of, step_name, tool_names
 
 TEMPLATE = Path(__file__).parent / "templates" / "trace"
 

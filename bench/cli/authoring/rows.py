@@ -17,7 +17,7 @@ from bench.scenario import Output
 
 ColumnKind = Literal["word", "text", "integer", "number", "boolean"]
 EXPECTED = "expected"
-MOST_WORDS, LONGEST_WORD = 12, 60
+MAX_WORDS, LONGEST_WORD = 12, 60
 """A text column is a closed vocabulary if it has at most so many distinct texts, each has one line of at most so many
 characters, and each is in two rows on average."""
 INTEGER = re.compile(r"-?(0|[1-9]\d*)", re.ASCII)
@@ -187,7 +187,7 @@ def _field(name: str, values: Sequence[CellValue], path: Path) -> Field:
             f"{path}: '{name}' is the same in {row_count}, so there is nothing to tell apart; add others, or take it out"
         )
     words = tuple(str(value) for value in distinct)
-    is_vocabulary = len(words) <= MOST_WORDS and 2 * len(words) <= len(values)
+    is_vocabulary = len(words) <= MAX_WORDS and 2 * len(words) <= len(values)
     if kind != "text" or not is_vocabulary or not all(len(word) <= LONGEST_WORD and word.isprintable() for word in words):
         return Field(name, kind)
     if len(plain_values) < len(words):

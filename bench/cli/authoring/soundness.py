@@ -9,8 +9,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from bench.cli.authoring.hooks import TaskHooks
-from bench.cli.hooks import HookFailed, Hooks
+from bench.cli.authoring.hooks import HookFailed, Hooks, TaskHooks
 from bench.common.seeding import draw_for
 from bench.record.events import Called
 from bench.record.record import TrialRecord
@@ -121,9 +120,10 @@ def faults_are_caught(hooks: TaskHooks) -> Soundness:
 
 
 def _undetected_faults(hooks: TaskHooks, subtask: Subtask) -> Iterator[str]:
-    """Yield a line for each effect that should break the reply to a subtask, but whose result every check accepts."""
+    """Yield a line for each effect that should break the reply to a subtask, but whose result every check accepts. An effect
+    that does not apply to the reply is no problem: a note names it."""
     try:
-        for effect in (entry for entry in EFFECTS if isinstance(entry, TextEffect) and entry.breaks_form):
+        for effect in _breaking_effects():
             for number in range(DRAWS_PER_EFFECT):
                 if hooks.call(f"a check of '{subtask.name}'", _is_undetected, hooks.scenario, subtask, effect, number):
                     yield f"{effect.name} in the reply to '{subtask.name}' passed as a valid output"
@@ -132,16 +132,31 @@ def _undetected_faults(hooks: TaskHooks, subtask: Subtask) -> Iterator[str]:
         yield str(failure)
 
 
+def _breaking_effects() -> list[TextEffect]:
+    """Return the effects after which no reply should be a valid output."""
+    return [entry for entry in EFFECTS if isinstance(entry, TextEffect) and entry.breaks_form]
+
+
 def _is_undetected(scenario: Scenario, subtask: Subtask, effect: TextEffect, number: int) -> bool:
-    """Return whether every check accepts the reference's reply after this effect has changed the reply. An effect that does not
-    apply to the reply counts as undetected."""
+    """Return whether this effect changes the reference's reply, and every check accepts the changed reply."""
     text = _reply_with_fault(scenario, subtask, effect, number)
     if text is None:
-        return True
+        return False
     values = {name: part.value for name, part in parts_of(text, "stop", [subtask]).items()}
     if values[subtask.name] == scenario.reference[subtask.name]:
         return False  # the effect is to blame, and no pack: a note names it
     return not isinstance(judge([subtask], values, scenario.task.documents, {})[subtask.name], Rejected)
+
+
+def _inapplicable_effects(scenario: Scenario) -> Iterator[str]:
+    """Yield a line for each effect that should break an output but does not apply to some reply."""
+    for effect in _breaking_effects():
+        for subtask in scenario.task.subtasks:
+            if all(_reply_with_fault(scenario, subtask, effect, number) is None for number in range(DRAWS_PER_EFFECT)):
+                yield (
+                    f"{effect.name} is not applicable to the reply to '{subtask.name}': no trial can have it there, and it "
+                    "tried no check"
+                )
 
 
 def _reply_with_fault(scenario: Scenario, subtask: Subtask, effect: TextEffect, number: int) -> str | None:
@@ -153,7 +168,7 @@ def _reply_with_fault(scenario: Scenario, subtask: Subtask, effect: TextEffect, 
 
 def _harmless_effects(scenario: Scenario) -> Iterator[str]:
     """Yield a line for each effect that should break an output but leaves the content of some reply unchanged."""
-    for effect in (entry for entry in EFFECTS if isinstance(entry, TextEffect) and entry.breaks_form):
+    for effect in _breaking_effects():
         for subtask in scenario.task.subtasks:
             text, value = _reply_with_fault(scenario, subtask, effect, 0), scenario.reference[subtask.name]
             if text is not None and parts_of(text, "stop", [subtask])[subtask.name].value == value:
@@ -364,6 +379,7 @@ def notes_on(hooks: TaskHooks) -> Iterator[str]:
     the only checkpoint."""
     task = hooks.scenario.task
     yield from _harmless_effects(hooks.scenario)
+    yield from _inapplicable_effects(hooks.scenario)
     if len(task.subtasks) > 1 and len(task.stages) == 1 and not hooks.scenario.environment:
         yield (
             "no subtask but the last is a checkpoint: `static` verifies once, at the end, and runs all of it again; "

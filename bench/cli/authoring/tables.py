@@ -19,11 +19,11 @@ from bench.common.errors import PackError
 from bench.common.files import text_of
 
 CellValue = str | int | float | bool | None
-MOST_BYTES = 2**26
+MAX_BYTES = 2**26
 DELIMITERS = ",;\t|"
 LONGEST_CELL = 2**24
 """The longest cell, in characters."""
-SAMPLE_ROWS, SAMPLE_CHARACTERS = 50, 2**20
+SAMPLE_ROWS, SAMPLE_CHARS = 50, 2**20
 """The delimiter is determined from at most this many rows, and from at most this many characters."""
 _separator_line = re.compile(r"""\s*"?sep=(\\t|[^\w\s"]|\t)[ \t;,"]*(?:\r\n|\r|\n|\Z)""", re.IGNORECASE)
 """Matches the first line `sep=;` of a file from Excel, which names the delimiter."""
@@ -63,7 +63,7 @@ def read_table(path: Path) -> Sequence[FileRow]:
 def _text_of_file(path: Path) -> str:
     """Return the text of a file. Raises PackError."""
     try:
-        return text_of(path, MOST_BYTES)
+        return text_of(path, MAX_BYTES)
     except OSError as error:
         raise PackError(f"{path}: cannot be read: {error.strerror or error}") from error
     except ValueError as error:
@@ -97,7 +97,7 @@ class _Dialect:
         skipped."""
         sample = list[list[str]]()
         with suppress(_BrokenCsv):
-            sample += (cells for _, cells in islice(self.rows(text.lstrip("\r\n")[:SAMPLE_CHARACTERS]), SAMPLE_ROWS))
+            sample += (cells for _, cells in islice(self.rows(text.lstrip("\r\n")[:SAMPLE_CHARS]), SAMPLE_ROWS))
         header = sample[0] if sample else []
         is_plain = not any('"' in cell for cell in header)
         alike = sum(len(cells) == len(header) for cells in sample)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from bench.cli.command_part import ComparedCase, ComparisonOutput
+from bench.cli.commands.report_tables import show_report_table
 from bench.cli.junit import JunitCase, junit_on_error, write_junit
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError
@@ -17,12 +17,41 @@ from bench.common.paths import folder_of, name_of
 from bench.record.reading import are_probes
 
 # Modules that read results import pandas and scipy. No other command should wait for that, so functions import them.
+if TYPE_CHECKING:
+    from bench.read.render.table import Table
 
 EXIT_CODES = {"equal": 0, "no worse": 0, "better": 0, "worse": 1, "trade-off": 3, "undecided": 3}
 """The exit code of each verdict. 2 is left to a user's mistake."""
 JUNIT_ENDS: dict[int, Literal["failure", "skipped"]] = {1: "failure", 3: "skipped"}
 
 out = Terminal()
+
+
+class ComparedCase(NamedTuple):
+    """A question of a comparison, with its own verdict and the reason for the verdict."""
+
+    group: str
+    question: str
+    verdict: str
+    reason: str
+
+
+class ComparisonOutput(NamedTuple):
+    """The result of a comparison, with the verdict of `bench compare`.
+
+    tables   the tables for people
+    json     the result for a program
+    lines    the lines above the tables; the first line has the verdict
+    wide     the titles of columns that are too wide for a terminal
+    cases    the questions that decide the verdict, and further questions
+    """
+
+    verdict: str
+    tables: tuple[Table, ...]
+    json: str
+    lines: tuple[str, ...]
+    wide: tuple[str, ...] = ()
+    cases: tuple[ComparedCase, ...] = ()
 
 
 def compare(
@@ -231,7 +260,7 @@ def _print_output(compared: ComparisonOutput, as_markdown: bool) -> None:
     else:
         wrapped = Terminal(wrapped=True)
         for table in compared.tables:
-            wrapped.show_report_table(table.without(compared.wide))
+            show_report_table(wrapped, table.without(compared.wide))
             wrapped.print("\n".join(f"- {note}" for note in table.footer), end="\n\n")
         if compared.wide:
             wide_columns = join_names(compared.wide, len(compared.wide))

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from bench.cli.command import PacksOption
-from bench.cli.completion import run_names
+from bench.cli.commands.completion import run_names
 from bench.cli.remembered import option_of, packs_of
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError

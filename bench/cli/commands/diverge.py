@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bench.cli.completion import run_names
+from bench.cli.commands.completion import run_names
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.paths import folder_of
@@ -22,7 +22,7 @@ from bench.record.events import of_kind
 from bench.record.reading import read_manifest, read_trials
 from bench.record.record import TrialRecord, latest
 from bench.record.world_events import WorldEnded
-from bench.worlds.run.bank import replies_in
+from bench.worlds.run.simulated.bank import replies_in
 
 # It imports pandas and matplotlib, which slows down the start.
 if TYPE_CHECKING:

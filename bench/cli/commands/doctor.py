@@ -6,7 +6,8 @@ import typer
 from rich.table import Table
 
 from bench.cli.terminal import Terminal
-from bench.run.experiment.provenance import code_version, machine, package_versions
+from bench.record.provenance import machine, package_versions
+from bench.run.experiment.code import code_version
 from bench.run.sandbox import Guards, guards
 
 out = Terminal()

@@ -7,7 +7,7 @@ COMMANDS = (
     CommandPart("run", "bench.cli.commands.run:run", "Measure what failures cost the agents that a config names."),
     CommandPart("report", "bench.cli.commands.report:report", "Write a report of runs: findings, tables and figures."),
     CommandPart("compare", "bench.cli.commands.compare:compare", "Test whether run B is worse than run A, as a gate in CI."),
-    CommandPart("trace", "bench.cli.trace:trace", "Show the calls of a trial, or the trials behind a claim."),
+    CommandPart("trace", "bench.cli.commands.trace:trace", "Show the calls of a trial, or the trials behind a claim."),
     CommandPart("scorecard", "bench.cli.commands.scorecard:scorecard", "Show how often systems recover, and what they damage."),
     CommandPart("new", "bench.cli.authoring.commands:new_app", "Write a new pack of tasks, or a new package of parts."),
     CommandPart("check", "bench.cli.authoring.commands:check", "Check whether packs are sound before they are run."),

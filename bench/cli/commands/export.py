@@ -12,7 +12,7 @@ import typer
 from rich.filesize import decimal
 
 from bench.cli.authoring.pack_of_trace import pack_of_trace
-from bench.cli.completion import run_names
+from bench.cli.commands.completion import run_names
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.paths import PACKS, REPORTS, folder_of, name_of, named

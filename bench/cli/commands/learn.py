@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from bench.cli.command import PacksOption
-from bench.cli.completion import run_names
+from bench.cli.commands.completion import run_names
 from bench.cli.remembered import packs_of
 from bench.cli.terminal import Terminal
 from bench.common.paths import PACKS, folder_of

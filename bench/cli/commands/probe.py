@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bench.cli.command import COMMAND_METAVAR
-from bench.cli.probed import SUITE, ProbeFiles, ProbeProgress, show_probe
+from bench.cli.commands.probed import SUITE, ProbeFiles, ProbeProgress, show_probe
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.escaping import escape_line
@@ -249,10 +249,9 @@ def _ask_yes(question: str) -> bool:
 
 def _clean(file: Path, yes: bool) -> None:
     """Restore and remove what a killed probe left behind."""
-    from bench.probe.run.probe_file import stores_in_file  # noqa: PLC0415
-    from bench.probe.run.witness.stores import clean, orphans  # noqa: PLC0415
+    from bench.probe.run.probe_file import orphans_in_file  # noqa: PLC0415
 
-    leftovers = list(orphans(stores_in_file(file)))
+    leftovers = list(orphans_in_file(file))
     if not leftovers:
         out.print("no killed probe left anything here")
         return
@@ -260,19 +259,20 @@ def _clean(file: Path, yes: bool) -> None:
     if not yes:
         _require_agreement("do this?", "nothing was restored or removed")
     for orphan in leftovers:
-        out.print(clean(orphan))
+        out.print(orphan.clean())
 
 
 def _open(settings: ProbeSettings, secrets: Secrets, folder: Path, request: ProbeRequest, aside: bool) -> ProbeWriter | None:
     """Begin the run or continue it. Return None if the run is complete."""
     from bench.probe.run.writing import ProbeWriter, holds_other_probe  # noqa: PLC0415
     from bench.record.store import set_aside  # noqa: PLC0415
+    from bench.run.experiment.code import code_version  # noqa: PLC0415
 
     probed = settings.manifest_entry(request.all_forms, request.only)
     if folder.exists() and (aside or holds_other_probe(folder, probed)):
         out.print(f"{folder} holds an earlier probe; its name is now {set_aside(folder)}")
     try:
-        writer = ProbeWriter(folder, settings.subject.name, probed, secrets, settings.parameters)
+        writer = ProbeWriter(folder, settings.subject.name, probed, secrets, settings.parameters, code_version())
     except ResultsError as error:
         raise ResultsError(f"{str(error).split(';', maxsplit=1)[0]}; give --set-aside to begin anew, or --name") from error
     if not writer.is_complete:

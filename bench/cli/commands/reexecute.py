@@ -22,9 +22,9 @@ from bench.elsewhere.reading import recorded_run
 from bench.elsewhere.reexecute import Delivery, Reexecuted, Reexecution, ServerSettings, ToolDanger, danger_of
 from bench.elsewhere.trials import MARK, RecordedRun
 
-MOST_LINES = 10
+MAX_LINES = 10
 """The most lines about differing answers, about missing tools and about differing ends each."""
-CONTEXT_CHARACTERS = 40
+CONTEXT_CHARS = 40
 """How many characters are shown before the first difference of two answers."""
 DELIVERY_WORDS: Mapping[Delivery, str] = {
     "twice": "delivered twice",
@@ -115,19 +115,19 @@ def lines_of(
     alike_note = f", and {alike:,} but for members that are null or --apart, or for the case of letters" if alike else ""
     equal = answers - alike - len(differing)
     yield f"{equal:,} of {answers:,} answers of {len(trials)} trials are equal to the recorded ones{alike_note}"
-    for trial, other in differing[:MOST_LINES]:
+    for trial, other in differing[:MAX_LINES]:
         call = (
             f"task {one_line(trial.trial.task, 40)}, trial {one_line(trial.trial.number, 40)}, call {other.place} {other.tool}"
         )
         recorded, present = shorten_to_difference(other.recorded, other.answered)
         yield f"  {call}: recorded {recorded} / now {present}"
-    for tool, calls in Counter(tool for trial in trials for tool in trial.lacking).most_common(MOST_LINES):
+    for tool, calls in Counter(tool for trial in trials for tool in trial.lacking).most_common(MAX_LINES):
         yield f"the server lacks the tool {one_line(tool, 60)}: its calls ({calls}) were not sent"
     checked = [trial for trial in trials if trial.state is not None and trial.trial.state is not None]
     if checked:
         contradicting = [trial for trial in checked if _has_other_end(trial)]
         yield f"{len(checked) - len(contradicting)} of {len(checked)} ends are right or wrong as the file says"
-        for trial in contradicting[:MOST_LINES]:
+        for trial in contradicting[:MAX_LINES]:
             says = "right" if trial.trial.state else "wrong"
             yield f"  task {one_line(trial.trial.task, 40)}: its end is {says} in the file, not here; is its task's id right?"
     if not danger:
@@ -149,7 +149,7 @@ def shorten_to_difference(recorded: str, answered: str) -> tuple[str, str]:
     with suppress(ValueError, RecursionError):
         texts = [json.dumps(json.loads(text), sort_keys=True, ensure_ascii=False) for text in texts]
     first_difference = next((place for place, (old, new) in enumerate(zip(*texts, strict=False)) if old != new), 0)
-    begin = max(0, first_difference - CONTEXT_CHARACTERS)
+    begin = max(0, first_difference - CONTEXT_CHARS)
     first, second = (("… " if begin else "") + one_line(text[begin:], 120) for text in texts)
     return first, second
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bench.cli.completion import run_names
+from bench.cli.commands.completion import run_names
 from bench.cli.remembered import packs_of
 from bench.cli.terminal import Terminal, print_left_out
 from bench.common.paths import PACKS, REPORTS, folder_of, name_of, named
@@ -39,7 +39,7 @@ def report(
     """
     folders = [folder_of(run) for run in runs]
     if are_probes(*folders):
-        from bench.cli.probed import show_probe  # noqa: PLC0415
+        from bench.cli.commands.probed import show_probe  # noqa: PLC0415
 
         for folder in folders:
             show_probe(out, folder, to or named(REPORTS, name_of(folder)))
@@ -65,7 +65,7 @@ def write_report(folders: list[Path], target: Path, verbose: bool = False, pdf: 
     from bench.read.report.figures import FIGURES  # noqa: PLC0415
     from bench.read.report.tables import TABLES  # noqa: PLC0415
     from bench.read.report.trace import load_traced  # noqa: PLC0415
-    from bench.read.written_report import report_of  # noqa: PLC0415
+    from bench.read.report.written_report import report_of  # noqa: PLC0415
     from bench.record.files import write_files  # noqa: PLC0415
     from bench.rerun.world_views import WorldViews  # noqa: PLC0415
 

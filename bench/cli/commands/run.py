@@ -8,11 +8,10 @@ from typing import Annotated
 import typer
 
 from bench.cli.command import PacksOption, UnguardedOption
+from bench.cli.commands.completion import model_names, pack_names, plan_names
 from bench.cli.commands.report import write_report
-from bench.cli.completion import model_names, pack_names, plan_names
-from bench.cli.remembered import remember
-from bench.cli.running import concurrent_trials, print_process_count, run_missing_trials, show_preview
-from bench.cli.setup import (
+from bench.cli.commands.running import concurrent_trials, print_process_count, run_missing_trials, show_preview
+from bench.cli.commands.setup import (
     OTHER_CODE,
     cache_from,
     chosen_models,
@@ -21,6 +20,7 @@ from bench.cli.setup import (
     run_name,
     with_concurrency,
 )
+from bench.cli.remembered import remember
 from bench.cli.terminal import Terminal, print_left_out
 from bench.common.paths import PACKS, REPORTS, RESULTS, named
 from bench.read.report.studies import STUDIES, require_known

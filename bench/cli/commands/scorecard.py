@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from bench.cli.commands.report_tables import show_report_table
 from bench.cli.terminal import Terminal
 from bench.common.paths import folder_of
 
@@ -33,5 +34,5 @@ def scorecard(
     for text in (*warnings(card), INTRODUCTION, *(f"- {finding}" for finding in findings(card))):
         wide.print(f"{text}\n")
     for table in (overview(card), short_table(card)):
-        wide.show_report_table(table)
+        show_report_table(wide, table)
         wide.print("\n".join(f"- {note}" for note in table.footer), end="\n\n")

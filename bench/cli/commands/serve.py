@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bench.cli.command import UnguardedOption
+from bench.cli.commands.setup import chosen_models, open_run, reply_source_lines, run_name
 from bench.cli.remembered import remember
-from bench.cli.setup import chosen_models, open_run, reply_source_lines, run_name
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError
 from bench.common.paths import PACKS, RESULTS, named

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import typer
 
-from bench.cli.completion import run_names
+from bench.cli.commands.completion import run_names
 from bench.cli.terminal import Terminal
 from bench.common.errors import BenchError, ConfigError
 from bench.common.paths import folder_of

@@ -8,10 +8,9 @@ from typing import Any
 from pydantic import AliasPath, Field, TypeAdapter
 
 from bench.common.bounds import BoundedTable, Many
-from bench.elsewhere.formats.members import Arguments, ItemId, MemberModel
+from bench.elsewhere.formats.members import Arguments, ChatRole, ItemId, MemberModel
 from bench.elsewhere.formats.part import RecordedFormat
 from bench.elsewhere.trials import AskedCall, RecordedRun, RecordedTurn, require_unique, trial_of
-from bench.record.messages import MessageRole
 
 
 class InspectText(MemberModel):
@@ -30,7 +29,7 @@ class InspectUsage(MemberModel):
 
 
 class InspectMessage(MemberModel):
-    role: MessageRole
+    role: ChatRole
     content: str | Many[InspectText] = ""
     tool_calls: Many[InspectCall] | None = None
     tool_call_id: ItemId | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AliasPath, BaseModel, ConfigDict, Field
 
@@ -13,6 +13,8 @@ from bench.elsewhere.trials import AskedCall
 
 Arguments = BoundedTable[str, Any]
 ItemId = Annotated[str, Field(coerce_numbers_to_str=True, max_length=500)]
+ChatRole = Literal["system", "user", "assistant", "tool"]
+"""The roles of messages in OpenAI's form."""
 NO_OBJECT = "(no JSON object)"
 """The name under which a text of arguments is kept that is no JSON object."""
 

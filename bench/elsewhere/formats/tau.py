@@ -10,10 +10,9 @@ from pydantic import AliasChoices, AliasPath, Field, TypeAdapter
 
 from bench.common.bounds import Many
 from bench.common.errors import ResultsError, one_line
-from bench.elsewhere.formats.members import Arguments, ChatMessage, ItemId, MemberModel, calls_in_message
+from bench.elsewhere.formats.members import Arguments, ChatMessage, ChatRole, ItemId, MemberModel, calls_in_message
 from bench.elsewhere.formats.part import RecordedFormat
 from bench.elsewhere.trials import AGENT, AskedCall, RecordedRun, RecordedTrial, RecordedTurn, require_unique, trial_of
-from bench.record.messages import MessageRole
 
 
 class TauAction(MemberModel):
@@ -22,7 +21,7 @@ class TauAction(MemberModel):
 
 
 class TauMessage(ChatMessage):
-    role: MessageRole
+    role: ChatRole
 
 
 class TauTrial(MemberModel):
@@ -74,7 +73,7 @@ class Tau2Call(MemberModel):
 
 
 class Tau2Message(MemberModel):
-    role: MessageRole
+    role: ChatRole
     content: str | None = None
     tool_calls: Many[Tau2Call] | None = None
     id: ItemId | None = None

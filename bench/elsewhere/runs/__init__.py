@@ -6,6 +6,16 @@ form, and counts there what it leaves out. A further form is a further reader.
 """
 
 from bench.elsewhere.runs.reading import read_log, read_trace
-from bench.elsewhere.runs.steps import ImportedCall, ImportedRun, ImportedStep, step_name, summary_of, tool_names
+from bench.elsewhere.runs.steps import ImportedCall, ImportedRun, ImportedStep, key_of, step_name, summary_of, tool_names
 
-__all__ = ["ImportedCall", "ImportedRun", "ImportedStep", "read_log", "read_trace", "step_name", "summary_of", "tool_names"]
+__all__ = [
+    "ImportedCall",
+    "ImportedRun",
+    "ImportedStep",
+    "key_of",
+    "read_log",
+    "read_trace",
+    "step_name",
+    "summary_of",
+    "tool_names",
+]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.common.bounds import excess_in
-from bench.elsewhere.content import MIN_BYTES_PER_VALUE
+from bench.elsewhere.runs.content import MIN_BYTES_PER_VALUE
 from bench.elsewhere.runs.steps import OpenCall
 
 MAX_ADDRESS_LENGTH = 500

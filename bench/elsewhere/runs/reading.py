@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from bench.common.errors import ResultsError, nearest, one_line
 from bench.common.wording import first_violation
-from bench.elsewhere.content import bytes_of, json_of
 from bench.elsewhere.runs.coding_sessions import add_session, is_claude_line, is_codex_line
+from bench.elsewhere.runs.content import bytes_of, json_of
 from bench.elsewhere.runs.platforms import is_of_platform, platform_spans
 from bench.elsewhere.runs.spans import TracedSpan, hex_id, holds_spans, spans_of
 from bench.elsewhere.runs.steps import ImportedRun, OpenCall, RunBuilder, StepCost, summary_of

@@ -7,17 +7,20 @@ ranges of the earlier pieces that its prompt repeats.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from typing import Any
 
 from bench.common.errors import ResultsError, one_line, whole_text
 
 MAX_STEPS, MAX_CALLS = 500, 2_000
 """The most calls of a model, and the most calls of tools, in a run of which a pack is made."""
-MAX_CHARACTERS = 2**29
+MAX_CHARS = 2**29
 """The most characters in all prompts of a run together."""
 MAX_SHOWN_NAMES, MAX_NAME_LENGTH = 6, 80
 """The most names of unread attributes in an error, and the most characters of each name."""
@@ -25,6 +28,8 @@ MAX_LEFT_OUT_LINES = 12
 """The most lines about contents that were left out."""
 Ranges = tuple[tuple[int, int], ...]
 """Ranges of numbers, each as (first number, number after the last)."""
+RETRY_FIELD = re.compile(r"idempot|request_?id|nonce|timestamp|trace_?id|correlation", re.IGNORECASE)
+"""The name of an argument that can differ in two tries of one call."""
 
 
 @dataclass(frozen=True)
@@ -256,10 +261,9 @@ class RunBuilder:
         sizes = [size for step in steps for size in (len(step.shown), len(step.reply))]
         sums = [0, *accumulate(sizes)]
         shown = sum(len(step.shown) + sum(sums[end] - sums[begin] for begin, end in step.before) for step in steps)
-        if shown > MAX_CHARACTERS:
+        if shown > MAX_CHARS:
             raise ResultsError(
-                f"{self.name}: its prompts have {shown:,} characters together, and at most {MAX_CHARACTERS:,} are read; "
-                "shorten it"
+                f"{self.name}: its prompts have {shown:,} characters together, and at most {MAX_CHARS:,} are read; shorten it"
             )
         return ImportedRun(steps, self.left_out)
 
@@ -296,3 +300,21 @@ def tool_names(steps: Sequence[ImportedStep]) -> Iterator[tuple[int, ImportedCal
 def step_name(number: int) -> str:
     """Return the name of a step, for example `step_07`."""
     return f"step_{number:02}"
+
+
+def key_of(tool: str, arguments: str) -> tuple[str, str]:
+    """Return a tool and its arguments in a form in which two calls can be compared, without fields that differ between two
+    attempts."""
+    return tool, json.dumps(_without_retry_fields(parse_arguments(arguments)), sort_keys=True)
+
+
+def parse_arguments(arguments: str) -> Any:
+    """Return the JSON value of arguments; a text that is no JSON is returned unchanged."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(arguments)
+    return arguments
+
+
+def _without_retry_fields(value: Any) -> Any:
+    """Return arguments without fields that differ between two attempts."""
+    return {name: inner for name, inner in value.items() if not RETRY_FIELD.search(name)} if isinstance(value, dict) else value

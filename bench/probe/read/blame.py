@@ -34,6 +34,8 @@ REMEDIES: Mapping[GatewayMend, str] = {
     "reply": "check what the model's reply asks for before {} is done: it can be cut off, or ask for what was done",
     "tool": "let the tool do {} once when it gets the same call twice",
 }
+READ_REMEDY = "check what {} answered before anything is done by it: an answer can be missing, outdated, empty or damaged"
+"""What to do where the mend `client` suffices for a read: to read again does no damage."""
 WHY_NOT_TRIED: Mapping[GatewayMend, str] = {
     "key": "no call was made again",
     "memory": "the agent was not killed",
@@ -56,6 +58,7 @@ class CellBlame:
     tried     the parts that a run has mended
     unjudged  the parts that were mended in runs without a verdict
     waiting   the parts that the probe had still to try when it was ended
+    read      the tool that was struck, if the struck call only reads; else ""
     """
 
     tool: str
@@ -63,6 +66,7 @@ class CellBlame:
     tried: tuple[GatewayMend, ...]
     unjudged: GatewayMends = frozenset()
     waiting: tuple[GatewayMend, ...] = ()
+    read: str = ""
 
     @property
     def parts_cleared(self) -> list[GatewayMend]:
@@ -80,9 +84,13 @@ class CellBlame:
             return f"Not explained: {attempt}; nobody is cleared."
         ordered_sets = [sorted(parts, key=PARTS.index) for parts in self.minimal]
         parts_note = _in_words([_in_words(parts, "and") for parts in ordered_sets], "or")
-        to_do = "; or ".join(" and ".join(REMEDIES[part].format(self.tool) for part in parts) for parts in ordered_sets)
+        to_do = "; or ".join(" and ".join(map(self._remedy, parts)) for parts in ordered_sets)
         rest = f" Not asked yet: {_in_words(self.waiting, 'and')}." if self.waiting else ""
         return f"To blame: {parts_note}. {to_do[:1].upper()}{to_do[1:]}.{rest}"
+
+    def _remedy(self, part: GatewayMend) -> str:
+        """Return what to do about a part."""
+        return READ_REMEDY.format(self.read) if self.read and part == "client" else REMEDIES[part].format(self.tool)
 
     @property
     def rest(self) -> str:
@@ -111,7 +119,9 @@ def blame_of(tool: str, mended: Iterable[CellJudged], due: Sequence[GatewayMend]
     unjudged = frozenset(part for judged in runs if judged.verdict == "no_verdict" for part in judged.mended)
     minimal.sort(key=lambda parts: (len(parts), sorted(map(PARTS.index, parts))))
     waiting = tuple(part for part in due if part not in tried)
-    return CellBlame(tool, tuple(minimal), tuple(part for part in PARTS if part in tried), unjudged, waiting) if runs else None
+    read = next((judged.call.partition("#")[0] for judged in runs if judged.call_class == "read"), "")
+    parts = tuple(part for part in PARTS if part in tried)
+    return CellBlame(tool, tuple(minimal), parts, unjudged, waiting, read) if runs else None
 
 
 def first_mends(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:

@@ -11,7 +11,7 @@ from bench.probe.points import points_of
 from bench.probe.read import sentences
 from bench.probe.read.run import ProbedPlan, ProbeRead
 from bench.probe.read.steps import MAX_ROWS, TimelineStep, last_words, printed_end, steps_of
-from bench.read.report.html import render, source
+from bench.read.render.html import render, source
 from bench.record.events import of_kind
 from bench.record.probe_events import DAMAGE, CallClass, CellVerdict, GatewayCall, PlannedCall, plan_of
 from bench.record.probe_rows import Row, RowDifference

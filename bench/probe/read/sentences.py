@@ -306,9 +306,10 @@ def outcome_clause(probe: ProbeRead) -> str:
     if probe.conclusion == "damage":
         return f"{name} does damage where its calls overlap, without any fault"
     if probe.conclusion == "none":
-        selected = f"the {plural(cells, 'cell')} that {'was' if cells == 1 else 'were'} asked for" if probe.probed.only else ""
-        scope = f"which holds for this task and single faults{', and says nothing of other cells' if selected else ''}"
-        return f"{name} did no damage in any of {selected or plural(cells, 'cell')}, {scope}"
+        asked_for = f" that {'was' if cells == 1 else 'were'} asked for" if probe.probed.only else ""
+        judged_cells = "the 1 cell" if cells == 1 else f"any of {'the ' if asked_for else ''}{cells} cells"
+        scope = f"which holds for this task and single faults{', and says nothing of other cells' if asked_for else ''}"
+        return f"{name} did no damage in {judged_cells}{asked_for}, {scope}"
     without_verdict = len(probe.missing) + sum(cell.verdict in UNDECIDED for cell in probe.cells.values())
     without_note = f", and {without_verdict} more have no verdict" if without_verdict else ""
     return f"It is undecided whether {name} does damage: none in {plural(cells, 'cell')} with a verdict{without_note}"
@@ -332,11 +333,15 @@ def unwitnessed_clause(probe: ProbeRead) -> str:
 
 
 def unwatched_clause(probe: ProbeRead) -> str:
-    """Return a clause on the files and hosts that the agent uses and the probe does not compare; "" if there are none."""
-    if probe.probed.boxed is False:
-        return "it ran without a box, so what it opens by a path of its own is real, and nobody compares it"
-    paths = probe.planned.written if probe.planned else ()
-    lines = [f"it also writes {_first_two(paths)}, which nobody compares"] if paths else []
+    """Return a clause on the files, hosts and processes that the agent uses and the probe does not see; "" if there are
+    none."""
+    unboxed = "it ran without a box, so what it opens by a path of its own is real, and nobody compares it"
+    lines = [unboxed] if probe.probed.boxed is False else []
+    if paths := probe.planned.written if probe.planned else ():
+        lines.append(f"it also writes {_first_two(paths)}, which nobody compares")
+    if left := probe.planned.left_running if probe.planned else ():
+        shown = _first_two([one_line(words, MAX_VALUE_CHARS) for words in left], "command")
+        lines.append(f"it leaves {shown} running when it ends, and the probe ends this: nobody sees what it would still do")
     if places := probe.planned.refused if probe.planned else ():
         lines.append(f"it reached for {_first_two(places, 'place')}, which probe.toml does not name, and was refused")
     return "; ".join(lines)

@@ -36,6 +36,7 @@ class AgentRun:
     written     the paths outside the stores that were written in the box, each with the framework that keeps the agent's
     memory there; "" if no known framework does
     refused     the hosts and ports to which connections were refused in the box
+    left_running   the commands of processes that still ran when the agent had ended, and that the probe ended
     half_way    whether it gave up with a part of its effects done, and was then started once more
     """
 
@@ -56,6 +57,7 @@ class AgentRun:
     checks: Many[str] = ()
     written: Lookup[str, str] = field(default_factory=dict)
     refused: Many[str] = ()
+    left_running: Many[str] = ()
     half_way: bool = False
     abandoned: str = ""
 

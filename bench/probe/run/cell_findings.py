@@ -55,7 +55,8 @@ class CellFindings:
         runs, or all calls in flight at the change if none of them does."""
         collected = self._rows_by_finding.setdefault((kind, effect), FindingRows(times, [], set()))
         collected.times = max(collected.times, times) if kind == "doubled" else min(collected.times, times)
-        collected.rows.append(row)
+        if collected.rows[-1:] != [row]:  # a row can differ in several columns, which are compared one after another
+            collected.rows.append(row)
         identities = self.identities_of(effect)
         if kind == "lost":
             makers = {number for number, identity in self.identities.items() if identity in identities}

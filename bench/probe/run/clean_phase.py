@@ -18,11 +18,11 @@ from bench.probe.run.gateway.subject import Subject
 from bench.probe.run.runner import Worker
 from bench.probe.run.volatile import Masks
 from bench.probe.run.writing import CellRun, run_of
-from bench.record.entry import MOST
+from bench.record.entry import MAX_ENTRIES
 from bench.record.events import OfAKind, of_kind
 from bench.record.probe_events import CLEAN, CellJudged, CellsPlanned, GatewayCall, StoresRead
 
-MAX_CELLS = MOST - 100
+MAX_CELLS = MAX_ENTRIES - 100
 """The most cells: a manifest names each, and calls that are first met in a cell besides."""
 MAX_WRITTEN_PATHS = 100
 """The most paths in a record that were written outside of the stores."""
@@ -53,6 +53,8 @@ class CleanPhase:
         known framework does."""
         self._refused = set[str]()
         """The hosts and ports to which connections of clean runs were refused."""
+        self._left_running = set[str]()
+        """The commands of processes that still ran when the agent had ended."""
 
     async def runs(self, workers: Sequence[Worker], recorded: Sequence[CellRun]) -> AsyncIterator[CellRun]:
         """Make the missing clean runs, and yield each when it ends. If there are two workers, each makes one of the first two
@@ -77,6 +79,7 @@ class CleanPhase:
             agent_runs.append(agent_run)
             self._written |= {path: owner or self._written.get(path, "") for path, owner in agent_run.written.items()}
             self._refused.update(agent_run.refused)
+            self._left_running.update(agent_run.left_running)
             clean_run = name_calls(agent_run, planned_calls(agent_run, Masks()))
             wall_times.append(monotonic() - started)
             if problem := objection(agent_run, number + 1, has_check):
@@ -118,6 +121,7 @@ class CleanPhase:
             written=tuple(sorted(path for path, framework in self._written.items() if not framework)[:MAX_WRITTEN_PATHS]),
             memories=dict(sorted(item for item in self._written.items() if item[1])[:MAX_WRITTEN_PATHS]),
             refused=tuple(sorted(self._refused)[:MAX_WRITTEN_PATHS]),
+            left_running=tuple(sorted(self._left_running)[:MAX_WRITTEN_PATHS]),
         )
 
     def _is_meant_twice(self, call: str) -> bool:

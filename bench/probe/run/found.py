@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from bench.common.addresses import host_of, is_this_machine
 from bench.common.wording import plural
-from bench.probe.run.addresses import host_of, is_this_machine
 from bench.probe.run.agent_code import CODE_SUFFIXES, code_files, code_text
 from bench.probe.run.box.refusals import advice
 from bench.probe.run.clean import ANSWERS_SETTING, END_OF_INPUT

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from bench.common.addresses import host_of, is_this_machine
 from bench.common.errors import ConfigError
 from bench.common.escaping import escape_line
 from bench.common.files import opened
-from bench.probe.run.addresses import host_of, is_this_machine
 from bench.probe.run.agent_code import CODE_SUFFIXES, code_text
 from bench.probe.run.box.loading import loader_of
 from bench.probe.run.gateway.agent_config import expand, read_config

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
+from operator import itemgetter
 
 from bench.probe.read.run import INCONCLUSIVE
 from bench.probe.run.writing import CellRun
@@ -16,30 +17,34 @@ MAX_RUNS_PER_CELL = 5
 
 
 class JudgedCells:
-    """The verdicts on the runs of each cell, in order. Runs with mended parts count as cells of their own.
-
-    damaged_calls   plan -> the calls of the cell's first damaged run
-    """
+    """The verdicts on the runs of each cell, in order. Runs with mended parts count as cells of their own."""
 
     def __init__(self) -> None:
         self._verdicts = dict[str, list[CellJudged]]()
-        self.damaged_calls = dict[str, Sequence[GatewayCall]]()
+        self._damaged_calls = dict[tuple[str, int], Sequence[GatewayCall]]()
+        """(plan, repetition) -> the calls of a damaged run."""
 
     def add(self, run: CellRun) -> None:
         """Add the verdict of a run. The rows of its findings are not kept, since there can be many."""
         assert run.judgement
         findings = tuple(replace(finding, rows=()) for finding in run.judgement.findings)
+        verdicts = self._verdicts.setdefault(run.plan, [])
         if run.judgement.is_damage and not run.judgement.mended:
-            self.damaged_calls.setdefault(run.plan, of_kind(run.events, GatewayCall))
-        self._verdicts.setdefault(run.plan, []).append(replace(run.judgement, findings=findings))
+            self._damaged_calls[run.plan, len(verdicts)] = of_kind(run.events, GatewayCall)
+        verdicts.append(replace(run.judgement, findings=findings))
 
     def void(self, cells: Iterable[tuple[str, int]]) -> None:
         """Remove the verdicts of these runs, since the control after them differed from the clean runs."""
         for plan, repetition in cells:
             verdicts = self._verdicts.get(plan, [])
+            self._damaged_calls.pop((plan, repetition), None)
             if repetition < len(verdicts):
                 why = "the control after it was not the same"
                 verdicts[repetition] = replace(verdicts[repetition], verdict="no_verdict", why=why)
+
+    def damaged_calls(self, plan: str) -> Sequence[GatewayCall]:
+        """Return the calls of the cell's first damaged run that has kept its verdict."""
+        return next(calls for (of_plan, _), calls in sorted(self._damaged_calls.items(), key=itemgetter(0)) if of_plan == plan)
 
     def of(self, plan: str) -> Sequence[CellJudged]:
         """Return the verdicts on the runs of a cell."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import chain
@@ -18,6 +18,8 @@ from bench.record.probe_rows import SEQUENCES, Cell, Row, RowDifference
 
 ADDED_AMOUNT, OTHER_ADDED_AMOUNT = 7, 11
 """The amounts that another writer adds to a number: the second if the call's own change is a multiple of the first."""
+COUNTED = 2
+"""What another writer adds to a version: as two changes do, so that the row never looks as if only the call had changed it."""
 
 
 def others_statement_before(clean: Clean, subject: Subject, call: GatewayCall, identity: str) -> OthersStatement | None:
@@ -55,7 +57,17 @@ def _possible_statements(clean: Clean, row: RowDifference) -> Iterator[OthersSta
         amount = ADDED_AMOUNT if increase % ADDED_AMOUNT else OTHER_ADDED_AMOUNT
         where = " AND ".join(f"{sql_name(key)} = {_sql_literal(row.after[key])}" for key in sorted(keys))
         table, column = ".".join(map(sql_name, row.table.split("."))), sql_name(name)
-        yield OthersStatement(row.store, f"UPDATE {table} SET {column} = {column} + {amount} WHERE {where}")
+        change = f"UPDATE {table} SET {column} = {column} + {amount}"
+        counts = "".join(f", {sql_name(counter)} = {sql_name(counter)} + {COUNTED}" for counter in _counters(row, keys))
+        counting = f"{change}{counts} WHERE {where}" if counts else ""
+        yield OthersStatement(row.store, f"{change} WHERE {where}", counting=counting)
+
+
+def _counters(row: RowDifference, keys: Collection[str]) -> Iterator[str]:
+    """Yield the columns that a row's call counts up by 1: one of them can be the version of the row."""
+    for name, value in (row.after or {}).items():
+        if not isinstance(value, str) and name not in keys and growth((row.before or {}).get(name), value) == 1:
+            yield name
 
 
 def _is_flag(clean: Clean, row: RowDifference, column: str) -> bool:

@@ -8,16 +8,16 @@ import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from bench.common.addresses import is_this_machine
 from bench.common.escaping import escape_line
 from bench.common.wording import plural
 from bench.probe.points import point_of, points_of
 from bench.probe.read.run import MIN_CLEAN_RUNS, MIN_REPEATED_CELLS
-from bench.probe.run.addresses import Address, is_this_machine
 from bench.probe.run.box.loading import loader_of
 from bench.probe.run.clean import FIRST_CLEAN_RUNS
 from bench.probe.run.probe import CONTROL_EVERY
 from bench.probe.run.secrets import Secrets, is_secret_name
-from bench.probe.run.settings import ProbeSettings
+from bench.probe.run.settings import Address, ProbeSettings
 from bench.probe.run.witness.kinds import STORE_KINDS, is_address
 from bench.probe.run.writing import CellRun
 from bench.record.model_parameters import ModelParameters

@@ -13,25 +13,36 @@ from time import monotonic
 
 from bench.common.errors import ConfigError, OriginalChanged
 from bench.probe.points import point_of
-from bench.probe.read.blame import client_repeated, first_mends, last_mends, removes_damage
+from bench.probe.read.blame import UNDAMAGED_VERDICTS, client_repeated, first_mends, last_mends, removes_damage
 from bench.probe.read.run import MIN_CLEAN_RUNS, MIN_REPEATED_CELLS
 from bench.probe.run.agent_run import AgentRun
 from bench.probe.run.causes import name_calls
 from bench.probe.run.cells import ProbeCell, possible_plans, require_cells
 from bench.probe.run.clean import FIRST_CLEAN_RUNS, Clean
 from bench.probe.run.clean_phase import CleanPhase
+from bench.probe.run.gateway.fault_injector import CellFault
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.subject import Subject
 from bench.probe.run.judged_cells import MAX_RUNS_PER_CELL, JudgedCells
 from bench.probe.run.runner import Worker
 from bench.probe.run.verdict import is_half_way, judge
 from bench.probe.run.writing import CellRun, run_of
-from bench.record.probe_events import CLEAN, CONTROL, EARLY, CellJudged, GatewayMend, mended_plan, plan_of
+from bench.record.probe_events import CLEAN, CONTROL, EARLY, GatewayMend, mended_plan, plan_of
 
 CONTROL_EVERY = 10
 """Every tenth run of a worker is a control."""
 MAX_PROBLEMS_IN_A_ROW = 3
 """The most cells in a row that cannot be run, before the probe ends."""
+
+_EXCUSES = {
+    True: "the call sets the number whatever it was: it did so too where the other writer came before the agent began",
+    False: "the call heeds what is counted up in the row: no change was lost where the other writer counted it up too",
+}
+_NO_EXCUSES = {
+    True: "the call goes by what the number was",
+    False: "the call does not heed what is counted up in the row",
+}
+"""Whether the other writer wrote early -> what the run showed about the call that overwrote the other writer's number."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +93,10 @@ class Probe:
         self._subject, self._worker, self._request = subject, worker, request
         self._earlier_runs = [run for run in earlier_runs if run.judgement]
         self._judged_cells = JudgedCells()
-        self._sets_by_cell = dict[str, bool]()
-        """Plan of a cell in which another writer's value was overwritten -> whether the call sets the value regardless of what
-        it was."""
+        self._excuses = dict[str, str]()
+        """Plan of a cell in which another writer's value was overwritten -> why this is no damage, as another run showed; "" if
+        it is."""
+        self._early_count = 0
         self._replies: Sequence[tuple[int, bytes]] = ()
         """The model's replies of the last control, each with the number of characters of its request."""
         self._since_control = list[tuple[str, int]]()
@@ -128,7 +140,9 @@ class Probe:
             self._since_control.clear()
             self._control_count = run.repetition + 1
         elif run.plan == EARLY:
-            self._note_early_run(run.judgement)
+            self._early_count = run.repetition + 1
+            if run.judgement.verdict == "same":
+                self._excuses[plan_of(run.judgement.call, run.judgement.point or "")] = run.judgement.why
         elif run.plan != CLEAN:
             self._judged_cells.add(run)
             self._since_control.append((run.plan, run.repetition))
@@ -217,11 +231,8 @@ class Probe:
             return CellRun(plan, repetition, (), {}, monotonic() - started, str(error))
         if not mended:
             judged = judge(self.clean, agent_run, cell.call, cell.point, cell.form)
-            if judged.verdict == "overwritten" and await self._sets_regardless(worker, cell, ended_runs):
-                why = (
-                    "the call sets the number whatever it was: it did so too where the other writer came before the agent began"
-                )
-                judged = replace(judged, verdict="same", findings=(), why=why)
+            if judged.verdict == "overwritten" and (excuse := await self._excuse(worker, cell, ended_runs)):
+                judged = replace(judged, verdict="same", findings=(), why=excuse)
             return run_of(plan, repetition, agent_run, judged)
         judged = judge(self.clean, agent_run, cell.call)
         if judged.is_damage and "memory" in mended and (unanswered := _call_without_answer(agent_run)):
@@ -232,43 +243,54 @@ class Probe:
             judged = replace(judged, verdict="no_verdict", findings=(), why=why)
         return run_of(plan, repetition, agent_run, replace(judged, point=cell.point, form=cell.form, mended=mended))
 
-    async def _sets_regardless(self, worker: Worker, cell: ProbeCell, ended_runs: asyncio.Queue[CellRun | None]) -> bool:
-        """Return whether a call that overwrote another writer's number sets the number regardless of its former value.
+    async def _excuse(self, worker: Worker, cell: ProbeCell, ended_runs: asyncio.Queue[CellRun | None]) -> str:
+        """Return why it is no damage that a call overwrote another writer's number; "" if it is damage.
 
         The agent runs once more, and the other writer writes before the agent starts. A call that sets the number leaves the
-        same number as before; a call that reads the number, changes it and writes it does not. False for a number that does not
-        exist yet at this time, and for a run that cannot be made.
+        same number as before; a call that reads the number, changes it and writes it does not. If the call counts something up
+        in the same row, the agent runs again, and the other writer counts it up too: a call that heeds this version is refused
+        then. "" for a number that does not exist yet, and for a run that cannot be made.
         """
-        assert self.clean
-        if cell.fault.step in self._subject.meanwhile:
-            return False
-        if cell.plan not in self._sets_by_cell:
-            fault = replace(cell.fault, early=True)
-            try:
-                agent_run = await worker.run(self.clean.masks, fault, name=f"{cell.plan}, written early")
-            except OriginalChanged:
-                raise
-            except ConfigError:
-                return False
-            agent_run = name_calls(agent_run, self.clean.calls)
-            judged = judge(self.clean, agent_run, cell.call, cell.point, cell.form)
-            is_set = judged.verdict == "overwritten"
-            why = f"{cell.plan}: the call {'sets the number whatever it was' if is_set else 'goes by what the number was'}"
-            judged = replace(judged, verdict="same" if is_set else "no_verdict", findings=(), why=why)
-            ended_runs.put_nowait(run_of(EARLY, len(self._sets_by_cell), agent_run, judged))
-            self._note_early_run(judged)
-        return self._sets_by_cell[cell.plan]
+        step = cell.fault.step
+        if step is None or step in self._subject.meanwhile:
+            return ""
+        if cell.plan not in self._excuses:
+            early, counting = replace(cell.fault, early=True), replace(cell.fault, step=replace(step, sql=step.counting))
+            excuse = await self._excuse_by(worker, cell, early, ended_runs)
+            if not excuse and step.counting:
+                excuse = await self._excuse_by(worker, cell, counting, ended_runs)
+            self._excuses[cell.plan] = excuse
+        return self._excuses[cell.plan]
 
-    def _note_early_run(self, judged: CellJudged) -> None:
-        """Note the result of a run in which another writer came before the agent."""
-        self._sets_by_cell[plan_of(judged.call, judged.point or "")] = judged.verdict == "same"
+    async def _excuse_by(
+        self, worker: Worker, cell: ProbeCell, fault: CellFault, ended_runs: asyncio.Queue[CellRun | None]
+    ) -> str:
+        """Run a cell with another fault, and return why its damage is none; "" if the run does not show that, or cannot be
+        made."""
+        assert self.clean
+        how = "written early" if fault.early else "with a version"
+        try:
+            agent_run = await worker.run(self.clean.masks, fault, name=f"{cell.plan}, {how}")
+        except OriginalChanged:
+            raise
+        except ConfigError:
+            return ""
+        agent_run = name_calls(agent_run, self.clean.calls)
+        judged = judge(self.clean, agent_run, cell.call, cell.point, cell.form)
+        is_excused = judged.verdict == "overwritten" if fault.early else judged.verdict in (*UNDAMAGED_VERDICTS, "gave_up")
+        excuse = _EXCUSES[fault.early] if is_excused else ""
+        why = excuse or _NO_EXCUSES[fault.early]
+        judged = replace(judged, verdict="same" if excuse else "no_verdict", findings=(), why=why)
+        ended_runs.put_nowait(run_of(EARLY, self._early_count, agent_run, judged))
+        self._early_count += 1
+        return excuse
 
     async def _run_mended(
         self, worker: Worker, cell: ProbeCell, since_control: list[tuple[str, int]], ended_runs: asyncio.Queue[CellRun | None]
     ) -> int:
         """Run a damaged cell again, each time with another set of parts mended, until the minimal sets that remove the damage
         are known. Return the number of runs."""
-        calls, run_count = self._judged_cells.damaged_calls[cell.plan], 0
+        calls, run_count = self._judged_cells.damaged_calls(cell.plan), 0
 
         async def suffices(mended: frozenset[GatewayMend]) -> bool:
             """Return whether these mended parts remove the damage. Run the cell with them if it was not run yet."""

@@ -11,15 +11,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
+from bench.common.addresses import hosts_and_ports
 from bench.common.bounds import Lookup, Many
 from bench.common.errors import ConfigError, nearest
 from bench.common.paths import NAME
 from bench.common.toml import read_toml
 from bench.common.wording import first_violation
-from bench.probe.run.addresses import hosts_and_ports
 from bench.probe.run.gateway.door_kinds import DOOR_KINDS
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
-from bench.record.entry import MOST, ConfigEntry
+from bench.probe.run.witness.stores import Orphan, orphans
+from bench.record.entry import MAX_ENTRIES, ConfigEntry
 
 CommandText = str | Many[str]
 """A command: a text, which is split into words by the rules of a shell, or a list of words."""
@@ -223,9 +224,9 @@ class ProbeFile(ConfigEntry):
     mcp: str | Many[str] | Many[McpEntry] = ()
     """The file in which the agent finds its MCP servers, or several files. Write a table with `path` and `variable` if an
     environment variable gives the agent the path."""
-    store: Many[StoreEntry] = Field(min_length=1, max_length=MOST)
+    store: Many[StoreEntry] = Field(min_length=1, max_length=MAX_ENTRIES)
     """The stores that the agent changes. Each has a table `[[store]]`."""
-    service: Many[ServiceEntry] = Field((), max_length=MOST)
+    service: Many[ServiceEntry] = Field((), max_length=MAX_ENTRIES)
     """The HTTP services that the agent calls. Each has a table `[[service]]`."""
     model: ModelSourceEntry | None = None
     """The agent's model. Without this table the agent's requests to its model do not pass through the probe, and the probe
@@ -257,7 +258,7 @@ class ProbeFile(ConfigEntry):
     """Tools that only read, whether or not they declare it: `SERVER.TOOL`, or `SERVICE.METHOD PATH` for a service; `*` matches
     any text. A call of these tools counts as a read, unless a witness sees a change that the call made."""
     hide: Many[str] = ()
-    """Columns, arguments and members of JSON whose values appear in no output."""
+    """Columns, arguments, members of JSON, and parameters of URLs and forms whose values appear in no output."""
     remote: Many[str] = ()
     """Hosts, other than this machine, into whose calls the probe may inject faults: hosts of MCP servers with a URL, of
     services and of databases. Every run makes real changes there. In a box, also other hosts of the web that the agent calls:
@@ -281,7 +282,7 @@ class ProbeFile(ConfigEntry):
     takes_copies: bool = False
     """Declares that the agent and the servers take every path from what the probe gives them, even if their code contains the
     name of an MCP config file or a store. Without this declaration and without a box, `--yes` is refused for that code."""
-    functions: Many[str] | None = Field(None, max_length=MOST)
+    functions: Many[str] | None = Field(None, max_length=MAX_ENTRIES)
     """Tools that are Python functions in the agent's own process, in addition to the tools of known frameworks:
     `MODULE:FUNCTION`, for example `shop.payments:refund`. The module of a script is the name of its file. By default the probe
     looks for the tools of frameworks if the file has neither `mcp` nor `service`; `[]` looks for them in any case."""
@@ -290,9 +291,9 @@ class ProbeFile(ConfigEntry):
     unsaid_fails: bool = False
     """Whether it counts as damage that all effects exist but the agent reported a failure. For an agent that pays, the customer
     then hears that the payment failed, and the next attempt pays again. By default the verdict only mentions it."""
-    check: Many[CheckEntry] = Field((), max_length=MOST)
+    check: Many[CheckEntry] = Field((), max_length=MAX_ENTRIES)
     """The checks at the end of each run. Each has a table `[[check]]`."""
-    meanwhile: Many[MeanwhileEntry] = Field((), max_length=MOST)
+    meanwhile: Many[MeanwhileEntry] = Field((), max_length=MAX_ENTRIES)
     """Changes by another writer right before calls. Each has a table `[[meanwhile]]`. By default the writer changes a number
     to which the call adds."""
 
@@ -322,10 +323,11 @@ def read_probe_file(path: Path) -> ProbeFile:
         raise ConfigError(f"{path}: is not there; write it by: bench probe --init -- COMMAND")
     if path.suffix == ".py":
         raise ConfigError(f"{path}: is no probe file; a command is typed behind `--`, as in: bench probe -- python {path}")
+    tables = read_toml(path)
     try:
-        return ProbeFile.model_validate(read_toml(path))
+        return ProbeFile.model_validate(tables)
     except ValidationError as error:
-        violation = first_violation(error, "extra_forbidden")
+        violation = first_violation(error, "extra_forbidden", value=tables)
         if violation.place == "store":
             raise ConfigError(
                 f"{path}: store: {violation.words}; write what the agent changes under [[store]], in two brackets: "
@@ -334,20 +336,24 @@ def read_probe_file(path: Path) -> ProbeFile:
             ) from error
         if violation.kind != "extra_forbidden":
             raise ConfigError(f"{path}: {violation.line}") from error
-        known_keys = _keys_of_table(violation.place)
-        key = violation.place.rpartition(".")[2]
-        is_of_store = re.fullmatch(r"store\.[^.]*\.[^.]*", violation.place)
+        known_keys, key = _keys_of_table(violation.place), str(violation.path[-1])
+        is_of_store = len(violation.path) == 3 and violation.path[0] == "store"
         if is_of_store and not get_close_matches(key.lower(), known_keys):
             raise ConfigError(f"{path}: {violation.place}: {UNREAD_STORE_ADVICE.format(key)}") from error
         raise ConfigError(f"{path}: unknown key '{violation.place}'; {nearest(key, known_keys)}") from error
 
 
-def stores_in_file(path: Path, environment: Mapping[str, str] = os.environ) -> Iterator[StoreSettings]:
-    """Yield the settings of the stores in a `probe.toml`, whether or not the stores still exist.
+def orphans_in_file(path: Path) -> Iterator[Orphan]:
+    """Yield what killed probes left of the stores in a `probe.toml`, whether or not the stores still exist.
 
     Raises:
-        ConfigError: the file is absent or wrong.
+        ConfigError: The file is absent or wrong, or a server of a named database cannot be queried.
     """
+    return orphans(_stores_in_file(path, os.environ))
+
+
+def _stores_in_file(path: Path, environment: Mapping[str, str]) -> Iterator[StoreSettings]:
+    """Yield the settings of the stores that have an address or a path."""
     for entry in read_probe_file(path).store:
         address = VARIABLE_REFERENCE.sub(lambda match: environment.get(match[1] or match[2], ""), entry.place)
         if address:

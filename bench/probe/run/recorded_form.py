@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,10 +14,9 @@ from bench.common.digests import Texts, digest_of
 from bench.probe.run.gateway.journal import JournaledCall
 from bench.probe.run.gateway.subject import Subject
 from bench.probe.run.secrets import Secrets
+from bench.probe.run.witness.hiding import HiddenNames
 from bench.record.probe_events import GatewayCall
 from bench.wire.blotting import BLOT
-
-HIDDEN_MARK = "(hidden)"
 
 
 class RecordedForm:
@@ -29,25 +26,28 @@ class RecordedForm:
         subject: What is probed.
         secrets: The values that no record may contain.
         replaces: The owner's names of the stores -> the names of the copies.
-        key: The key of the digests that replace hidden values; at most 64 bytes.
+        key: The key of the digests that replace hidden values.
     """
 
     def __init__(self, subject: Subject, secrets: Secrets, replaces: Mapping[str, str], key: bytes):
-        self._subject, self._secrets, self._key = subject, secrets, key
+        self._subject, self._secrets, self._hidden = subject, secrets, HiddenNames(subject.hide, key)
         self._owners_names = owners_names(replaces, subject.agent.folder)
-        self._hidden_names = frozenset(map(str.casefold, subject.hide))
 
     def text(self, text: str) -> str:
-        """Return a text in which the names of copies are replaced by the owner's names, and secrets are removed."""
-        for copy, owner in self._owners_names.items():
-            text = text.replace(copy, owner)
-        return self._secrets.blot(text)
+        """Return a text in which the names of copies are replaced by the owner's names, and secrets and hidden values are
+        removed."""
+        return self._without_secrets(self._hidden.hide_in_text(text))
+
+    def rows(self, rows: str) -> str:
+        """Return the rows that a query of the owner's gave: as their digest if columns are hidden, since rows do not name their
+        columns."""
+        return self._hidden.digest(rows) if self._hidden else self.text(rows)
 
     def value(self, value: JsonValue) -> JsonValue:
         """Return a JSON value in which the names of copies are replaced by the owner's names, and secrets and hidden values are
         removed."""
         try:
-            return self._value(value)
+            return self._value(self._hidden.hide_in(value))
         except RecursionError:
             return "(nested too deeply)"
 
@@ -66,39 +66,24 @@ class RecordedForm:
         is_read = any(fnmatchcase(f"{call.door}.{call.tool}", pattern) for pattern in self._subject.reads)
         return replace(call, tool=self.text(call.tool), reads=is_read or call.reads)
 
+    def _without_secrets(self, text: str) -> str:
+        """Return a text with the owner's names and without secrets."""
+        for copy, owner in self._owners_names.items():
+            text = text.replace(copy, owner)
+        return self._secrets.blot(text)
+
     def _value(self, value: JsonValue) -> JsonValue:
-        """Return a JSON value without secrets and hidden values."""
+        """Return a JSON value with the owner's names and without secrets."""
         if isinstance(value, dict):
-            return {self.text(name): self._field(name, inner) for name, inner in value.items()}
+            return {self._without_secrets(name): self._field(name, inner) for name, inner in value.items()}
         if isinstance(value, list):
             return [self._value(inner) for inner in value]
-        if not isinstance(value, str):
-            return value
-        return self.text(self._without_hidden_members(value) if self._hidden_names else value)
-
-    def _without_hidden_members(self, text: str) -> str:
-        """Return a text without hidden values in its JSON. The text itself may be JSON, or some of its lines. JSON that is
-        nested too deeply is one digest."""
-        if text.lstrip()[:1] in ("{", "["):
-            try:
-                return json.dumps(self._value(json.loads(text)), ensure_ascii=False)
-            except RecursionError:
-                return self._hide_value(text)
-            except ValueError:
-                pass
-        lines = text.split("\n")
-        return "\n".join(map(self._without_hidden_members, lines)) if len(lines) > 1 else text
+        return self._without_secrets(value) if isinstance(value, str) else value
 
     def _field(self, name: str, value: JsonValue) -> JsonValue:
-        """Return the value of an object's member; a hidden value is replaced by its digest."""
-        if name.casefold() in self._hidden_names:  # equal values have equal digests; only the key's holder can test a guess
-            return self._hide_value(value)
-        return BLOT if isinstance(value, str) and self._secrets.is_secret_argument(name, value) else self._value(value)
-
-    def _hide_value(self, value: JsonValue) -> str:
-        """Return the digest that replaces a hidden value."""
-        content = json.dumps(value, sort_keys=True).encode()
-        return f"{HIDDEN_MARK} {hashlib.blake2b(content, digest_size=10, key=self._key).hexdigest()}"
+        """Return the value of an object's member."""
+        is_text = isinstance(value, str) and not self._hidden.has(name)
+        return BLOT if is_text and self._secrets.is_secret_argument(name, str(value)) else self._value(value)
 
 
 def owners_names(replaces: Mapping[str, str], folder: Path) -> Mapping[str, str]:

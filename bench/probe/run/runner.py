@@ -32,9 +32,9 @@ from bench.probe.run.gateway.functions import FUNCTION_DOOR
 from bench.probe.run.gateway.gateway import NO_CONFIG_PATH, Gateway
 from bench.probe.run.gateway.journal import Journal
 from bench.probe.run.gateway.mends import Mends
+from bench.probe.run.gateway.stdio_servers import SHIM
 from bench.probe.run.gateway.subject import CommandWords, OwnersCheck, Subject
 from bench.probe.run.gateway.tape import PlayedTape
-from bench.probe.run.recorded_form import RecordedForm
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.services import services_of, until_ready, with_ports
 from bench.probe.run.volatile import Masks
@@ -61,7 +61,7 @@ class Worker:
         place: The worker's private folder, which is removed at the end.
         secrets: The values that no record may contain.
         environment: The owner's own variables.
-        key: The key of the digests that replace hidden values; at most 64 bytes.
+        key: The key of the digests that replace hidden values.
 
     gateway     the gateway, once the worker is entered
     """
@@ -87,6 +87,8 @@ class Worker:
         try:
             await self._stores.make()
             self._exits.push_async_callback(self._stores.remove)
+            from bench.probe.run.recorded_form import RecordedForm  # noqa: PLC0415  a dry run records nothing
+
             self._form = RecordedForm(self._subject, self._secrets, self._stores.replaces, self._key)
             gateway = Gateway(self._subject, self._stores.replaces, self._folder / "gateway", self._stores.databases)
             gateway.outboxes = self._stores.outboxes
@@ -281,6 +283,7 @@ class Worker:
             readings=tuple(journal.readings),
             lives=(*processes.records, *journal.notices, *notices),
             refused=tuple(dict.fromkeys(self._form.text(address) for address, _, _ in refusals)),
+            left_running=tuple(dict.fromkeys(map(self._form.text, processes.left_running))),
             texts=texts,
             struck=struck_entry.call.number if struck_entry and injector.is_delivered else None,
             done=done,
@@ -324,6 +327,7 @@ class Worker:
                 raise ConfigError(f"the agent cannot be started: {os.strerror(ended.failed)}; {start_hint(ended.failed)}")
             # the exit code of the first process, but 0 if any process ends with 0
             processes.code = ended.code if not nth or ended.code == 0 else processes.code
+            processes.left_running += [words for words in process.left_running if str(SHIM) not in words]
             call_count, printed, written = self.gateway.calls - calls, current.texts.keep(output), process.output.written
             why, seconds = processes.why, process.seconds
             processes.records.append(
@@ -388,7 +392,7 @@ class Worker:
     async def _check_answer(self, check: OwnersCheck, current: _CurrentRun) -> str:
         """Return the digest of the answer to an owner's check."""
         if check.sql:
-            return current.texts.keep(self._form.text(await self._stores.query(check.store, check.sql)))
+            return current.texts.keep(self._form.rows(await self._stores.query(check.store, check.sql)))
         process = await self._run_to_end(check.command, current.environment)
         return current.texts.keep(self._form.text(f"exit code {process.ended.result().code}\n{process.output.text}"))
 
@@ -456,6 +460,7 @@ class _AgentProcesses:
     code      the exit code of the last process
     text      the output of the last process; `on_stdout`: its standard output alone
     why       why the last process was ended by the probe; "" if it ended by itself
+    left_running   the commands of processes that still ran when the agent had ended
     records   the starts and ends of all processes
     """
 
@@ -464,6 +469,7 @@ class _AgentProcesses:
         self._running: Sequence[AgentProcess] = ()
         self.in_time, self.text, self.on_stdout, self.why = True, "", "", ""
         self.code: int | None = None
+        self.left_running: list[str] = []
         self.records: list[ProcessStarted | ProcessEnded] = []
 
     async def kill(self) -> None:

@@ -9,17 +9,17 @@ import shlex
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from glob import escape
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from bench.common.addresses import host_and_port, host_of, hosts_and_ports, is_this_machine
 from bench.common.digests import digest_of, digest_of_file
 from bench.common.errors import ConfigError, one_line
 from bench.common.files import opened
 from bench.common.paths import expanded_path
-from bench.probe.run.addresses import Address, host_and_port, host_of, hosts_and_ports, is_this_machine
 from bench.probe.run.agent_code import CODE_SUFFIXES, StartedProgram, code_files, paths_in
 from bench.probe.run.box.authority import ends_tls
 from bench.probe.run.box.box import program_outside_box
@@ -56,6 +56,24 @@ IN_PLACE_ADVICE = (
 MODEL_KEY_VARIABLES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 OUTBOX_DOORS = {"mail": "mail", "webhook": "http"}
 """Kinds of stores that catch what the agent sends -> the kind of their door."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """The address of a server, a service, a database or the model.
+
+    what       the server in words, such as `the service NAME`
+    url        the URL in the owner's file; "" if it may contain a password
+    hosts      the names of the hosts at this address
+    is_real    whether it runs already, so that calls act on a service that the probe neither starts nor resets
+    is_struck  whether faults are injected into calls to it
+    """
+
+    what: str
+    url: str
+    hosts: tuple[str, ...]
+    is_real: bool = False
+    is_struck: bool = True
 
 
 class ProbeSettings:

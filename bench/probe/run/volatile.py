@@ -202,7 +202,8 @@ def _key_values(row: RowDifference) -> list[Any] | None:
 
 
 def key_columns(row: RowDifference) -> frozenset[str]:
-    """Return the columns of a row's key."""
+    """Return the columns of a row's key. They come first in the row (`Encoding.difference`), so that the first column with a
+    value of the key is the key's."""
     cells, columns = columns_of(row), list[str]()
     for value in _key_values(row) or ():
         equal = (name for name, cell in cells.items() if name not in columns and type(cell) is type(value) and cell == value)

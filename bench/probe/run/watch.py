@@ -87,6 +87,8 @@ class WatchedRun:
         the file is complete."""
         if self.changed:
             return f"BEWARE: {self.changed}"
+        if left := self.agent_run.left_running:
+            return f"BEWARE: when the agent ended, this still ran, and was ended: {'; '.join(left)}; let the agent wait for it."
         if self.is_whole:
             return f"Each line says what was seen in one run, which took {self.agent_run.seconds:.1f} s."
         return f"BEWARE, more may be missing here: {self.ending}"

@@ -13,15 +13,16 @@ from bench.probe.run.secrets import Secrets
 from bench.record.config import StoredConfig
 from bench.record.events import Answered, Called, Cause, OfAKind, of_kind
 from bench.record.files import FORMAT, MANIFEST, holds
+from bench.record.grade import Grade
 from bench.record.manifest import Manifest, ManifestPack
 from bench.record.model_parameters import ModelParameters
+from bench.record.origin import CodeVersion
 from bench.record.probe_events import CLEAN, CONTROL, CellJudged, CellsPlanned, GatewayCall
 from bench.record.probed import AGENT, WITHOUT_MODEL, Probed
+from bench.record.provenance import machine, now, package_versions
 from bench.record.reading import read_manifest, read_records, read_trials
 from bench.record.record import Outcome, ResponseRecord, SessionRecord, TrialRecord, arm_of
 from bench.record.store import RunWriter, write_manifest
-from bench.run.experiment.provenance import code_version, machine, now, package_versions
-from bench.scenario import Grade
 
 MAX_REASON_CHARS = 300
 """The most characters of the reason in a record."""
@@ -92,12 +93,14 @@ class ProbeWriter:
     Raises ResultsError as `RunWriter` does, and for a run in which a store itself changed.
     """
 
-    def __init__(self, folder: Path, name: str, probed: Probed, secrets: Secrets, model: ModelParameters | None):
+    def __init__(
+        self, folder: Path, name: str, probed: Probed, secrets: Secrets, model: ModelParameters | None, code: CodeVersion
+    ):
         self.folder, self._name, self._secrets = folder, name, secrets
         self._model = (model.model if model else None) or WITHOUT_MODEL
         plans = read_manifest(folder).config.plans if holds(folder, MANIFEST) else (CLEAN, CONTROL)
         parameters = model or ModelParameters(kind=WITHOUT_MODEL)
-        self._manifest = _manifest(folder.name, name, probed, {self._model: parameters}, plans)
+        self._manifest = _manifest(folder.name, name, probed, {self._model: parameters}, plans, code)
         self._writer = RunWriter(folder, self._manifest)
         records = list(read_records(folder))
         if any(isinstance(record, SessionRecord) and record.harmed for record in records):
@@ -237,7 +240,9 @@ def _response(record: TrialRecord, call: Called) -> ResponseRecord:
     )
 
 
-def _manifest(run: str, name: str, probed: Probed, models: Mapping[str, ModelParameters], plans: Sequence[str]) -> Manifest:
+def _manifest(
+    run: str, name: str, probed: Probed, models: Mapping[str, ModelParameters], plans: Sequence[str], code: CodeVersion
+) -> Manifest:
     """Return the manifest of a new run."""
     config = StoredConfig.model_construct(
         name=name, scenarios=(name,), architectures=(AGENT,), models=tuple(models), plans=tuple(plans), repetitions=1, seed=0
@@ -250,7 +255,7 @@ def _manifest(run: str, name: str, probed: Probed, models: Mapping[str, ModelPar
         models=models,
         architectures={AGENT: probed.subject},
         scenarios={name: ManifestPack(asked=probed.subject)},
-        code=code_version(),
+        code=code,
         packages=package_versions(),
         machine=machine(),
         probe=probed,

@@ -114,9 +114,13 @@ class TrialBlocks:
     def _order(self, config: StoredConfig) -> NDArray[np.int64]:
         """Return the row numbers of the trials' valid rows, in sorted order."""
         valid = np.fromiter(self._position_of.values(), np.int64)
-        rank = {name: ranks(config, name) for name in CONFIG_COLUMNS}
-        keys = [_ranks_of(_values(self._trials[name]), rank.get(name, {}))[valid] for name in SORT_COLUMNS]
-        return valid[np.lexsort(keys[::-1])]
+        keys = []
+        for name in reversed(SORT_COLUMNS):
+            values, rank = _values(self._trials[name]), ranks(config, name) if name in CONFIG_COLUMNS else {}
+            distinct = sorted(set(values), key=lambda value: (rank.get(value, len(rank)), value))
+            numbers = {value: number for number, value in enumerate(distinct)}
+            keys.append(np.array([numbers[value] for value in values], dtype=np.int64)[valid])
+        return valid[np.lexsort(keys)]
 
     def _frame(
         self, name: str, part_rows: FrameRows[Any], order: NDArray[np.int64], place: Mapping[str, ExtensionArray]
@@ -151,13 +155,6 @@ def arrays(columns: Sequence[Column[Any] | Metric], values: Iterable[Iterable[An
     return {
         column.name: pd.array(list(cells), dtype=dtype_of(column.dtype)) for column, cells in zip(columns, values, strict=True)
     }
-
-
-def _ranks_of(values: Sequence[Any], rank: Mapping[str, int]) -> NDArray[np.int64]:
-    """Return each value's rank among all distinct values. Names of the config are ranked by the config's order (`rank`)."""
-    distinct = sorted(set(values), key=lambda value: (rank.get(value, len(rank)), value))
-    numbers = {value: number for number, value in enumerate(distinct)}
-    return np.array([numbers[value] for value in values], dtype=np.int64)
 
 
 def _append(blocks_by_column: ColumnBlocks, columns: Mapping[str, ExtensionArray], join: bool) -> None:

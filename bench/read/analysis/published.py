@@ -239,7 +239,8 @@ def published_for(run: Run) -> Published:
 def load_published(path: Path = PUBLISHED_FILE) -> Published:
     """Return the paper's figures and claims from their file. Raises ConfigError if the file is missing, not TOML, or not of
     this form."""
+    tables = read_toml(path)
     try:
-        return Published.model_validate(read_toml(path))
+        return Published.model_validate(tables)
     except ValidationError as error:
-        raise ConfigError(f"{path}: {first_violation(error).line}") from error
+        raise ConfigError(f"{path}: {first_violation(error, value=tables).line}") from error

@@ -72,7 +72,11 @@ class TrialFailures:
 
     def __init__(self, events: Sequence[Event]):
         self._events = events
-        rejected, lost = list(_rejections(events)), list[Failure]()
+        rejected, lost = list[Failure](), list[Failure]()
+        if not all(verdict.accepted for verdict in of_kind(events, Judged)):
+            for verdicts in _joint_verdicts(events):  # outputs that are judged together are one rejection
+                if refused := {number: verdict.subtask for number, verdict in verdicts if not verdict.accepted}:
+                    rejected.append(Failure(tuple(refused), frozenset(refused.values())))
         if any(call.failure for call in of_kind(events, Called)):
             paid = ((number, call) for number, call in self._calls.items() if call.failure and tokens_of([call]))
             lost = [Failure((number,), frozenset(call.subtasks)) for number, call in paid]
@@ -174,15 +178,6 @@ class TrialFailures:
     def _is_newer(self, verdict: Judged, since: int) -> bool:
         """Whether the judged output was made after this event. A call that the record does not have is not newer."""
         return any(self._numbers.get(call, -1) > since for call in verdict.calls)
-
-
-def _rejections(events: Sequence[Event]) -> Iterator[Failure]:
-    """Yield the rejections of a trial as failures. Outputs that are judged together are one."""
-    if all(verdict.accepted for verdict in of_kind(events, Judged)):
-        return
-    for verdicts in _joint_verdicts(events):
-        if rejected := {number: verdict.subtask for number, verdict in verdicts if not verdict.accepted}:
-            yield Failure(tuple(rejected), frozenset(rejected.values()))
 
 
 def _joint_verdicts(events: Sequence[Event]) -> Iterator[list[tuple[int, Judged]]]:

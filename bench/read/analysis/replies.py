@@ -14,6 +14,8 @@ from bench.record.lineage import Lineage
 KINDS: tuple[ViolationKind, ...] = get_args(ViolationKind)
 MALFORMED: tuple[ViolationKind, ...] = ("cut_off", "missing_field", "form", "vocabulary")
 """The kinds of replies that do not fit their schema."""
+UNVIOLATED = {None}
+"""The kinds of a reply's verdicts if every part was always accepted."""
 FORM_REASONS = ("schema", "empty", "refusal", "not_json", "cut_off", "code_blocks")
 """The reasons of verdicts on replies that do not fit their schema."""
 
@@ -52,13 +54,13 @@ def judged_replies(events: Sequence[Event], receipts: Iterable[Receipt]) -> tupl
 
 def _reply(call: Called, verdicts: Sequence[Judged], exposed_calls: frozenset[int]) -> JudgedReply:
     """Return a reply with its verdicts. `exposed_calls` are the calls that a fault touched."""
-    kinds = [verdict.violation for verdict in verdicts if verdict.violation]
-    messages = [f"{message.role} {message.content}" for message in call.messages]
+    kinds = {verdict.violation for verdict in verdicts}
+    request = [f"{message.role} {message.content}\n" for message in call.messages]
     return JudgedReply(
         call=call.call,
         subtasks=call.subtasks,
         attempt=call.attempt,
         exposed=bool(exposed_calls) and not exposed_calls.isdisjoint([call for verdict in verdicts for call in verdict.calls]),
-        kind=next((kind for kind in KINDS if kind in kinds), "") if kinds else "",
-        digest=digest_of("\n".join([*messages, str(call.seed), str(call.reply)])),
+        kind="" if kinds == UNVIOLATED else next((kind for kind in KINDS if kind in kinds), ""),
+        digest=digest_of(f"{''.join(request)}{call.seed}\n{call.reply}"),
     )

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from bench.common.registry import Part, Registry
-from bench.read.analysis.faults import IMPACTS, Receipt
+from bench.read.analysis.faults import Receipt
 from bench.read.analysis.metrics import METRICS
 from bench.read.analysis.recovery import Recovery
 from bench.read.analysis.replies import JudgedReply, judged_replies
@@ -41,16 +41,16 @@ class FrameRows(Generic[Item]):
         functions = [(column.name, column.value) for column in columns if not isinstance(column.value, str)]
         self._items, self.columns = items, columns
         self.names = [name for name, _ in (*fields, *functions)]
-        self._fields, self._functions = attrgetter(*(value for _, value in fields)), [value for _, value in functions]
-        self._is_one = len(fields) == 1
+        values_of = attrgetter(*(value for _, value in fields))
+        self._fields = values_of if len(fields) > 1 else lambda item: (values_of(item),)
+        self._functions = [value for _, value in functions]
 
     def of(self, trial: TrialReading) -> list[RowValues]:
         """Return the rows of one trial, a tuple of values for each item. The values are in the order of `names`."""
-        fields_of, functions, is_one = self._fields, self._functions, self._is_one
-        return [
-            ((fields_of(item),) if is_one else fields_of(item)) + tuple([function(item, trial) for function in functions])
-            for item in self._items(trial)
-        ]
+        items, fields_of, functions = self._items(trial), self._fields, self._functions
+        if not functions:
+            return list(map(fields_of, items))
+        return [(*fields_of(item), *[function(item, trial) for function in functions]) for item in items]
 
 
 PLACE: tuple[Column[TrialRecord], ...] = (
@@ -105,11 +105,6 @@ FAULTS: tuple[Column[Receipt], ...] = (
 )
 
 
-def _of_impact(impact: str) -> Callable[[Recovery, TrialReading], int]:
-    """Return the value of a column: the number of a recovery's faults with this impact."""
-    return lambda row, _: row.count_impact(impact)
-
-
 def _of_first(measure: CallMeasure) -> Callable[[Recovery, TrialReading], float | None]:
     """Return the value of a column: a measure of the first round; None without a call."""
     return lambda row, _: measure(row.first) if row.first else None
@@ -123,7 +118,9 @@ def _of_all(measure: CallMeasure) -> Callable[[Recovery, TrialReading], float]:
 RECOVERIES: tuple[Column[Recovery], ...] = (
     Column("subtask", "str", lambda row, _: "+".join(row.subtasks)),
     Column("faults", "int64", lambda row, _: len(row.faults)),
-    *(Column(impact, "int64", _of_impact(impact)) for impact in IMPACTS),
+    Column("effective", "int64", lambda row, _: row.count_impact("effective")),
+    Column("masked", "int64", lambda row, _: row.count_impact("masked")),
+    Column("undetermined", "int64", lambda row, _: row.count_impact("undetermined")),
     *(Column(f"first_{name}", "float64", _of_first(measured)) for name, measured in MEASURED.items()),
     *(Column(f"price_{name}", "float64", _of_all(measured)) for name, measured in MEASURED.items()),
     Column("accepted_again", "bool", "accepted_again"),
@@ -186,4 +183,6 @@ class TrialRows:
 
 def _subtask_label(subtasks: Sequence[str], all_subtasks: frozenset[str]) -> str:
     """Return the subtasks of a call joined by +; `all` for a call for all subtasks of its trial."""
-    return "all" if len(subtasks) > 1 and set(subtasks) == all_subtasks else "+".join(subtasks)
+    if len(subtasks) == 1:
+        return subtasks[0]
+    return "all" if subtasks and set(subtasks) == all_subtasks else "+".join(subtasks)

@@ -34,11 +34,11 @@ from bench.read.render.drawing import (
     panel_title,
     panels,
 )
+from bench.read.render.figure_part import FigurePart
 from bench.read.render.labels import condition_label, counts_text, in_brackets, join_names, model_label, slug
 from bench.read.render.marks import Sign, draw_value
 from bench.read.render.table import Table
-from bench.read.report.figure_part import FigurePart
-from bench.read.report.table_part import TablePart
+from bench.read.render.table_part import TablePart
 from bench.record.config import FAULT_FREE
 
 COUNTED_LABEL = f"ours, {AS_PAPER_COUNTS}, with the 95% interval"

@@ -6,13 +6,12 @@ import math
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from bench.read.analysis.results import Results
 from bench.read.claims.break_even import ArchitecturePair, BreakEven, architecture_pairs
-from bench.read.render.cells import BoundedNumber, Cell, Estimate, Number
+from bench.read.render.cells import NOT_MEASURED, BoundedNumber, Cell, Estimate, Number
 from bench.read.render.labels import condition_columns
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.results import Results
-from bench.read.report.table_part import TablePart
-from bench.read.tables.failure_tables import NOT_MEASURED
+from bench.read.render.table_part import TablePart
 
 ALWAYS, NEVER, UNBOUNDED = "at any rate", "never", "no upper bound"
 MIN_BOOTSTRAP_UNITS = 5

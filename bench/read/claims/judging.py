@@ -11,13 +11,13 @@ from bench.read.analysis.claim import DirectionClaim, RateClaim
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import Metric
 from bench.read.analysis.published import published_for
+from bench.read.analysis.results import Results
 from bench.read.claims.counted import COUNTED, WHOLE_ROUND, over_whole_rounds
 from bench.read.claims.retries import retry_findings, rounds_ask_the_same
 from bench.read.claims.table import claims_tables, verdict_finding
 from bench.read.claims.verdicts import Judgement, can_judge, judge_all
-from bench.read.report.results import Results
-from bench.read.report.summary import SummaryFinding
-from bench.read.report.table_part import TablePart
+from bench.read.render.finding import SummaryFinding
+from bench.read.render.table_part import TablePart
 
 
 def judge_paper(results: Results) -> tuple[Judgement, ...]:

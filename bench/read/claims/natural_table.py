@@ -9,10 +9,11 @@ from bench.read.claims.natural import Rejections, natural_failures
 from bench.read.render.cells import Number, Rate
 from bench.read.render.labels import model_label
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.table_part import TablePart
+from bench.read.render.table_part import TablePart
 from bench.record.events import ViolationKind
 
 EVERY_CALL = "every call"
+SURVIVORS = "not every trial reached these calls, so their rates are rates of survivors"
 MISSING_FIELD: tuple[ViolationKind, ...] = ("missing_field",)
 KIND_TEXTS: dict[tuple[ViolationKind, ...], str] = {
     KINDS: "any",
@@ -39,6 +40,9 @@ def natural_table(run: Run, published: Published) -> Table:
         TableColumn[Rejections]("Counts as", lambda row: Number(row.counts_as, 1)),
         *([TableColumn[Rejections]("Paper", lambda row: _paper_count(row, published))] if published.has_figures else []),
     )
+    partial = dict.fromkeys(
+        row.subtask for row in rejections if row.subtask and row.reached and row.reached[0] < row.reached[1]
+    )
     notes = (
         "a reply counts once, even if it held several subtasks or if several architectures and plans used it; replies with a "
         "fault, and replies made from them, are left out",
@@ -49,7 +53,7 @@ def natural_table(run: Run, published: Published) -> Table:
         "counts as: the effective number of independent replies, which is their number divided by the design effect; a "
         "cluster is one instance, or one repetition if there is only one instance; if none or all were rejected, each cluster "
         "counts once; the interval is Wilson's for that number, widened by Student's t if there are few clusters",
-        *_survivor_note(rejections),
+        *([f"{SURVIVORS}: {', '.join(partial)}"] if partial else []),
         *_paper_sources(run, published),
     )
     return table_of("natural_failures", "Failures that nobody planned, by distinct reply", columns, rejections, notes)
@@ -60,16 +64,6 @@ def _paper_count(rejection: Rejections, published: Published) -> str:
     is_counted = rejection.subtask is None and rejection.kinds == MISSING_FIELD
     figures = published.natural(rejection.scenario) if is_counted else None
     return f"{figures.failures}/{figures.executions}" if figures else "–"
-
-
-def _survivor_note(rejections: list[Rejections]) -> list[str]:
-    """Return a note that names the calls that not every trial reached; none if all trials reached all calls."""
-    not_always_reached = [row for row in rejections if row.reached and row.reached[0] < row.reached[1]]
-    calls = dict.fromkeys(row.subtask for row in not_always_reached if row.subtask)
-    if not calls:
-        return []
-    note = "not every trial reached these calls, so their rates are rates of survivors"
-    return [f"{note}: {', '.join(calls)}"]
 
 
 def _paper_sources(run: Run, published: Published) -> list[str]:

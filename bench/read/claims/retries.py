@@ -15,7 +15,7 @@ from bench.read.analysis.published import Published, PublishedTable
 from bench.read.analysis.statistics import Ratio
 from bench.read.claims.counted import AS_PAPER_COUNTS, COUNTED, WHOLE_ROUND
 from bench.read.render.cells import BoundedNumber, text_of
-from bench.read.report.summary import SummaryFinding
+from bench.read.render.finding import SummaryFinding
 from bench.record.config import FAULT_FREE
 
 MONOLITHIC, STATIC, RUNTIME_STRUCTURED = "monolithic", "static", "runtime_structured"

@@ -28,10 +28,10 @@ from bench.read.render.cells import (
     Rate,
     text_of,
 )
+from bench.read.render.finding import SummaryFinding
 from bench.read.render.labels import join_names, model_label
 from bench.read.render.limits import limit_notes
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.summary import SummaryFinding
 
 POPULATION_NOTES = (
     "if two architectures differ in several things, they are no evidence about one of these; an arm between them differs in "

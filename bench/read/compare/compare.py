@@ -109,9 +109,10 @@ class ArmDifference:
     """The difference by one criterion in one arm, or in all arms together. `difference` is the second run's value minus the
     first run's.
 
-    gates      whether the criterion is one of the gate, on which the verdict rests
-    unpaired   values without a partner in the other run
-    reason     the reason of the finding, in words
+    gates        whether the criterion is one of the gate, on which the verdict rests
+    unpaired     values without a partner in the other run
+    reason       the reason of the finding, in words
+    is_counted   whether the finding rests on counts of damaged effects, which the reason names, and on no test
     """
 
     criterion: Criterion
@@ -121,6 +122,7 @@ class ArmDifference:
     unpaired: int
     finding: ComparisonFinding
     reason: str
+    is_counted: bool = False
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,7 @@ class Comparison:
     """The comparison of two runs, A and B: B is judged by A. `runs` has only the trials that were compared.
 
     overall   all arms together, by each criterion: those of the gate, and those beside it
+    usable    the number of pairs of which both trials were graded or gave up
     missing   what B lacks of A, if that keeps B from being judged, in words
     dollars   the cost of a solved task in A and in B, over the compared trials
     flaky     names of trials that ended in different ways in A and in earlier runs like A
@@ -149,6 +152,7 @@ class Comparison:
     gate: Margins
     overall: tuple[ArmDifference, ...]
     arms: tuple[ArmComparison, ...]
+    usable: int
     missing: tuple[str, ...]
     dollars: tuple[PerSolved, PerSolved]
     flaky: tuple[str, ...] = ()
@@ -162,7 +166,8 @@ class Comparison:
     def verdict(self) -> ComparisonVerdict:
         """The verdict on the second run."""
         measures = [GatedMeasure(row.finding, row.criterion in QUALITY) for row in self.gated]
-        return verdict_of(measures, bool(self.missing))
+        verdict = verdict_of(measures, bool(self.missing))
+        return "no worse" if verdict == "equal" and self.usable < self.runs.trials else verdict
 
     @property
     def factors(self) -> tuple[str, ...]:
@@ -228,7 +233,8 @@ def compare(
         rows_by_arm = [tuple(next(corrected) for _ in rows) for rows in rows_by_arm]
     arms = tuple(pair.comparison(rows) for pair, rows in zip(pairs, rows_by_arm, strict=True))
     dollars = (spent_per_solved(runs.first.trials, COLUMN_OF["cost"]), spent_per_solved(runs.second.trials, COLUMN_OF["cost"]))
-    return Comparison(runs, gate, overall, arms, _missing(runs, overall), dollars, judge.history.flaky)
+    usable = sum(len(pair.usable_pairs) for pair in pairs)
+    return Comparison(runs, gate, overall, arms, usable, _missing(runs, usable), dollars, judge.history.flaky)
 
 
 def _arm_pairs(runs: PairedRuns) -> list[_ArmPair]:
@@ -259,15 +265,13 @@ def _is_repeatable(run: Run, model: str) -> bool:
     return run.timings.get(model, frozenset()) <= {"simulated", "recorded"}
 
 
-def _missing(runs: PairedRuns, rows: Sequence[ArmDifference]) -> tuple[str, ...]:
+def _missing(runs: PairedRuns, usable: int) -> tuple[str, ...]:
     """Return in words what B lacks of A: whole arms, or more than a tenth of the pairs."""
     pairs = len(runs.first.trials)
     missing = [f"{len(runs.absent)} of {runs.arms} arms of A: {', '.join(runs.absent)}"] if runs.absent else []
     if pairs < MIN_PAIRED_SHARE * runs.trials:
         missing.append(f"{runs.trials - pairs} of {runs.trials} trials of A have no partner in B")
-    tokens = next((row for row in rows if row.gates and row.criterion == "tokens"), None)
-    usable = tokens.change.pairs if tokens and tokens.unpaired else None
-    if not missing and usable is not None and usable < MIN_PAIRED_SHARE * pairs:
+    if not missing and usable < MIN_PAIRED_SHARE * pairs:
         missing.append(f"only {usable} of {pairs} pairs can be used")
     return tuple(missing)
 
@@ -330,15 +334,20 @@ class _ArmPair:
 
     @cached_property
     def is_equal(self) -> bool:
-        """Whether all compared values are equal in every trial. Arms in which every trial ended in an error are not equal, as
-        an error says nothing."""
+        """Whether all compared values are equal in every usable pair, and the other pairs ended in the same way. Arms without a
+        usable pair are not equal, since an error says nothing, also beside an error."""
         columns = ["outcome", *_damages(self.before), COLUMN_OF["tokens"], COLUMN_OF["cost"], COLUMN_OF["seconds"]]
         unknown = dict.fromkeys(columns[1:], -1)
         first, second = (
             dict(zip(pairs_of(arm.trials), arm.trials[columns].fillna(unknown).itertuples(index=False, name=None), strict=True))
             for arm in (self.before, self.after)
         )
-        return first == second and not self.after.usable.empty
+        return first == second and bool(self.usable_pairs)
+
+    @property
+    def usable_pairs(self) -> set[Pair]:
+        """The pairs of which both trials were graded or gave up."""
+        return {*pairs_of(self.before.usable)} & {*pairs_of(self.after.usable)}
 
     @property
     def has_dollars(self) -> bool:
@@ -439,7 +448,7 @@ class _Judge:
         evidence = VerdictEvidence((), len(is_affected), len(could_differ), len({unit for unit, _ in could_differ}))
         if change.pairs and (objection := reason_against_verdict(evidence, named=None)):
             change = replace(change, low=None, high=None, p=None, why=objection)
-        finding = finding_of(change, change.p)
+        finding, is_counted = finding_of(change, change.p), False
         reason = _reason_text(change, finding)
         if (change.pairs or 0) < MIN_PAIRS.get(criterion, 0):
             finding = "not measured"
@@ -451,10 +460,13 @@ class _Judge:
             pass  # the objection stays the reason: that the arms are equal shows nothing
         elif criterion == "damage" and all(pair.is_repeatable for pair in pairs):
             finding, reason = compare_damage(before, after, self.allowed)
+            is_counted = True
         elif all(pair.is_equal for pair in pairs):
-            finding, reason = "equal", REASONS["equal"]
+            usable, total = sum(len(pair.usable_pairs) for pair in pairs), sum(len(pair.before.trials) for pair in pairs)
+            whole = REASONS["equal"]
+            finding, reason = "equal", whole if usable == total else f"equal in the {usable} of {total} pairs that can be used"
         unpaired = len(before) + len(after) - 2 * len(before.keys() & after.keys())
-        return ArmDifference(criterion, criterion in self.gate, change, difference, unpaired, finding, reason)
+        return ArmDifference(criterion, criterion in self.gate, change, difference, unpaired, finding, reason, is_counted)
 
     def _change(
         self, criterion: Criterion, before: Mapping[Pair, Any], after: Mapping[Pair, Any]

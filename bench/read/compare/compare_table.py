@@ -73,8 +73,7 @@ def _finding_in_words(row: ArmDifference) -> str:
     change = row.change
     if row.finding in ("equal", "not measured") or change.before is None or change.after is None:
         return f"{row.criterion} {row.finding}"
-    is_counted = row.criterion == "damage" and not change.within and row.reason[:1].isdigit()  # "2 doubled more"
-    if row.finding == "trade-off" or is_counted:  # only counted damage can be a trade-off
+    if row.finding == "trade-off" or (row.is_counted and not change.within):  # only counted damage can be a trade-off
         return f"damage {row.finding} ({row.reason})"
     difference = text_of(BoundedNumber.of(row.difference, *_FORMATS[row.criterion]))
     share = f", {(change.after / change.before - 1):+.1%}" if not change.is_rate and change.before else ""

@@ -11,6 +11,7 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import COST, RETRY_TOKENS, measure_of
 from bench.read.analysis.pairing import part_of_run
 from bench.read.analysis.per_solved import PerSolved, spent_per_solved
+from bench.read.analysis.results import Results
 from bench.read.analysis.statistics import Mean, Pair, PairedMean, RateDifference, paired_difference
 from bench.read.compare.compare import Comparison, compare
 
@@ -47,6 +48,11 @@ class ModelPair:
     verdict: str
     measures: Mapping[str, ModelMeasure]
     dollars: tuple[PerSolved, PerSolved]
+
+
+def compared_models(results: Results) -> tuple[ModelPair, ...]:
+    """Return `model_pairs` of the run that a report is made from; `Results.once` takes this function."""
+    return model_pairs(results.run)
 
 
 def model_pairs(run: Run) -> tuple[ModelPair, ...]:

@@ -12,7 +12,7 @@ from bench.record.manifest import Manifest
 
 NAME_KEYS = {"format", "name", "started", "recordings", "described", "prepared", "probe", "merged", "upgraded_from", "replaces"}
 """Keys of a manifest that do not say how the run was made. They are not compared."""
-MAX_VALUE_CHARACTERS = 60
+MAX_VALUE_CHARS = 60
 ABSENT = "–"
 
 Parameters = Mapping[str, tuple[object, object]]
@@ -35,4 +35,4 @@ def _text(value: object) -> str:
     """Return a parameter's value as one short line."""
     if value is None:
         return ABSENT
-    return one_line(value if isinstance(value, str) else json.dumps(value), MAX_VALUE_CHARACTERS) or '""'
+    return one_line(value if isinstance(value, str) else json.dumps(value), MAX_VALUE_CHARS) or '""'

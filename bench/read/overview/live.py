@@ -17,8 +17,8 @@ from bench.common.bounds import MIN_BYTES_PER_VALUE, excess_in, validate
 from bench.common.errors import ResultsError
 from bench.common.files import opened
 from bench.read.render.cells import Cell, Number
+from bench.read.render.html import render, source
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.html import render, source
 from bench.record.archive import archive_of
 from bench.record.chain import BrokenChain, unseal
 from bench.record.cost import Tariff

@@ -17,17 +17,15 @@ from bench.read.analysis.metrics import COST, MIN_PRICED_TRIALS, PRICE, TOKENS
 from bench.read.claims.judging import short_claims_sentence
 from bench.read.overview.kept import KeptRows, RowOfModel, RunRow, SpentTrials
 from bench.read.render.cells import BoundedNumber, Linked
+from bench.read.render.html import TABLE_SCRIPTS, group_thousands, render, source
 from bench.read.render.labels import each_arm, model_label
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.html import group_thousands, render, source
 from bench.record.archive import SUFFIX
 from bench.record.config import FAULT_FREE
 
 REPORT_FILES = ("report.html", "report.md")
 """The files of a report, the one to link to first."""
 TEMPLATES = Path(__file__).parent
-SCRIPTS = ("page_data.js", "page_tables.js")
-"""Scripts of a report's page; the script beside this file comes after them."""
 GROUP_NAMES = {False: "yours", True: "came along"}
 """Whether a run came with the clone -> the name of its group."""
 
@@ -156,7 +154,7 @@ def index_page(index: Index) -> str:
     return render(
         "runs.html.j2",
         source("page.css"),
-        "".join((*map(source, SCRIPTS), source("runs.js", TEMPLATES))),
+        "".join((*map(source, TABLE_SCRIPTS), source("runs.js", TEMPLATES))),
         folder=TEMPLATES,
         count=len(index.runs),
         sums=[f"{group}: {plural(len(runs), 'run')}, {sum_spent(runs).text}" for group, runs in index.groups.items()],

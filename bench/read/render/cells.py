@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from bench.read.analysis.per_solved import PerSolved
 from bench.read.analysis.statistics import Limited, Mean, RateDifference, Ratio, Share, is_narrow
 
-NOTHING, UNKNOWN, NONE_SOLVED = "n/a", "unknown", "none solved"
+NOTHING, UNKNOWN, NONE_SOLVED, NOT_MEASURED = "n/a", "unknown", "none solved", "not measured"
 TOO_FEW, MAX_RELATIVE_BOUND = "(too few to say)", 20
 """`TOO_FEW` replaces the interval of an amount if the interval ends above MAX_RELATIVE_BOUND times the amount."""
 NARROW = "†"

@@ -30,7 +30,7 @@ class Table:
     columns   their titles, with units
     rows      cells: texts, whole numbers, or `bench.read.render.cells`, which know how they are shown
     notes     texts below it
-    section   its place in a report (`bench.read.report.table_part.SECTIONS`)
+    section   its place in a report (`bench.read.render.table_part.SECTIONS`)
     """
 
     name: str

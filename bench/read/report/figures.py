@@ -5,9 +5,9 @@ from __future__ import annotations
 from bench.common.errors import ResultsError
 from bench.common.raised import type_and_message
 from bench.common.registry import Registry
+from bench.read.analysis.results import Results
 from bench.read.render.drawing import Picture, style
-from bench.read.report.figure_part import FigurePart
-from bench.read.report.results import Results
+from bench.read.render.figure_part import FigurePart
 from bench.read.report.studies import study_pictures
 
 STUDY = FigurePart("study", lambda of: study_pictures(of.run))

@@ -15,17 +15,17 @@ from bench.read.render.cells import BoundedNumber, value_of
 from bench.read.render.labels import each_arm, extremes_text, join_names, model_label
 from bench.record.config import FAULT_FREE
 
-MAX_TITLE_CHARACTERS = 150
+MAX_TITLE_CHARS = 150
 MIN_COMPARED_MODELS = 2
 
 
 def headline_of(run: Run, arms: Arms, models: Sequence[ModelPair]) -> str:
     """Return the title of a report: its first finding on compared models, on damage in a world, on the cost of a repair, or on
-    what was solved. If the title is longer than MAX_TITLE_CHARACTERS, each model's name is cut to the part that distinguishes
+    what was solved. If the title is longer than MAX_TITLE_CHARS, each model's name is cut to the part that distinguishes
     it."""
     findings = (*_models(run, models), *_damage(run, arms), *_repair_costs(run, arms), *_extremes_of_solving(run, arms))
     headline = next(iter(findings), "What was run")
-    if len(headline) > MAX_TITLE_CHARACTERS:
+    if len(headline) > MAX_TITLE_CHARS:
         for label, short in _shortened_labels([model_label(run, model) for model in run.names("model")]).items():
             headline = headline.replace(label, short)
     return headline

@@ -8,15 +8,17 @@ from dataclasses import dataclass, replace
 
 from bench.read.analysis.arms import instances_of, shortfalls
 from bench.read.analysis.frames import Run
+from bench.read.analysis.results import Results
+from bench.read.compare.models import compared_models
 from bench.read.render.drawing import Picture
 from bench.read.render.escaping import escape_markdown
+from bench.read.render.finding import SummaryFinding
 from bench.read.render.labels import model_label
 from bench.read.render.limits import coverage_sentence, numbers_in
 from bench.read.render.table import Table, markdown
+from bench.read.render.table_part import LEADING_SECTION, OPEN_TABLES, SECTIONS
 from bench.read.report.history import history_facts, name_values_text, sandbox_text, sessions_text
-from bench.read.report.results import Results
-from bench.read.report.summary import Summary, SummaryFinding, summary_of
-from bench.read.report.table_part import LEADING_SECTION, OPEN_TABLES, SECTIONS
+from bench.read.report.summary import Summary, summary_of
 from bench.record.config import FAULT_FREE
 from bench.record.manifest import Manifest
 from bench.record.origin import digests_text
@@ -124,7 +126,7 @@ def page_of(
 ) -> Page:
     """Return a report's content, before it is written as Markdown or HTML. `verdicts` has a finding for each source of
     published claims, such as the paper, of which a claim was judged."""
-    run, summary = results.run, summary_of(results.run, results.arms, verdicts, results.models)
+    run, summary = results.run, summary_of(results.run, results.arms, verdicts, results.once(compared_models))
     numbers = (number for table in tables for number in numbers_in(table))
     if limit := coverage_sentence(numbers, "That every interval is wide enough: with so few trials some are too narrow"):
         summary = replace(summary, limits=(*summary.limits, limit))
@@ -250,29 +252,23 @@ def _architecture(run: Run, name: str) -> str:
 
 def _plan(run: Run, plan: str) -> str:
     """Return a fault plan's name and its faults: the effect, the point and subtask that it strikes, and when."""
-    faults = [
-        f"{fault.effect} at {fault.point} of {_struck_subtask(fault)}, {_struck_attempts(fault)}"
-        for fault in run.config.faults_of(plan)
-    ]
+    faults = [f"{fault.effect} at {fault.point} of {_target(fault)}" for fault in run.config.faults_of(plan)]
     return f"{plan}: {' + '.join(faults) or 'no fault'}"
 
 
-def _struck_subtask(fault: FaultEntry) -> str:
-    """Return in words which subtask a fault strikes."""
+def _target(fault: FaultEntry) -> str:
+    """Return in words which subtask a fault strikes, and at which attempts or with what probability."""
     if fault.position:
-        return f"the {fault.position} subtask"
-    if isinstance(fault.subtask, Mapping):
-        return " or ".join(dict.fromkeys(fault.subtask.values()))
-    return "every subtask" if fault.subtask == EVERY else fault.subtask
-
-
-def _struck_attempts(fault: FaultEntry) -> str:
-    """Return in words which attempts a fault strikes, or with what probability."""
+        subtask = f"the {fault.position} subtask"
+    elif isinstance(fault.subtask, Mapping):
+        subtask = " or ".join(dict.fromkeys(fault.subtask.values()))
+    else:
+        subtask = "every subtask" if fault.subtask == EVERY else fault.subtask
     if fault.attempts == "every":
-        return "every attempt"
+        return f"{subtask}, every attempt"
     if fault.attempts:
-        return f"attempt {', '.join(map(str, fault.attempts))}"
-    return f"probability {fault.probability}"
+        return f"{subtask}, attempt {', '.join(map(str, fault.attempts))}"
+    return f"{subtask}, probability {fault.probability}"
 
 
 def _code_text(manifest: Manifest) -> str:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from bench.read.report.html import render, source
+from pathlib import Path
+
+from bench.read.render.html import TABLE_SCRIPTS, render, source
 from bench.read.report.page import Page
 from bench.read.report.trace import Trace
 
-SCRIPTS = ("page_data.js", "page_tables.js", "page_list.js", "page_trial.js", "page_call.js", "page_world.js", "page.js")
-"""The files of the page's script, which is their texts joined in this order."""
+FOLDER = Path(__file__).parent
+SCRIPTS = ("page_list.js", "page_trial.js", "page_call.js", "page_world.js", "page.js")
+"""The files of the page's own script, in the order in which their texts are joined."""
 
 
 def as_html(page: Page, trace: Trace | None) -> str:
     """Return the report's page as HTML. Without a trace the page has no list of trials."""
-    return render("page.html.j2", source("page.css"), "".join(map(source, SCRIPTS)), page=page, trace=trace)
+    return render("page.html.j2", source("page.css"), script(), FOLDER, page=page, trace=trace)
+
+
+def script() -> str:
+    """Return the page's script: the scripts of tables, then its own."""
+    return "".join((*map(source, TABLE_SCRIPTS), *(source(name, FOLDER) for name in SCRIPTS)))

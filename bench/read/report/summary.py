@@ -18,6 +18,7 @@ from bench.read.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.read.analysis.statistics import Mean, is_narrow
 from bench.read.compare.models import ModelPair, model_pairs
 from bench.read.render.cells import NARROW, BoundedNumber
+from bench.read.render.finding import SummaryFinding
 from bench.read.render.labels import MAX_LISTED_NAMES, each_arm, join_names, model_label, plan_phrase
 from bench.read.report.headline import (
     ComparedArms,
@@ -30,28 +31,12 @@ from bench.read.report.headline import (
 )
 from bench.record.config import FAULT_FREE
 
-MAX_LINE_CHARACTERS, MAX_LINES = 100, 8
+MAX_LINE_CHARS, MAX_LINES = 100, 8
 """Bounds of a summary in a terminal. `bench run` prints three lines before the summary, and `bench report` one after it."""
 MAX_NOTE_LINES = 3
 """The most lines of notes on what is left out of several runs."""
 MAX_FINDINGS, MAX_SENTENCES = 5, 2
 """The most findings of a summary, and the most sentences of a finding."""
-
-
-@dataclass(frozen=True)
-class SummaryFinding:
-    """What a table shows, in one or more sentences.
-
-    text    all sentences
-    table   the name of the table
-    first   the first sentence alone, for a terminal; "" if `text` has only one
-    title   the report's title, if this finding is the report's first; else ""
-    """
-
-    text: str
-    table: str
-    first: str = ""
-    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,8 +79,8 @@ class Summary:
 
 
 def _wrap(text: str, indent: str = "") -> list[str]:
-    """Return a text in lines of at most MAX_LINE_CHARACTERS. All but the first line are indented."""
-    return textwrap.wrap(text, MAX_LINE_CHARACTERS, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    """Return a text in lines of at most MAX_LINE_CHARS. All but the first line are indented."""
+    return textwrap.wrap(text, MAX_LINE_CHARS, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def summary_of(
@@ -316,9 +301,16 @@ def _limits(run: Run, arms: Arms) -> Iterator[str]:
     yield _task_limit(run)
     yield "Other models, prompts and settings than those that were run."
     yield from _floor_limits(run, arms)
-    if unpriced := list(dict.fromkeys(_unpriced_arms(run, arms))):
+    has_plans = len(set(run.names("plan")) - {FAULT_FREE}) > 1
+    unpriced = dict.fromkeys(
+        f"{arm.architecture} on {arm.condition.scenario}"
+        f"{f' {plan_phrase(arm.condition.plan)}' if has_plans else ''}{_with_model(run, arm.condition.model)}"
+        for arm in each_arm(arms)
+        if arm.usable["faults_delivered"].any() and arm.mean(PRICE.tokens.name).n < MIN_PRICED_TRIALS
+    )
+    if unpriced:
         few = f"fewer than {MIN_PRICED_TRIALS} trials had an effective fault that was noticed"
-        yield f"The whole price of a failure for {join_names(unpriced)}: {few}."
+        yield f"The whole price of a failure for {join_names(list(unpriced))}: {few}."
 
 
 def _floor_limits(run: Run, arms: Arms) -> Iterator[str]:
@@ -344,12 +336,3 @@ def _task_limit(run: Run) -> str:
         f"Other tasks: with one task ({join_names(sole)}), intervals hold for repetitions of that task alone; with several "
         f"({join_names(several)}), they cluster by instance and hold for tasks like these; with these models."
     )
-
-
-def _unpriced_arms(run: Run, arms: Arms) -> Iterator[str]:
-    """Yield each arm with a fault for which too few trials have a price of a failure, in words."""
-    has_plans = len(set(run.names("plan")) - {FAULT_FREE}) > 1
-    for arm in each_arm(arms):
-        if arm.usable["faults_delivered"].any() and arm.mean(PRICE.tokens.name).n < MIN_PRICED_TRIALS:
-            plan = f" {plan_phrase(arm.condition.plan)}" if has_plans else ""
-            yield f"{arm.architecture} on {arm.condition.scenario}{plan}{_with_model(run, arm.condition.model)}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bench.common.registry import Registry
+from bench.read.analysis.results import Results
 from bench.read.render.table import Table
-from bench.read.report.results import Results
+from bench.read.render.table_part import SECTIONS, TablePart
 from bench.read.report.studies import study_tables
-from bench.read.report.table_part import SECTIONS, TablePart
 
 STUDY = TablePart("study", lambda results: study_tables(results.run), "study")
 TABLES = Registry("table", TablePart)

@@ -33,7 +33,7 @@ from bench.record.world_events import WorldEnded
 PIECE_BYTES = 1 << 18
 """A piece is closed when its JSON has this many bytes: enough to compress well, and inflated in milliseconds."""
 
-MAX_PACKED_CHARACTERS = 64 << 20
+MAX_PACKED_CHARS = 64 << 20
 """The most characters of compressed texts in a page, and of compressed trials. Later texts and trials are left out, and the
 page says so."""
 
@@ -71,7 +71,7 @@ class Trace:
              stores; packed like a piece
     trials   the trials, in the order of recording
     texts    the texts, in the order of recording
-    trials_left_out, texts_left_out   how many the page has no room for (MAX_PACKED_CHARACTERS)
+    trials_left_out, texts_left_out   how many the page has no room for (MAX_PACKED_CHARS)
     """
 
     index: str
@@ -158,7 +158,7 @@ class _OpenTrace:
 
     def add(self, trial: TrialReading, views: JsonObject = MappingProxyType({})) -> None:
         """Add a trial, with the views of its environments by kind. The trial is left out if the page is full."""
-        if self._trials.characters >= MAX_PACKED_CHARACTERS:
+        if self._trials.characters >= MAX_PACKED_CHARS:
             self.is_cut = True
         else:
             self._number_of[trial.record.id] = self._trials.add(_json({**_trial(trial, self._text_number_of), **views}))
@@ -183,7 +183,7 @@ def _packed_texts(
         for digest, text in read_texts(folder).items():
             if digest in numbers or (digest in of_environments and around.is_shown_otherwise(text)):
                 continue
-            if texts.characters < MAX_PACKED_CHARACTERS:
+            if texts.characters < MAX_PACKED_CHARS:
                 numbers[digest] = texts.add(_json(text))
             else:
                 left_out.add(digest)

@@ -10,7 +10,7 @@ from bench.record.events import Called, Committed, Event, Faulted, Judged, Refus
 from bench.record.record import TrialRecord
 from bench.record.repeated_call import repeated_call
 
-MAX_REASON_CHARACTERS, MAX_REPLY_CHARACTERS = 160, 600
+MAX_REASON_CHARS, MAX_REPLY_CHARS = 160, 600
 INDENT = " " * 15
 
 
@@ -37,7 +37,7 @@ def end_lines(record: TrialRecord, texts: Mapping[str, str]) -> Iterator[str]:
     calls = [call for call in of_kind(record.events, Called) if call.reply or call.tool_calls]
     if calls:
         text = " ".join(texts.get(digest, "") for digest in (calls[-1].reply, calls[-1].tool_calls) if digest)
-        yield f"last reply of the model: {one_line(text, MAX_REPLY_CHARACTERS)}"
+        yield f"last reply of the model: {one_line(text, MAX_REPLY_CHARS)}"
     if repeated := repeated_call(record, texts):
         yield f"note: {repeated}"
 
@@ -81,8 +81,8 @@ def _time_text(seconds: float) -> str:
 
 
 def _short(text: str) -> str:
-    """Return a text in one line of at most MAX_REASON_CHARACTERS."""
-    return one_line(text, MAX_REASON_CHARACTERS)
+    """Return a text in one line of at most MAX_REASON_CHARS."""
+    return one_line(text, MAX_REASON_CHARS)
 
 
 def _view_text(verdict: Judged) -> str:

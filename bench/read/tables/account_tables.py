@@ -14,7 +14,7 @@ from bench.read.analysis.per_solved import spent_per_solved
 from bench.read.render.cells import Number, Spent
 from bench.read.render.labels import arm_columns, each_arm
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.table_part import TablePart
+from bench.read.render.table_part import TablePart
 from bench.record.ledger import ACCOUNTS
 
 

@@ -20,9 +20,9 @@ from bench.read.render.drawing import (
     panel_title,
     panels,
 )
+from bench.read.render.figure_part import FigurePart
 from bench.read.render.labels import counts_text, extremes_text, in_brackets, model_label, plan_phrase, slug
 from bench.read.render.marks import errors_of
-from bench.read.report.figure_part import FigurePart
 from bench.read.tables.recovery_rates import recovery_figures
 from bench.record.config import FAULT_FREE
 

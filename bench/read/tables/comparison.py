@@ -10,7 +10,7 @@ from bench.read.analysis.metrics import RETRY_TOKENS, SCORE, SOLVED, Metric, cos
 from bench.read.render.cells import Estimate, Rate
 from bench.read.render.labels import condition_label, slug
 from bench.read.render.table import Table, TableColumn
-from bench.read.report.table_part import TablePart
+from bench.read.render.table_part import TablePart
 
 
 def comparison(run: Run, arms: Arms, condition: Condition) -> Table:

@@ -17,7 +17,7 @@ from bench.read.analysis.statistics.power import POWER
 from bench.read.render.cells import NOTHING, AdjustedP, BoundedNumber, Cell, Estimate, Number
 from bench.read.render.labels import condition_columns
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.table_part import TablePart
+from bench.read.render.table_part import TablePart
 
 ArmPair = tuple[Arm, Arm]
 

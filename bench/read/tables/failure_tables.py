@@ -17,13 +17,11 @@ from bench.read.analysis.faults import IMPACTS
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, MIN_PRICED_TRIALS, PRICE, RETRY_TOKENS, Metric
 from bench.read.analysis.statistics import Mean
-from bench.read.render.cells import BoundedNumber, Cell, Estimate
+from bench.read.render.cells import NOT_MEASURED, BoundedNumber, Cell, Estimate
 from bench.read.render.labels import arm_columns, condition_columns, each_arm
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.table_part import TablePart
+from bench.read.render.table_part import TablePart
 from bench.record.config import FAULT_FREE
-
-NOT_MEASURED = "not measured"
 
 
 def failure_tables(run: Run, arms: Arms) -> list[Table]:

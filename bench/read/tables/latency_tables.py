@@ -8,7 +8,7 @@ from bench.read.analysis.published import Published
 from bench.read.render.cells import Cell, Number
 from bench.read.render.labels import model_label
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.table_part import TablePart
+from bench.read.render.table_part import TablePart
 from bench.record.history import LiveSeconds
 
 ModelAndArm = tuple[str, LiveSeconds]

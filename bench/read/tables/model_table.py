@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import COST
 from bench.read.analysis.per_solved import PerSolved
-from bench.read.compare.models import ModelPair
+from bench.read.compare.models import ModelPair, compared_models
 from bench.read.render.cells import NONE_SOLVED, BoundedNumber, Cell, Number
 from bench.read.render.labels import model_label
 from bench.read.render.table import Table
-from bench.read.report.table_part import TablePart
+from bench.read.render.table_part import TablePart
 
 MEASURES = {
     "solved": ("Solved", 1, True),
@@ -87,4 +87,4 @@ def _dollars_of(spent: PerSolved) -> Cell:
     return Number(spent.value, COST.digits) if spent.value is not None or spent.spent is None else NONE_SOLVED
 
 
-PARTS = (TablePart("models_together", lambda of: model_table(of.run, of.models), "summary"),)
+PARTS = (TablePart("models_together", lambda of: model_table(of.run, of.once(compared_models)), "summary"),)

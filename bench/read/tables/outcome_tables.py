@@ -12,7 +12,7 @@ from bench.read.analysis.statistics import Denominators
 from bench.read.render.cells import Number, Rate
 from bench.read.render.labels import arm_columns, condition_label, each_arm, model_label
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.table_part import TablePart
+from bench.read.render.table_part import TablePart
 from bench.read.tables.looks import TwoLooks, looks
 
 

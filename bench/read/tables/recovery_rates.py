@@ -18,7 +18,7 @@ from bench.read.render.drawing import MAX_WIDTH_INCHES, Picture, finish, legend_
 from bench.read.render.labels import arm_columns, counts_text, in_brackets, join_names, model_label, plan_phrase, slug
 from bench.read.render.marks import Sign, draw_value, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.table_part import TablePart
+from bench.read.render.table_part import TablePart
 from bench.record.config import FAULT_FREE
 
 
@@ -26,7 +26,9 @@ def recovery_tables(run: Run, arms: Arms) -> list[Table]:
     """Return the table of recovery. No table if no control solved anything: then there is nothing to recover to."""
     rates = list(recovery_rates(run, arms))
     title = "Recovery: what is solved under faults, beside the controls"
-    notes = (*_NOTES, *_no_evidence_notes(rates), *_baseline_notes(run))
+    decided = {rate.arm.condition.plan: rate.decided for rate in rates if rate.decided}
+    no_evidence = (f"{plan} is no evidence: {why}" for plan, why in decided.items())
+    notes = (*_NOTES, *no_evidence, *_baseline_notes(run))
     return [table_of("recovery", title, _columns(run), rates, notes)] if rates else []
 
 
@@ -58,12 +60,6 @@ _NOTES = (
     "pairs that the control solves and in which an effective fault was noticed",
     "the first round and the price show what recovery cost; the outcomes show what was wrong without a fault",
 )
-
-
-def _no_evidence_notes(rates: Sequence[RecoveryRate]) -> Iterator[str]:
-    """Yield a note for each plan that is no evidence, because each of its trials can have only one result."""
-    reasons = {rate.arm.condition.plan: rate.decided for rate in rates if rate.decided}
-    yield from (f"{plan} is no evidence: {why}" for plan, why in reasons.items())
 
 
 def _baseline_notes(run: Run) -> Iterator[str]:

@@ -8,7 +8,7 @@ from bench.read.analysis.statistics import Mean, amount_of, by_unit
 from bench.read.render.cells import Estimate, Rate
 from bench.read.render.labels import arm_columns, each_arm
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.table_part import TablePart
+from bench.read.render.table_part import TablePart
 from bench.record.ledger import ACCOUNTS
 
 

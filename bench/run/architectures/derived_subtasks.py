@@ -22,11 +22,11 @@ from bench.scenario import Context, Output, Subtask, Task
 
 SPLIT = "Split"
 """The name of the subtask that splits the task. No other subtask can have this name, since theirs begin with a small letter."""
-MOST_PARTS = 8
+MAX_PARTS = 8
 INSTRUCTIONS = (
     "Split the task below into smaller parts; they are carried out later. Whoever carries a part out sees its instructions and"
     " what it reads, and nothing else, and writes notes. The answer is then written from all notes, and from the documents that"
-    f" you name for it. Make at most {MOST_PARTS} parts."
+    f" you name for it. Make at most {MAX_PARTS} parts."
 )
 
 
@@ -114,7 +114,7 @@ def split_of(task: Task) -> Split:
         PartPlan(
             name=notes[subtask.name], instructions=subtask.instructions, reads=[notes.get(name, name) for name in subtask.reads]
         )
-        for subtask in task.subtasks[:MOST_PARTS]
+        for subtask in task.subtasks[:MAX_PARTS]
     ]
     return Split(parts=parts, answer_reads=[])
 
@@ -122,8 +122,8 @@ def split_of(task: Task) -> Split:
 def _wrong_parts(task: Task, split: Split) -> str | None:
     """Return what is wrong with the names and the number of the parts; None if nothing is."""
     names = [part.name for part in split.parts]
-    if len(names) > MOST_PARTS:
-        return f"there are {len(names)} parts; make at most {MOST_PARTS}"
+    if len(names) > MAX_PARTS:
+        return f"there are {len(names)} parts; make at most {MAX_PARTS}"
     task_names = {*task.documents, *(subtask.name for subtask in task.subtasks)}
     for name in names:
         if name in task_names:

@@ -20,7 +20,7 @@ from bench.record.tool_calls import ToolCall
 from bench.run.endpoint.carried import NO_FIELDS, ProviderFields, provider_fields_in
 from bench.run.endpoint.fields import Restricted, options_among, refuse_others, settings_set_aside
 from bench.run.endpoint.messages import text_in
-from bench.run.endpoint.wire import MOST_MESSAGES, Chat, conversation, exchange_at
+from bench.run.endpoint.wire import MAX_MESSAGES, Chat, conversation, exchange_at
 from bench.run.models.options import OPTIONS, options_in
 from bench.run.trial.endpoint_session import Exchange
 from bench.wire.problem import MAX_NAME_CHARS, read_body, refuse_field
@@ -111,7 +111,7 @@ class _Turn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     role: Literal["user", "assistant", "system"]
-    content: Annotated[Listed[ContentBlock], BeforeValidator(_blocks), Field(max_length=MOST_MESSAGES)]
+    content: Annotated[Listed[ContentBlock], BeforeValidator(_blocks), Field(max_length=MAX_MESSAGES)]
 
     @model_validator(mode="after")
     def _refuse_unfit(self) -> _Turn:
@@ -146,7 +146,7 @@ class _Thread(BaseModel):
 class _MessagesBody(BaseModel):
     model_config = ConfigDict(extra="allow")
 
-    messages: Listed[_Turn] = Field(min_length=1, max_length=MOST_MESSAGES)
+    messages: Listed[_Turn] = Field(min_length=1, max_length=MAX_MESSAGES)
     system: Annotated[str | None, BeforeValidator(text_in)] = None
     stream: bool | None = None
     tools: Listed[BoundedTable[str, Any]] | None = None

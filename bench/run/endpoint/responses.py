@@ -31,7 +31,7 @@ from bench.run.endpoint.carried import NO_FIELDS, ProviderFields, provider_field
 from bench.run.endpoint.fields import Restricted, options_among, refuse_others, settings_set_aside
 from bench.run.endpoint.messages import text_in
 from bench.run.endpoint.response_answers import items_of
-from bench.run.endpoint.wire import MOST_MESSAGES, Chat, conversation, exchange_at
+from bench.run.endpoint.wire import MAX_MESSAGES, Chat, conversation, exchange_at
 from bench.run.trial.endpoint_session import Exchange
 from bench.wire.problem import MAX_NAME_CHARS, read_body, refuse_field
 
@@ -171,7 +171,7 @@ def _items(value: object) -> object:
 class _ResponsesBody(BaseModel):
     model_config = ConfigDict(extra="allow")
 
-    input: Annotated[Listed[InputItem], BeforeValidator(_items), Field(max_length=MOST_MESSAGES)]
+    input: Annotated[Listed[InputItem], BeforeValidator(_items), Field(max_length=MAX_MESSAGES)]
     instructions: str | None = None
     stream: bool | None = None
     text: _Text | None = None

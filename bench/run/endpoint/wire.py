@@ -20,12 +20,12 @@ from bench.wire.problem import MAX_NAME_CHARS, Problem, read_body, refuse_field
 
 MODEL = "bench"
 """The name under which the endpoint lists its model by default: the experiment decides which model answers."""
-MOST_REPLIES = 128
+MAX_REPLIES = 128
 """The most replies to one request."""
-MOST_MESSAGES = 10_000
+MAX_MESSAGES = 10_000
 """The most messages in one request."""
 
-MOST_DIGITS = 18
+MAX_DIGITS = 18
 """The most digits of the number in an answer's id."""
 
 
@@ -59,10 +59,10 @@ class _StreamOptions(BaseModel):
 class _ChatBody(BaseModel):
     model_config = ConfigDict(extra="allow")
 
-    messages: Listed[ReceivedMessage] = Field(min_length=1, max_length=MOST_MESSAGES)
+    messages: Listed[ReceivedMessage] = Field(min_length=1, max_length=MAX_MESSAGES)
     stream: bool | None = None
     stream_options: _StreamOptions | None = None
-    n: int | None = Field(None, ge=1, le=MOST_REPLIES)
+    n: int | None = Field(None, ge=1, le=MAX_REPLIES)
 
 
 def chat_of(
@@ -85,7 +85,7 @@ def exchange_at(id_: str, exchanges: Mapping[int, Exchange], field: str) -> tupl
     """Return the earlier exchange with this id, after its number, which is part of the id. Raises Problem, about this field of
     the request, if there is none."""
     digits = id_.partition("_")[2].partition("_")[0]
-    number = int(digits) if digits.isdecimal() and len(digits) <= MOST_DIGITS else 0
+    number = int(digits) if digits.isdecimal() and len(digits) <= MAX_DIGITS else 0
     if number not in exchanges:
         refuse_field(field, f"'{id_[:MAX_NAME_CHARS]}' was not given here; send the whole conversation")
     return number, exchanges[number]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import platform
+import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ from pathlib import Path
 from bench.common.former_paths import present_path
 from bench.common.import_statements import executed_imports_in
 from bench.common.registry import Part
+from bench.record.origin import CodeVersion
+from bench.record.provenance import DISTRIBUTION
 from bench.run.experiment.syntax import syntax_of
 
 PACKAGE = Path(__file__).resolve().parents[2]
@@ -215,6 +218,25 @@ class Codebase:
 def our_codebase() -> Codebase:
     """Return the codebase of this installation. It is read once in a process."""
     return Codebase()
+
+
+def code_version() -> CodeVersion:
+    """Return the version of the running code."""
+    commit = _git("rev-parse", "HEAD")
+    changed = _git("status", "--porcelain", "--", "bench", "scenarios", "studies", "configs", "pyproject.toml")
+    dirty = bool(changed) if commit else None
+    return CodeVersion(
+        version=metadata.version(DISTRIBUTION), commit=commit, dirty=dirty, digest=our_codebase().digest, digest_of="syntax"
+    )
+
+
+def _git(*words: str) -> str | None:
+    """Return the output of a git command in the folder of our code; None if it fails."""
+    try:
+        process = subprocess.run(["git", *words], cwd=PACKAGE.parent, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return process.stdout.strip()
 
 
 @lru_cache(maxsize=1024)

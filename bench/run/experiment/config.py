@@ -15,7 +15,7 @@ from bench.common.toml import read_toml
 from bench.common.wording import first_violation
 from bench.record.architecture_entry import ArchitectureEntry
 from bench.record.config import FAULT_FREE, BackOffEntry, Name, StoredConfig
-from bench.record.entry import MOST
+from bench.record.entry import MAX_ENTRIES
 from bench.record.formats import AnswerFormat
 from bench.record.policy import LearnedPolicy, read_policy
 from bench.run.experiment.model_entries import MODELS, ModelEntry
@@ -30,9 +30,9 @@ class Config(StoredConfig):
     """One experiment: every scenario x architecture x model x fault plan, `repetitions` times. `study` names the question that
     its report answers with a further table and figure; loading a config with an unknown study fails."""
 
-    model: Lookup[Name, ModelEntry] = Field(default_factory=dict, max_length=MOST)
+    model: Lookup[Name, ModelEntry] = Field(default_factory=dict, max_length=MAX_ENTRIES)
     """Models, by name. A table that `models` does not name is read and not run."""
-    plan: Lookup[Name, WrittenPlan] = Field(default_factory=dict, max_length=MOST)
+    plan: Lookup[Name, WrittenPlan] = Field(default_factory=dict, max_length=MAX_ENTRIES)
     """Fault plans, by name."""
 
     @model_validator(mode="after")
@@ -109,7 +109,7 @@ def load_config(path: Path, overrides: Mapping[str, Any], models: Mapping[str, M
     try:
         return Config.model_validate(values)
     except ValidationError as error:
-        raise ConfigError(f"{path}: {_first_error_line(error)}") from error
+        raise ConfigError(f"{path}: {_first_error_line(error, values)}") from error
 
 
 def _hint_at_config(path: Path) -> str:
@@ -122,19 +122,19 @@ def _hint_at_config(path: Path) -> str:
     return nearest(path.as_posix(), [config.as_posix() for config in configs]) if configs else ""
 
 
-def _first_error_line(error: ValidationError) -> str:
+def _first_error_line(error: ValidationError, values: Mapping[str, Any]) -> str:
     """Return the first error as one line. An unknown key comes first, with the nearest known key: if a key is misspelt, another
     error says that the right key is missing."""
-    first = first_violation(error, "extra_forbidden")
+    first = first_violation(error, "extra_forbidden", value=values)
     place = first.place
     if first.kind == "extra_forbidden":
         if place in RENAMED_KEYS:
             return f"the key '{place}' is called '{RENAMED_KEYS[place]}' now; rename it in the config"
-        return f"unknown key '{place}'; {nearest(place.rpartition('.')[2], _keys_beside(place.split('.')))}"
+        return f"unknown key '{place}'; {nearest(str(first.path[-1]), _keys_beside(first.path))}"
     return first.line
 
 
-def _keys_beside(names: Sequence[str]) -> list[str]:
+def _keys_beside(names: Sequence[str | int]) -> list[str]:
     """Return the keys that the table of the key with this path can have."""
     tables: Mapping[str, list[type[BaseModel]]] = {
         "architecture": [ArchitectureEntry],
@@ -142,5 +142,5 @@ def _keys_beside(names: Sequence[str]) -> list[str]:
         "plan": [WrittenFault] if len(names) > 3 else [WrittenPlan],
         "back_off": [BackOffEntry],
     }
-    possible_tables = tables.get(names[0], [Config]) if len(names) > 1 else [Config]
+    possible_tables = tables.get(str(names[0]), [Config]) if len(names) > 1 else [Config]
     return [key for table in possible_tables for key in table.model_fields]

@@ -19,12 +19,12 @@ from bench.record.agreement import PARTS, NamedParts, differences, key_that_diff
 from bench.record.archive import archive_path
 from bench.record.files import GRADES, holds
 from bench.record.manifest import BaselineGrades, Manifest, ManifestPack, Merged
+from bench.record.provenance import now
 from bench.record.reading import read_manifest, read_records, read_responses, text_lines
 from bench.record.record import SessionRecord, TrialRecord
 from bench.record.store import RunWriter, set_aside
 from bench.record.verify import RunCheck, whole_digest
 from bench.run.experiment.new_manifest import joint_digest
-from bench.run.experiment.provenance import now
 from bench.scenario import scenario_key
 
 Entry = TypeVar("Entry")

@@ -11,7 +11,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from bench.common.registry import Registry
-from bench.run.experiment.model_part import BaseModelEntry, ModelPart
+from bench.run.models.model_part import BaseModelEntry, ModelPart
 from bench.run.models.recorded import RecordedSettings
 from bench.run.models.routed import RoutedSettings
 from bench.run.models.simulated import SimulatedSettings

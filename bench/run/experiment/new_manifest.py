@@ -16,9 +16,10 @@ from bench.record.formats import DEFAULT
 from bench.record.history import History
 from bench.record.manifest import BaselineGrades, Manifest, ManifestPack
 from bench.record.model_parameters import ModelParameters
+from bench.record.provenance import machine, now, package_versions
 from bench.run.architectures.registry import ARCHITECTURES
+from bench.run.experiment.code import code_version
 from bench.run.experiment.matrix import Matrix, answers_by_reference
-from bench.run.experiment.provenance import code_version, machine, now, package_versions
 from bench.run.experiment.untrusted import Permission
 from bench.run.models.base import Model
 from bench.run.models.recorded import RecordedModel

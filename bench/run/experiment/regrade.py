@@ -9,13 +9,13 @@ from typing import Any
 from bench.common.errors import BenchError, ResultsError, Unguarded
 from bench.common.registry import attribute_at
 from bench.record.places import place_of
+from bench.record.provenance import now
 from bench.record.reading import read_manifest, read_texts, read_trials
 from bench.record.record import NewGrade, Regrade, TrialRecord, latest, outcome_of
 from bench.record.store import append_grades, writing
 from bench.run.experiment.answers import answer_of
 from bench.run.experiment.grading import grade_of
 from bench.run.experiment.new_manifest import joint_digest
-from bench.run.experiment.provenance import now
 from bench.run.experiment.trial import UNFIT_GRADE
 from bench.run.experiment.untrusted import missing_guards, refusal
 from bench.run.packs import load_pack

@@ -8,12 +8,12 @@ from bench.common.errors import ConfigError
 from bench.common.registry import attribute_at, module_of
 from bench.record.architecture_entry import TIME_LIMIT, ArchitectureEntry
 from bench.record.policy import LearnedPolicy
+from bench.record.provenance import extra_versions
 from bench.run.architectures.part import Architecture
 from bench.run.architectures.registry import ARCHITECTURES, OUTSIDE, architecture_named, load_architecture
 from bench.run.experiment.arm import ResolvedArchitecture
 from bench.run.experiment.code import Codebase
 from bench.run.experiment.config import Config
-from bench.run.experiment.provenance import extra_versions
 from bench.run.trial.trial import Settings
 from bench.scenario import Scenario
 

@@ -8,11 +8,11 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from bench.common.errors import BadAnswer, EndpointError, NoText, UnknownFinish, Unreachable, UsedUp
+from bench.record.provenance import now
 from bench.record.record import SessionRecord
 from bench.record.store import RunWriter
 from bench.run.experiment.grading import Graders
 from bench.run.experiment.matrix import Matrix, TrialSpec, TrialSpecs
-from bench.run.experiment.provenance import now
 from bench.run.experiment.responses import ResponseWriter, own_responses
 from bench.run.experiment.session import Session
 from bench.run.experiment.trial import TrialResult, run_trial

@@ -75,7 +75,7 @@ class Bank:
     def draw(self, scenario: str, instance: str, judgment: str, state: str, right: Json, draw: Random) -> Json | str:
         """Return an output, or a text that does not fit the schema, drawn from the replies to this judgment. For a judgment
         that was added at run time, return the right output: no bank has replies to it. A bank that lacks one of the scenario's
-        judgments is refused earlier (`bench.worlds.run.bank`)."""
+        judgments is refused earlier (`bench.worlds.run.simulated.bank`)."""
         in_state = self._by_key.get((scenario, judgment, instance, state))
         in_any_state = self._by_key.get((scenario, judgment), [])
         if not in_any_state:

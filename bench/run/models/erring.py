@@ -13,7 +13,7 @@ from typing import Literal
 
 from bench.record.messages import Message
 from bench.run.answers.exchanged import exchange
-from bench.run.answers.rejections import NOT_ACCEPTED, REJECTED
+from bench.run.models.rejections import NOT_ACCEPTED, REJECTED
 from bench.scenario import Json, Output
 
 RepairSignal = Literal["typed", "untyped", "completed"]

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Callable
 
 import aiohttp
 
+from bench.wire.inflater import Inflater
+
 MAX_REPLY_BYTES = 8 * 2**20
 """Bytes of a decompressed reply: some two million tokens."""
 MAX_ERROR_BYTES = 2**16
@@ -66,12 +68,12 @@ def _unpacker(packing: str) -> Callable[[bytes, int], bytes]:
         return lambda piece, limit: piece[:limit]
     if packing not in COMPRESSIONS:
         raise NotUnpacked(f"it is packed as {packing[:40]!r}, which nobody asked for")
-    inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)  # the header says whether it is gzip or deflate
+    inflater = Inflater()
 
     def unpack(piece: bytes, limit: int) -> bytes:
         """Return at most `limit` decompressed bytes of a piece."""
         try:
-            return inflate.decompress(piece, limit)
+            return inflater.add(piece, limit)
         except zlib.error as error:
             raise NotUnpacked(f"it does not unpack as {packing}: {error}") from None
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from json.scanner import py_make_scanner  # type: ignore[attr-defined]  # typeshed knows C's alone
 from typing import Any, Literal
 
-MOST_VALUES = 200_000
+MAX_VALUES = 200_000
 """The most values in one document."""
-MOST_VALUES_WITH_LOCK = 2**14
+MAX_VALUES_WITH_LOCK = 2**14
 """A document with more values is read by Python's scanner. The C scanner holds the interpreter's lock, which stops all threads,
 until it has read everything."""
 MAX_PARTIAL_CHARS = 8
@@ -30,7 +30,7 @@ def _decoder(parse_int: Callable[[str], Any] | None = None, *, holds_lock: bool)
 
 
 _DECODERS = {many: (_decoder(holds_lock=not many), _decoder(float, holds_lock=not many)) for many in (False, True)}
-"""Whether a document has more than MOST_VALUES_WITH_LOCK values -> its decoder, and a decoder for numbers with more digits than
+"""Whether a document has more than MAX_VALUES_WITH_LOCK values -> its decoder, and a decoder for numbers with more digits than
 Python reads."""
 
 
@@ -46,10 +46,10 @@ def document_of(body: str) -> dict[str, Any]:
     """Return the object at the beginning of the body, or the first object of a list there. Raises UnreadableDocument."""
     text = body.lstrip("\ufeff \t\r\n")
     values = _count_values(text)
-    if values > MOST_VALUES:
+    if values > MAX_VALUES:
         raise UnreadableDocument("too_many")
     try:
-        document = _decode(text, *_DECODERS[values > MOST_VALUES_WITH_LOCK])
+        document = _decode(text, *_DECODERS[values > MAX_VALUES_WITH_LOCK])
     except json.JSONDecodeError as error:
         raise UnreadableDocument("broke_off" if _breaks_off(text, error) else "none") from None
     except RecursionError:
@@ -81,12 +81,12 @@ def _breaks_off(text: str, error: json.JSONDecodeError) -> bool:
 
 def _count_values(text: str) -> int:
     """Return the number of values in a JSON text without parsing it: each value but the first follows a separator. Far above
-    MOST_VALUES, the count is not exact."""
-    if (values := _separators(text)) <= MOST_VALUES_WITH_LOCK:
+    MAX_VALUES, the count is not exact."""
+    if (values := _separators(text)) <= MAX_VALUES_WITH_LOCK:
         return values
     without_escapes = text.replace(r"\\", "").replace(r"\"", "")
-    if without_escapes.count('"') > 4 * MOST_VALUES:
-        return MOST_VALUES + 1
+    if without_escapes.count('"') > 4 * MAX_VALUES:
+        return MAX_VALUES + 1
     outside_strings = without_escapes.split('"')[::2]  # every second piece is within quotes
     return _separators("".join(outside_strings))
 

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from bench.record.formats import AnswerFormat
-from bench.run.experiment.model_part import BaseModelEntry, ModelPart
+from bench.run.models.model_part import BaseModelEntry, ModelPart
 from bench.run.openai.settings import OpenAISettings
 
 

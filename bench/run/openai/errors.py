@@ -13,7 +13,7 @@ from typing import Any
 
 from bench.run.openai.documents import UnreadableDocument, document_of
 
-MOST_LEVELS = 4
+MAX_LEVELS = 4
 """How many levels of errors within an error are read."""
 NO_ERROR = ("", "0", "200", "none", "ok", "success")
 """Codes and messages that mean that there is no error."""
@@ -75,7 +75,7 @@ def _is_an_error(fields: Mapping[str, Any]) -> bool:
 
 def _parts_of(error: Mapping[str, Any]) -> EndpointErrorParts:
     """Return the parts of an error, from all levels of errors within it."""
-    levels = list(_levels(error, MOST_LEVELS))
+    levels = list(_levels(error, MAX_LEVELS))
     codes = [value for level in levels for name in CODE_FIELDS if isinstance(value := level.get(name), str | int)]
     messages = list(dict.fromkeys(text for level in levels if (text := _message(level))))
     delays = (item.get("retryDelay") for level in levels for item in _items(level.get("details")))

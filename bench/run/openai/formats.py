@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from bench.run.openai.settings import ResponseFormat
-from bench.scenario import CODE
 
 SCHEMA_NAME = "answer"
 PROBE_PROMPT = 'Reply with this JSON: {"ok": true}'
@@ -38,9 +37,10 @@ def close_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     others.
 
     https://platform.openai.com/docs/guides/structured-outputs#supported-schemas. The model must then write optional fields too.
-    Their defaults are dropped, since they would never be used, and so is our own keyword for code, which no endpoint knows.
+    Their defaults are dropped, since they would never be used, and so are keywords that begin with `x-`, such as our own for
+    code (`bench.task.CODE`): no endpoint knows these.
     """
-    parts = {key: _closed_part(key, part) for key, part in schema.items() if key not in ("default", CODE)}
+    parts = {key: _closed_part(key, part) for key, part in schema.items() if key != "default" and not key.startswith("x-")}
     return parts | _all_fields(schema)
 
 

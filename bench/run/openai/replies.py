@@ -39,7 +39,7 @@ from bench.run.openai.streams import completion_in, is_stream
 from bench.run.openai.words import WordMeaning, error_event, finish_event, word_in
 from bench.wire.blotting import blot
 
-EXCERPT_CHARACTERS = 120
+EXCERPT_CHARS = 120
 READ_FIELDS = ("role", "content", "tool_calls", "refusal", "name", "function_call", "audio", "images")
 """Fields of a message that are read here, or that are never sent back to a text model."""
 WRAPPERS = ("data", "result", "response")
@@ -55,14 +55,14 @@ FAILURES: Mapping[WordMeaning, type[CallFailed]] = {
 }
 USED_UP = "the account's quota is used up: "
 _COUNT = TypeAdapter(Count)
-MAX_TEXT_CHARS, MOST_CALLS = 2**20, 1000
+MAX_TEXT_CHARS, MAX_CALLS = 2**20, 1000
 """Limits on the characters of a reply's texts, some 250,000 tokens, and on its tool calls: no model writes more. The beginning
 of a longer reply is kept. Fields that are only sent back to the endpoint can have as many characters again."""
 KEY_CHARS_AFTER_CUT = 2**12
 """Characters after a cut that are also searched for the key, of which a part can stand before the cut."""
 
 
-def excerpt(text: str, key: str = "", longest: int = EXCERPT_CHARACTERS) -> str:
+def excerpt(text: str, key: str = "", longest: int = EXCERPT_CHARS) -> str:
     """Return the beginning of a server's text as one line. The key is removed before the text is cut: a cut through the key
     would leave half of it."""
     line = " ".join(whole_text(blot(text, key)).split())
@@ -125,11 +125,11 @@ class _TextCleaner:
         return blot(whole_text(text), self._key)
 
     def calls(self, calls: Iterator[ToolCall]) -> Iterator[ToolCall]:
-        """Yield a reply's tool calls up to MOST_CALLS, and no more after a text that was cut."""
+        """Yield a reply's tool calls up to MAX_CALLS, and no more after a text that was cut."""
         for number in itertools.count():
             if self.is_cut or (call := next(calls, None)) is None:
                 return
-            if number == MOST_CALLS:
+            if number == MAX_CALLS:
                 self.is_cut = True
                 return
             yield call

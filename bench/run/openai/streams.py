@@ -10,7 +10,7 @@ from bench.record.tool_calls import OF_A_FUNCTION
 from bench.run.openai.documents import UnreadableDocument, document_of
 from bench.run.openai.words import word_in
 
-MOST_EVENTS = 50_000
+MAX_EVENTS = 50_000
 LINE_STARTS = ("data:", "event:", "id:", "error:", ":")
 """The beginnings of a stream's lines. Until late in 2025 llama.cpp sent an error in a field named `error`."""
 
@@ -57,7 +57,7 @@ def _events(body: str) -> Iterator[dict[str, Any]]:
         field, data = line[1], line[2].strip()
         if data in ("", "[DONE]") or data.startswith(":"):  # a comment, wrapped as data
             continue
-        if number == MOST_EVENTS:
+        if number == MAX_EVENTS:
             raise UnreadableDocument("too_many")
         number += 1
         document = document_of(data)

@@ -15,7 +15,7 @@ from bench.scenario import Baseline, Grader, Json, Scenario, Subtask, Task, Task
 
 SYSTEM_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 """Files that an operating system leaves in folders."""
-MOST_BYTES = 2**26
+MAX_BYTES = 2**26
 """The largest file that is read, in bytes."""
 
 
@@ -130,7 +130,7 @@ class PackFolder:
 def _text(path: Path) -> str:
     """Return the text of a UTF-8 file, without its byte order mark."""
     try:
-        text = text_of(path, MOST_BYTES)
+        text = text_of(path, MAX_BYTES)
     except OSError as error:
         raise PackError(f"{path}: cannot be read: {error}") from error
     except ValueError:

@@ -41,7 +41,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from bench.common.bounds import MOST_LEVELS, is_too_deep
+from bench.common.bounds import MAX_LEVELS, is_too_deep
 from bench.common.errors import SandboxBroken, one_line
 from bench.run.sandbox.cell import SandboxCell, keep_ready, take_cell
 from bench.run.sandbox.guards import guards_left_out
@@ -166,7 +166,7 @@ def _result(exit_code: int, why: str, output: bytes) -> SandboxResult:
     try:
         report = json.loads(output)
         if is_too_deep(report):
-            return SandboxResult(False, problem=f"wrote a result that is nested deeper than {MOST_LEVELS} levels")
+            return SandboxResult(False, problem=f"wrote a result that is nested deeper than {MAX_LEVELS} levels")
         if "problem" in report:
             return SandboxResult(False, problem=one_line(str(report["problem"]), MAX_PROBLEM_CHARS))
         return SandboxResult(True, report["value"])

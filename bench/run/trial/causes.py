@@ -21,7 +21,7 @@ from bench.run.trial.key import TrialKey
 from bench.run.trial.log import TrialLog
 from bench.scenario import Json
 
-MOST_CALLS_OF_AN_ATTEMPT = 100
+MAX_CALLS_OF_AN_ATTEMPT = 100
 """The most calls in one attempt, steps and samples together. Without this limit, an agent that asks on without any output would
 never end."""
 CallLimit = Literal["attempts", "calls", "none"]
@@ -188,8 +188,8 @@ class Causes:
         """Raise GaveUp if this attempt exceeds the limit on attempts or on calls."""
         if limit == "attempts" and attempt.number > self._max_attempts:
             raise GaveUp(names, f"no accepted output in {self._max_attempts} attempts")
-        if limit != "none" and attempt.calls > MOST_CALLS_OF_AN_ATTEMPT:
-            raise GaveUp(names, f"no end after {MOST_CALLS_OF_AN_ATTEMPT} calls in one attempt")
+        if limit != "none" and attempt.calls > MAX_CALLS_OF_AN_ATTEMPT:
+            raise GaveUp(names, f"no end after {MAX_CALLS_OF_AN_ATTEMPT} calls in one attempt")
 
     def _next_attempt(self, names: Sequence[str], question: Hashable, under_way: bool) -> _Attempt:
         """Return the attempt that the next call for these subtasks belongs to: the latest one, or a new one after a failure."""

@@ -6,7 +6,7 @@ import json
 import re
 from typing import NoReturn
 
-from bench.common.bounds import MOST_LEVELS, is_too_deep
+from bench.common.bounds import MAX_LEVELS, is_too_deep
 from bench.common.errors import whole_text
 from bench.common.values import dataclass
 from bench.scenario import Json
@@ -86,7 +86,7 @@ class Objects:
             except ValueError as error:
                 return Malformed(str(error))
             else:
-                may_be_deep = window.count("{", 0, end) + window.count("[", 0, end) > MOST_LEVELS
+                may_be_deep = window.count("{", 0, end) + window.count("[", 0, end) > MAX_LEVELS
                 return Malformed(TOO_DEEP) if may_be_deep and is_too_deep(value) else Extracted(value, start, start + end)
             length *= 2
 

@@ -1,4 +1,4 @@
-"""The types of effects: what a fault can do to a text or to a call. The effects are parts in `bench.run.effects`.
+"""The types of effects: what a fault can do to a text or to a call. The effects are parts in `text_effects` and `call_effects`.
 
 A text effect gets the text to strike (`Target`) and a random generator, and returns the text that replaces it. It returns None
 if it cannot strike the text, for example because a reply without JSON has no field that could be missing. Such a fault is *not

@@ -23,7 +23,7 @@ from bench.record.formats import AnswerFormat
 from bench.record.messages import Message
 from bench.run.models.base import Reply
 from bench.run.trial.call import Lost, Received, purpose_after_loss
-from bench.run.trial.causes import MOST_CALLS_OF_AN_ATTEMPT, CallLimit, CallPurpose
+from bench.run.trial.causes import MAX_CALLS_OF_AN_ATTEMPT, CallLimit, CallPurpose
 from bench.run.trial.clock import Pause
 from bench.run.trial.faults import DueFault, OpenReceipt
 from bench.run.trial.injection import Corrupted
@@ -38,7 +38,7 @@ IsJudging = Callable[[Sequence[Message]], bool]
 """Returns whether these messages ask for a judgment on an output, not for an output."""
 LONGEST_DETAIL = 500
 """Characters of a refusal's reason that its event keeps."""
-MOST_SETTINGS, LONGEST_SETTING = 100, 200
+MAX_SETTINGS, LONGEST_SETTING = 100, 200
 """How many of a client's settings are kept that are not passed on to the model, and how many characters of each value."""
 
 
@@ -174,7 +174,7 @@ class EndpointSession:
             settings: Their values by name.
         """
         for name, value in settings.items():
-            if name in self._set_aside or len(self._set_aside) < MOST_SETTINGS:
+            if name in self._set_aside or len(self._set_aside) < MAX_SETTINGS:
                 self._set_aside[name] = whole_text(json_text(value)[:LONGEST_SETTING])
 
     def log_set_aside(self) -> None:
@@ -418,13 +418,13 @@ class EndpointSession:
     def _pending(self, question: RequestKey, subtasks: tuple[Subtask, ...]) -> _Pending:
         """Return the failed request that this request repeats; if it repeats none, return a new request.
 
-        Raises GaveUp if a request was repeated MOST_CALLS_OF_AN_ATTEMPT times. An agent that asks again until a reply comes
+        Raises GaveUp if a request was repeated MAX_CALLS_OF_AN_ATTEMPT times. An agent that asks again until a reply comes
         would else never end under a persistent fault.
         """
         names, messages, _ = question
         if failed := self._failed.get(question):
             pending = failed[0]
-            if self._limit != "none" and pending.tries >= MOST_CALLS_OF_AN_ATTEMPT:
+            if self._limit != "none" and pending.tries >= MAX_CALLS_OF_AN_ATTEMPT:
                 raise GaveUp(names, f"no reply after {pending.tries} tries")
             del failed[0]
             if pending.pause:

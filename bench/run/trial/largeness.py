@@ -3,8 +3,8 @@ that grows faster than the output."""
 
 from __future__ import annotations
 
-from bench.common.bounds import MOST_ITEMS
-from bench.scenario import LARGEST_OUTPUT, MOST_LINES, Json
+from bench.common.bounds import MAX_ITEMS
+from bench.scenario import LARGEST_OUTPUT, MAX_LINES, Json
 
 MAX_PARTS = 2 * LARGEST_OUTPUT + 1
 """The most values and names that an output within the limit can have: each item, and each entry of an object with its name and
@@ -35,6 +35,6 @@ def too_large(value: Json) -> str:
     characters, lines = items + len(text), text.count("\n")
     if characters > LARGEST_OUTPUT:
         return f"the output has {characters:,} characters and items, and may have {LARGEST_OUTPUT:,}"
-    if items > MOST_ITEMS:
-        return f"the output has {items:,} items, and may have {MOST_ITEMS:,}"
-    return f"the output has {lines:,} lines, and may have {MOST_LINES:,}" if lines > MOST_LINES else ""
+    if items > MAX_ITEMS:
+        return f"the output has {items:,} items, and may have {MAX_ITEMS:,}"
+    return f"the output has {lines:,} lines, and may have {MAX_LINES:,}" if lines > MAX_LINES else ""

@@ -20,7 +20,7 @@ from bench.record.formats import DEFAULT, AnswerFormat
 from bench.record.messages import Message
 from bench.run.answers import fenced
 from bench.run.answers.places import is_all_code, without_code
-from bench.run.answers.rejections import COMPLETED, REJECTED
+from bench.run.models.rejections import COMPLETED, REJECTED
 from bench.run.trial.reading import is_fenced
 from bench.run.trial.schema import answer_schema
 from bench.run.trial.verification import Rejected
@@ -165,7 +165,9 @@ def _form(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
         return " or ".join(_form(option, defs) for option in schema["anyOf"])
     if schema.get("type") == "array":
         return f"[{_form(schema.get('items', {}), defs)}, ...]"
-    return _scalar(schema)
+    low, high = schema.get("minimum"), schema.get("maximum")
+    bounds = f" from {low} to {high}" if low is not None and high is not None else ""
+    return f"{schema.get('type', 'any value')}{bounds}"
 
 
 def _object(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
@@ -191,13 +193,6 @@ def _choices(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
         inner = _choices(schema.get("items", {}), defs)
         return f"each {inner}" if inner else ""
     return "; ".join(filter(None, (_choices(option, defs) for option in schema.get("anyOf", ()))))
-
-
-def _scalar(schema: Mapping[str, Json]) -> str:
-    """Return the type of a value, with its bounds if it has both."""
-    low, high = schema.get("minimum"), schema.get("maximum")
-    bounds = f" from {low} to {high}" if low is not None and high is not None else ""
-    return f"{schema.get('type', 'any value')}{bounds}"
 
 
 def _in_braces(fields: str) -> str:

@@ -21,7 +21,7 @@ from bench.run.trial.schema import answer_schema
 from bench.run.trial.verification import Unreadable, extract
 from bench.scenario import Json, Subtask
 
-FENCE, MOST_FENCES = "```", 1000
+FENCE, MAX_FENCES = "```", 1000
 """The most fences in an answer with code blocks."""
 
 
@@ -43,8 +43,8 @@ def read(
     """
     if not is_fenced(subtasks, answer_format):
         return extract(text, finish, draft=draft_of(text, tags))
-    if text.count(FENCE) > MOST_FENCES:
-        return Unreadable("code_blocks", f"the reply has more than {MOST_FENCES:,} lines of backticks")
+    if text.count(FENCE) > MAX_FENCES:
+        return Unreadable("code_blocks", f"the reply has more than {MAX_FENCES:,} lines of backticks")
     draft = draft_of(text, tags, in_blocks=True)
     return _read_fenced(text, finish, answer_schema(subtasks), draft)
 
@@ -57,7 +57,7 @@ def read_ahead(text: str, answer_format: AnswerFormat, tags: Tags) -> None:
     if answer_format != "fenced":
         return
     draft = draft_of(text, tags, in_blocks=True)
-    if text.count(FENCE) <= MOST_FENCES:
+    if text.count(FENCE) <= MAX_FENCES:
         extract(text, code=fenced.before_json(text, draft.end).code, draft=draft)
 
 

@@ -7,5 +7,5 @@ ENVIRONMENTS = EnvironmentPart(
     pack="bench.worlds.run.environment.in_packs",
     trial="bench.worlds.run.runtime.lives",
     simulated="bench.worlds.run.simulated.working",
-    bank="bench.worlds.run.bank",
+    bank="bench.worlds.run.simulated.bank",
 )

@@ -30,7 +30,7 @@ from typing import Any
 
 from bench_code.units import digest
 
-MOST_OBJECTS = 5_000
+MAX_OBJECTS = 5_000
 """The most objects that one digest covers."""
 ATOMS = (int, float, complex, str, bytes, bool, range, type(None), type(...), type(NotImplemented))
 SETS = (set, frozenset)
@@ -64,7 +64,7 @@ def digest_of(values: Iterable[object], known: Mapping[int, str]) -> str:
             parts.append(f"<{known.get(id(value)) or seen[id(value)][0]}>")
         else:
             seen[id(value)] = len(seen), value
-            inside = contents_of(value, known) if len(seen) < MOST_OBJECTS else None
+            inside = contents_of(value, known) if len(seen) < MAX_OBJECTS else None
             if inside is None:
                 return ""
             parts.append(f"{type(value).__module__}.{type(value).__qualname__} {len(inside)}")

@@ -30,9 +30,9 @@ from typing import Any, NamedTuple
 
 from bench_code.contents import ATOMS, CONTAINERS, PICKLED, attributes_of, contents_of, digest_of, is_of_standard
 
-MOST_OBJECTS = 300_000
+MAX_OBJECTS = 300_000
 """The most objects that are looked at."""
-MOST_LEFT = 1_000
+MAX_LEFT = 1_000
 """The most objects that are looked at of what one test left."""
 TOGETHER = 100
 """How many objects are asked at once whether they hold something else."""
@@ -154,7 +154,7 @@ class HeldObjects:
             return dict.fromkeys(self._unseen & {"", here}, "")
         digests = {file: digest_of([dict(sorted(what.items()))], self._known) for file, what in left.items()}
         digests |= dict.fromkeys(self._unseen & {"", here}, "")
-        self._add(new, len(self._known) + MOST_LEFT)
+        self._add(new, len(self._known) + MAX_LEFT)
         self.begin()
         return digests
 
@@ -245,7 +245,7 @@ class HeldObjects:
             self._counts[place.path] += 1
             self._known[id(value)] = f"{place.path} {self._counts[place.path]}"
 
-    def _add(self, waiting: list[tuple[Any, HeldAt]], most: int = MOST_OBJECTS) -> None:
+    def _add(self, waiting: list[tuple[Any, HeldAt]], most: int = MAX_OBJECTS) -> None:
         """Look at these objects, and at what they hold, until so many are known."""
         while waiting and len(self._known) < most:
             value, place = waiting.pop()

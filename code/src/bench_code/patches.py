@@ -20,7 +20,7 @@ from bench_code.workspace import Workspace
 
 EDITS = [{"path": str, "before": str, "after": str}]
 """The type of a patch's edits as JSON in the state file. `before` and `after` are git's ids of contents; "" means no file."""
-MOST_EXACT_PATCHES = 6
+MAX_EXACT_PATCHES = 6
 """The most patches of which all subsets are run to credit them."""
 
 
@@ -337,7 +337,7 @@ def credit(state: Workspace, patches: Sequence[Patch], base: int, run: Runner) -
     """
     numbers = [patch.id for patch in patches]
     sizes: Iterator[int] | tuple[int, ...] = iter(range(len(patches) + 1))
-    if len(patches) > MOST_EXACT_PATCHES:
+    if len(patches) > MAX_EXACT_PATCHES:
         sizes = (0, 1, len(patches) - 1, len(patches))
     outcomes: dict[frozenset[int], Mapping[str, str]] = {}
     for size in sizes:

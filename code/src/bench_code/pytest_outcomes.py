@@ -14,7 +14,7 @@ from bench_code.validity import BAD
 WORST = ("passed", "xpassed", "xfailed", "skipped", "failed", "error")
 """Outcomes of a test's phases, the least serious first. The test has the most serious outcome of its phases."""
 
-MOST_TEXT = 4000
+MAX_TEXT = 4000
 """The most letters that are kept of what pytest writes of a failure; the end tells most."""
 
 
@@ -64,7 +64,7 @@ class Outcomes:
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
-            self._uncollected[report.nodeid] = report.longreprtext[-MOST_TEXT:]
+            self._uncollected[report.nodeid] = report.longreprtext[-MAX_TEXT:]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -81,7 +81,7 @@ class Outcomes:
         if WORST.index(outcome) > WORST.index(noted.outcome) or is_first:
             noted.outcome, noted.detail = outcome, call.excinfo.typename if call.excinfo is not None else ""
         if report.failed:
-            noted.message = report.longreprtext[-MOST_TEXT:]
+            noted.message = report.longreprtext[-MAX_TEXT:]
         noted.seconds += call.duration
         return report
 

@@ -27,10 +27,10 @@ from tokenize import detect_encoding
 from typing import Literal
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-MOST_MARKS = 1000
+MAX_MARKS = 1000
 TEST_FILE = re.compile(r"\b(?:test_\w+|\w+_test)\b")
 """The names of files that hold tests, without their ends, where some text mentions them."""
-NOT_ASCII = re.compile(rf"[^\x00-\x7f]{{{MOST_MARKS},}}")
+NOT_ASCII = re.compile(rf"[^\x00-\x7f]{{{MAX_MARKS},}}")
 
 
 @dataclass(frozen=True)
@@ -147,8 +147,8 @@ def tree_of(source: bytes | str) -> ast.Module:
     with suppress(SyntaxError, UnicodeDecodeError, LookupError):
         text = source if isinstance(source, str) else source.decode(detect_encoding(BytesIO(source).readline)[0])
     for run in () if text.isascii() else NOT_ASCII.finditer(text):
-        if sum(map(bool, map(unicodedata.combining, run[0]))) > MOST_MARKS:
-            raise ValueError(f"it has more than {MOST_MARKS:,} combining marks in a row")
+        if sum(map(bool, map(unicodedata.combining, run[0]))) > MAX_MARKS:
+            raise ValueError(f"it has more than {MAX_MARKS:,} combining marks in a row")
     return ast.parse(source)
 
 

@@ -26,7 +26,7 @@ PACKAGES = (
     Package("voluptuous", "0.16.0", "voluptuous", "voluptuous/tests"),
 )
 QUIET = "-q -p no:cacheprovider --tb=short"
-MOST_FAILING = 10
+MAX_FAILING = 10
 """Tests that a bug makes fail, at most: a bug that fails more is found without a choice of tests."""
 LONGEST = 300
 """Seconds of a plain run. A mutant after which the tests do not end is no bug here."""
@@ -98,8 +98,8 @@ def package_tasks(package: Package, work: Path, project: Project, count: int) ->
     for bug in drawn:
         if made == count:
             return
-        failing = _failures(project, root, package.tests, bug, MOST_FAILING + 1)
-        if not 0 < len(failing) <= MOST_FAILING or not _fails(project, root, failing[0], bug):
+        failing = _failures(project, root, package.tests, bug, MAX_FAILING + 1)
+        if not 0 < len(failing) <= MAX_FAILING or not _fails(project, root, failing[0], bug):
             continue
         right = (root / bug.path).read_text("utf-8")
         slip = next((each for each in drawn if each.path == bug.path and _fails(project, root, package.tests, each)), None)
@@ -129,7 +129,7 @@ def repair_task(name: str, work: Path, project: Project) -> Task:
     states = [dict(instance.files)]
     for path in dict.fromkeys(instance.path(bug.module) for bug in instance.bugs):
         states.append({**states[-1], path: instance.right[path]})
-    failing = project.failures(root, VISIBLE, MOST_FAILING)
+    failing = project.failures(root, VISIBLE, MAX_FAILING)
     git(root, "init", "-q")
     commit(root, "as generated")
     return Task(f"repairs/{name}", root, "tests", failing[0], tuple(states))

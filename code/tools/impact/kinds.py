@@ -18,7 +18,7 @@ BODIES = (True, True, False, True, False, True, True, False, True, False)
 """Which of ten edits change the body of a function of the package. The others take turns by kind."""
 DATA = (".json", ".txt", ".toml", ".yml", ".yaml", ".ini", ".cfg", ".html", ".md", ".lark", ".csv", ".test", ".sql")
 """Endings of files that tests may read."""
-MOST = 300_000
+MAX_DATA_BYTES = 300_000
 """The largest data file that is edited, in bytes."""
 Place = tuple[ast.stmt | ast.expr, str]
 """A node of a file, and the text in its place."""
@@ -66,7 +66,7 @@ def _others(root: Path, package: Package, code: str) -> dict[str, list[Callable[
         file
         for folder in near
         for file in folder.rglob("*")
-        if file.suffix in DATA and file.stat().st_size < MOST and ".git" not in file.parts
+        if file.suffix in DATA and file.stat().st_size < MAX_DATA_BYTES and ".git" not in file.parts
     ]
     made: dict[str, list[Callable[[], Mutant | None]]] = {}
     for kind, files, places in (

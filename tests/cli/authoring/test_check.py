@@ -12,7 +12,7 @@ from pack_edits import PACKS, Edit, copy_of, edit, in_code, in_file
 
 from bench.cli.authoring.check import CheckResult, check_pack
 from bench.cli.authoring.new import new_scenario
-from bench.cli.scaffold import check_command
+from bench.cli.authoring.scaffold import check_command
 from bench.common.errors import PackError
 from bench.common.registry import LoadedParts
 from bench.run.trial.effects import EFFECTS, TextEffect
@@ -272,6 +272,18 @@ def test_an_effect_that_the_decoder_undoes_is_to_blame_and_not_the_pack(pack: Pa
     assert not problems(pack)
     [note] = [result for result in results(pack).values() if result.status != "ok"]
     assert note.is_note and note.what.startswith("the effect 'listed' says breaks_form")
+
+
+def test_an_effect_that_is_not_applicable_to_a_reply_is_a_note_and_neither_passes_nor_fails(
+    pack: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    never = TextEffect("never", lambda *_: None, points=("output",), breaks_form=True)
+    seldom = TextEffect("seldom", lambda _, draw: "{" if draw.random() < 0.3 else None, points=("output",), breaks_form=True)
+    parts = {**EFFECTS.by_key, ("never", "output"): never, ("seldom", "output"): seldom}
+    monkeypatch.setitem(EFFECTS.__dict__, "_parts", LoadedParts(parts, [*EFFECTS, never, seldom], []))
+    assert not problems(pack)
+    notes = [result for result in results(pack).values() if result.status != "ok"]
+    assert notes and all(note.is_note and note.what.startswith("never is not applicable to the reply to") for note in notes)
 
 
 def test_a_pack_whose_grader_stands_in_what_is_asked_is_told_so() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bench.read.analysis.results import Results
 from bench.read.render.drawing import Picture, finish, names_below, panels
+from bench.read.render.figure_part import FigurePart
 from bench.read.render.labels import each_arm
-from bench.read.report.figure_part import FigurePart
-from bench.read.report.results import Results
 
 
 def heard(of: Results) -> Iterator[Picture]:

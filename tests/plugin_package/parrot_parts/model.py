@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from bench.run.experiment.model_part import BaseModelEntry, ModelPart
 from bench.run.models.making import Making
+from bench.run.models.model_part import BaseModelEntry, ModelPart
 from bench.run.models.simulated import SimulatedModel, SimulatedSettings
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from bench.read.analysis.results import Results
 from bench.read.render.labels import arm_columns, each_arm
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.results import Results
-from bench.read.report.table_part import TablePart
+from bench.read.render.table_part import TablePart
 
 
 def heard(of: Results) -> Table:

@@ -66,6 +66,17 @@ def test_a_run_that_shows_what_a_call_overwrites_is_counted_and_is_no_cell(tmp_p
     assert runs_sentence(read).startswith(f"{len(each) + 1} runs of the agent") and read.seconds > without.seconds
 
 
+def test_the_first_sentence_names_what_the_agent_left_running(tmp_path: Path) -> None:
+    def with_left(run: CellRun, *left: str) -> CellRun:
+        events = [replace(event, left_running=left) if isinstance(event, CellsPlanned) else event for event in run.events]
+        return replace(run, events=events)
+
+    read = probe(tmp_path, *(with_left(run, "python send.py", "sleep 9") for run in of_bound()))
+    assert conclusion_sentence(read).endswith(
+        "; it leaves python send.py, sleep 9 running when it ends, and the probe ends this: nobody sees what it would still do."
+    )
+
+
 def test_damage_that_did_not_come_again_is_a_rate_with_its_interval(tmp_path: Path) -> None:
     runs = [run for run in cells(frozenset(("lost",))) if not (run.plan == f"{PAY}.lost" and run.repetition == 1)]
     read = probe(tmp_path, *runs, cell(f"{PAY}.lost", 1, PLANNED[1], "lost"))

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from made_probe import PAY, PLANNED, PROBED, cell, cells, row, write
 
-from bench.cli.probed import ProbeFiles, show_probe
+from bench.cli.commands.probed import ProbeFiles, show_probe
 from bench.cli.terminal import Terminal
 from bench.probe.points import points_of
 from bench.probe.read.run import read_probe

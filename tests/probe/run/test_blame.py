@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from till import MadeProbe, probed, till
 from bench.probe.read.blame import CellBlame, blame_of, first_mends
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
-from bench.record.probe_events import GatewayCall
+from bench.record.probe_events import CellJudged, GatewayCall
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's processes are watched on Linux")
 
@@ -49,6 +50,15 @@ def test_a_part_that_an_ended_probe_has_not_asked_yet_is_said_to_wait_and_not_to
     shown = blame_of("pay", key, first_mends(list(of_kind(struck.events, GatewayCall))))
     assert shown and shown.waiting == ("memory",) and shown.sentence.endswith(" Not asked yet: memory.")
     assert "the agent was not killed" not in shown.rest
+
+
+def test_who_acts_on_a_damaged_answer_of_a_read_is_told_to_check_it_and_not_to_read_once() -> None:
+    read = CellJudged("shop.GET /payments#1", "too_large", "", "read", 2, "same", said_done=True, printed=None)
+    judged = replace(read, mended=("client",))
+    shown = blame_of("shop.POST /payments", [judged])
+    assert shown and shown.sentence.startswith("To blame: client. Check what shop.GET /payments answered before")
+    shown = blame_of("shop.POST /payments", [replace(judged, call_class="effect")])
+    assert shown and "Let no client make shop.POST /payments again" in shown.sentence
 
 
 def test_a_tool_that_does_a_call_twice_is_blamed_alone_and_the_rest_is_not_cleared(over_http: MadeProbe) -> None:

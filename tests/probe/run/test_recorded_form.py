@@ -10,6 +10,7 @@ import pytest
 from bench.probe.run.gateway.subject import ProbedAgent, Subject
 from bench.probe.run.recorded_form import RecordedForm, owners_names
 from bench.probe.run.secrets import Secrets
+from bench.probe.run.witness.rows import Encoding
 
 
 def test_a_copy_has_its_owners_name_however_its_path_is_seen_and_an_address_has_one_name(tmp_path: Path) -> None:
@@ -32,3 +33,18 @@ def test_json_with_a_hidden_member_that_is_nested_too_deeply_is_one_digest(tmp_p
     text = '{"card": "canary", "inner": ' + "[" * 100_000 + "]" * 100_000 + "}"
     shown = RecordedForm(subject, Secrets(()), {}, b"key").value({"answer": text})
     assert "canary" not in str(shown) and "(hidden) " in str(shown)
+
+
+def test_what_the_agent_prints_and_what_a_query_gives_have_no_hidden_value(tmp_path: Path) -> None:
+    subject = Subject("shop", ProbedAgent(("agent",), ("agent",), tmp_path), hide=frozenset({"card"}))
+    form = RecordedForm(subject, Secrets(()), {}, b"key")
+    assert "canary" not in form.text('Paid:\n{\n  "card": "canary",\n  "cents": 5\n}\nGoodbye.')
+    assert "canary" not in form.rows("[('canary', 5)]") and form.rows("[('canary', 5)]") == form.rows("[('canary', 5)]")
+    plain = RecordedForm(replace(subject, hide=frozenset()), Secrets(()), {}, b"key")
+    assert plain.rows("[('canary', 5)]") == "[('canary', 5)]"
+
+
+def test_equal_hidden_values_have_equal_digests_in_a_row_and_in_a_call(tmp_path: Path) -> None:
+    subject = Subject("shop", ProbedAgent(("agent",), ("agent",), tmp_path), hide=frozenset({"card"}))
+    form, encoding = RecordedForm(subject, Secrets(()), {}, b"key"), Encoding(subject.hide, b"key")
+    assert form.value({"card": "4711"}) == encoding.row(["card"], ["4711"])

@@ -98,6 +98,13 @@ def test_rows_that_differ_are_no_damage_where_the_owners_check_answers_as_ever(t
     assert first(probed(tmp_path, subject, "#1.lost.error", until=plan), plan).verdict == verdict
 
 
+def test_a_service_that_ends_before_it_is_ready_is_named_with_what_it_printed_last(tmp_path: Path) -> None:
+    subject = payer_of(tmp_path, "keyed")
+    broken = replace(subject.services[0], command=(sys.executable, "-c", "raise SystemExit('no licence')"))
+    with pytest.raises(ConfigError, match=r"^pay ended before it was ready at .*It printed last: no licence$"):
+        probed(tmp_path, replace(subject, services=(broken,)), "#1.lost")
+
+
 def test_a_service_that_pays_after_its_answer_is_told_what_to_do_by_the_first_clean_run(tmp_path: Path) -> None:
     says = "changed nothing that a witness sees.*If the store is named, its tool may write after its answer"
     with pytest.raises(ConfigError, match=says):
@@ -224,6 +231,30 @@ def test_a_number_that_is_set_whatever_it_was_overwrites_nothing(tmp_path: Path,
     assert [(run.plan, first(runs, EARLY).call) for run in runs if run.plan == EARLY] == [(EARLY, "pay.POST /priority#1")]
 
 
+@pytest.mark.parametrize(
+    ("mode", "verdict", "early"),
+    [
+        ("takes", "overwritten", ["no_verdict", "no_verdict"]),
+        ("takes versioned", "same", ["no_verdict", "same"]),
+        ("takes versioned once", "same", ["no_verdict", "same"]),
+    ],
+)
+def test_an_agent_that_heeds_the_version_of_a_row_overwrites_nothing(
+    tmp_path: Path, mode: str, verdict: str, early: list[str]
+) -> None:
+    plan = "pay.POST /stock#1.meanwhile"
+    truth = replace(payer_of(tmp_path, mode), checks=(OwnersCheck("shop", "SELECT amount, version FROM stock"),))
+    runs = probed(tmp_path, truth, "#1.meanwhile", until=plan)
+    judged = [run.judgement for run in runs if run.judgement]
+    assert judged[-1].verdict == verdict
+    assert [run.verdict for run, made in zip(judged, runs, strict=True) if made.plan == EARLY] == early
+    overwritten = [finding.rows for run in judged for finding in run.findings if finding.kind == "overwritten"]
+    assert all(len(rows) == 1 for rows in overwritten)
+    # another writer adds 7 in all runs, and in the last of them counts the version up too
+    [left] = [runs[-2].texts[check] for check in judged[-2].checks]
+    assert left == {"takes": "[(97, 4)]", "takes versioned": "[(104, 4)]", "takes versioned once": "[(107, 3)]"}[mode]
+
+
 class NotReady(Worker):
     """Its services are not ready where another writer is to come before the agent."""
 
@@ -247,3 +278,8 @@ def test_what_was_approved_before_it_changed_is_not_paid_as_it_is_now(tmp_path: 
     cell = next(run for run in probed(tmp_path, truth, "#1.meanwhile", until=plan) if run.plan == plan)
     assert cell.judgement and cell.judgement.verdict == verdict
     assert [cell.texts[check] for check in cell.judgement.checks] == ["[(99900,)]" if verdict == "changed" else "[]"]
+
+
+def test_what_the_agent_leaves_running_is_named_since_nobody_sees_what_it_does(tmp_path: Path) -> None:
+    [command] = planned(probed(tmp_path, payer_of(tmp_path, "keyed leaves"), "#1.lost", until=LOST)).left_running
+    assert command.endswith("-c import time; time.sleep(600)")

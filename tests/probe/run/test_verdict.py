@@ -56,7 +56,7 @@ from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.stores import Stores
 from bench.record.probe_events import CellJudged
-from bench.record.probe_rows import RowDifference
+from bench.record.probe_rows import Cell, RowDifference
 
 SECRET = b"the same for all"
 LEDGER = """
@@ -563,6 +563,18 @@ def test_another_writer_changes_a_stock_and_neither_a_flag_nor_what_only_counts_
     step = others_statement_before(replace(shop.clean, effects=tuple(effects)), subject, call, identity)
     assert (step is not None) == strikes
     assert step is None or step.sql == 'UPDATE "bills" SET "open" = "open" + 7 WHERE "id" = 7'
+
+
+@pytest.mark.parametrize("shop", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(("version", "counting"), [(2, ', "version" = "version" + 2'), (3, None), (1, None), ("2", None)])
+def test_another_writer_can_also_count_up_what_the_call_counts_up(shop: Shop, version: Cell, counting: str | None) -> None:
+    [(identity, call)] = [(made, call) for call, made, _ in shop.clean.reference.outer_calls() if call.tool == "debit"]
+    states = ({"id": 7, "open": 9, "version": 1}, {"id": 7, "open": 4, "version": version})
+    effect = CleanEffect("shop.debit#1", frozenset({identity}), (RowDifference("shop", "bills", "[7]", *states),))
+    subject = Subject("shop", ProbedAgent((), (), Path()), takes_sql=frozenset({"shop"}))
+    step = others_statement_before(replace(shop.clean, effects=(effect,)), subject, call, identity)
+    whole = f'UPDATE "bills" SET "open" = "open" + 7{counting} WHERE "id" = 7' if counting else ""
+    assert step and step.counting == whole
 
 
 def test_an_amount_that_is_set_and_not_added_is_no_second_effect() -> None:

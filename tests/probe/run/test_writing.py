@@ -12,6 +12,7 @@ from bench.probe.run.secrets import Secrets
 from bench.probe.run.writing import CellRun, ProbeWriter
 from bench.read.analysis.frames import load_run
 from bench.record.events import Called, of_kind
+from bench.record.origin import CodeVersion
 from bench.record.probe_events import CellJudged, GatewayCall
 from bench.record.reading import are_probes, read_manifest, read_trials
 from bench.record.verify import verify
@@ -46,12 +47,12 @@ def test_each_request_to_the_model_is_booked_as_a_call(tmp_path: Path) -> None:
 def test_a_probe_goes_on_where_it_stopped_and_refuses_another_subject(tmp_path: Path) -> None:
     each = list(cells())
     folder = write(tmp_path / "shop-probe", *each[:5], complete=False)
-    writer = ProbeWriter(folder, "shop", PROBED, Secrets(()), read_manifest(folder).models["small"])
+    writer = ProbeWriter(folder, "shop", PROBED, Secrets(()), read_manifest(folder).models["small"], CodeVersion())
     assert [record.plan for record in writer.recorded] == [made.plan for made in each[:5]] and not writer.is_complete
     writer.close()
     write(folder, *each[5:])
     assert verify(folder).defects == () and verify(folder).trials == len(each)
-    again = ProbeWriter(folder, "shop", PROBED, Secrets(()), read_manifest(folder).models["small"])
+    again = ProbeWriter(folder, "shop", PROBED, Secrets(()), read_manifest(folder).models["small"], CodeVersion())
     assert again.is_complete
     again.close()
     with pytest.raises(ResultsError, match="another version of what is asked by the scenario 'shop'"):

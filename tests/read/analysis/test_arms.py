@@ -13,9 +13,9 @@ import bench
 from bench.read.analysis.arms import Arm, Condition, arms_of, instances_by_scenario, missing_trials
 from bench.read.analysis.frames import Run
 from bench.read.analysis.per_solved import spent_per_solved
+from bench.read.analysis.results import Results
 from bench.read.analysis.statistics import amount_of, mean_of
 from bench.read.report.page import page_of
-from bench.read.report.results import Results
 from bench.read.report.tables import all_tables
 
 Tokens = Mapping[str, Sequence[int]]

@@ -18,9 +18,9 @@ from bench.common.errors import ResultsError
 from bench.read.analysis.arms import Condition, arms_of
 from bench.read.analysis.frames import Run
 from bench.read.analysis.merge import merge, records_of
+from bench.read.analysis.results import Results
 from bench.read.render.labels import model_label
 from bench.read.report.page import as_markdown, page_of
-from bench.read.report.results import Results
 from bench.read.report.tables import all_tables
 from bench.record.record import TrialRecord
 

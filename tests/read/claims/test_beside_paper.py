@@ -11,13 +11,13 @@ from records import accepted, called, committed, fault, recovered, rejected, run
 from bench.read.analysis.arms import arms_of
 from bench.read.analysis.frames import Run
 from bench.read.analysis.published import load_published
+from bench.read.analysis.results import Results
 from bench.read.claims.beside_paper import paper_tables
 from bench.read.claims.judging import findings
 from bench.read.claims.retries import paired_tables, rounds_ask_the_same
 from bench.read.render.cells import text_of
 from bench.read.render.table import Table
-from bench.read.report.results import Results
-from bench.read.written_report import report_of
+from bench.read.report.written_report import report_of
 from bench.record.events import Answered, Event
 from bench.record.record import TrialRecord
 

@@ -11,13 +11,13 @@ from records import experiment, rejected, run_of, trial
 
 from bench.read.analysis.arms import Condition
 from bench.read.analysis.frames import Run
+from bench.read.analysis.results import Results
 from bench.read.analysis.statistics import mean_of
 from bench.read.claims import break_even_table as break_even
 from bench.read.claims.break_even import ArchitecturePair, BreakEven, PairMeans
 from bench.read.claims.break_even_table import break_even_tables
 from bench.read.render.cells import text_of
 from bench.read.render.table import Table, comma_separated
-from bench.read.report.results import Results
 from bench.record.record import TrialRecord
 
 PLACE = Condition("demo", "m", "paper")

@@ -15,6 +15,7 @@ from bench.common.errors import ResultsError
 from bench.read.analysis.claim import DirectionClaim, RatioClaim
 from bench.read.analysis.frames import Run
 from bench.read.analysis.published import Published, load_published
+from bench.read.analysis.results import Results
 from bench.read.analysis.statistics import mean_of, required_pairs, share_of
 from bench.read.claims.judging import claims_sentence
 from bench.read.claims.sample_size import pairs_after_correction, trials_without_counterexample
@@ -22,7 +23,6 @@ from bench.read.claims.table import claims_tables, verdict_finding, verdict_line
 from bench.read.claims.trace import claim_named, trace
 from bench.read.claims.verdicts import SIMULATED, VERDICTS, Judgement, counts, family_of, judge_all
 from bench.read.render.table import Table, comma_separated, markdown
-from bench.read.report.results import Results
 from bench.record.events import Answered, Event, Faulted, Stage
 from bench.record.record import Outcome, TrialRecord
 

@@ -243,11 +243,24 @@ def test_a_run_that_lost_arms_or_pairs_is_never_equal_and_can_still_be_worse(tmp
     assert "missing: 1 of 2 arms of A: demo m none monolithic" in " ".join(sentences(lost))
     assert compared(tmp_path / "b", both, runs(DEARER), "tokens").verdict == "worse"
     assert compared(tmp_path / "c", runs(BEFORE), both, "tokens").verdict == "equal", "B may have more"
-    for kept, verdict in ((17, "undecided"), (18, "equal")):
+    for kept, verdict in ((17, "undecided"), (18, "no worse"), (20, "equal")):
         some = compared(tmp_path / f"{kept}", runs([300] * 20), runs([300] * 20)[:kept], "tokens")
         assert some.verdict == verdict and bool(some.missing) is (verdict == "undecided")
     ended = compared(tmp_path / "d", runs([300] * 20), runs([300] * 20, "s" * 15 + "e" * 5), "tokens")
     assert ended.missing == ("only 15 of 20 pairs can be used",)
+
+
+@pytest.mark.parametrize("measure", ["tokens", "solved"])
+def test_an_error_beside_an_error_is_a_missing_pair_and_no_run_with_it_is_equal(tmp_path: Path, measure: str) -> None:
+    verdicts = {}
+    for errors in (0, 1, 5, 20):
+        both = runs([300] * 20, "s" * (20 - errors) + "e" * errors)
+        result = compared(tmp_path / str(errors), both, both, measure)
+        verdicts[errors] = result.verdict
+        assert result.missing == ((f"only {20 - errors} of 20 pairs can be used",) if errors > 2 else ())
+        if errors == 1:
+            assert [row.reason for row in result.gated] == ["equal in the 19 of 20 pairs that can be used"]
+    assert verdicts == {0: "equal", 1: "no worse", 5: "undecided", 20: "undecided"}
 
 
 def test_earlier_runs_show_what_is_chance_and_name_what_is_flaky(tmp_path: Path) -> None:
@@ -268,8 +281,9 @@ def test_earlier_runs_show_what_is_chance_and_name_what_is_flaky(tmp_path: Path)
 
 
 def test_a_run_against_itself_is_equal_whatever_it_holds(tmp_path: Path) -> None:
-    for number, records in enumerate((experiment(), runs(WILD, "swsswwss"), runs([300]), runs([300, 400], "se"))):
-        assert compared(tmp_path / str(number), records, records).verdict == "equal", number
+    for number, records in enumerate((experiment(), runs(WILD, "swsswwss"), runs([300]))):
+        errors = sum(record.outcome == "error" for record in records)
+        assert compared(tmp_path / str(number), records, records).verdict == ("no worse" if errors else "equal"), number
 
 
 def test_one_pair_that_differs_and_errors_alone_decide_nothing(tmp_path: Path) -> None:

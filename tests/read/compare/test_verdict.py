@@ -196,6 +196,17 @@ def test_a_single_pair_that_damages_more_is_worse_and_a_number_of_effects_can_be
     assert compare(clean, harmful, ONLY, allowed={"doubled": 1}).verdict == "equal"
 
 
+def test_only_counted_damage_is_told_by_its_reason(tmp_path: Path) -> None:
+    """The reason of a test can begin with a number as well."""
+    result = compare(shops(tmp_path, 0, "clean"), shops(tmp_path, 1, "harmful"), ONLY)
+    [row] = result.gated
+    assert row.is_counted
+    tested = replace(row, is_counted=False, finding="undecided", reason="8 of the 12 units that must differ do (floor)")
+    assert next(sentences(replace(result, overall=(tested,)))).startswith(
+        "cannot be decided with these pairs: damage undecided (50.0% ["
+    )
+
+
 def test_a_live_model_that_damages_more_once_may_do_so_by_chance(tmp_path: Path) -> None:
     clean, harmful = (
         replace(run, trials=run.trials.assign(timing="live"))

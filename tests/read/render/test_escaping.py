@@ -19,12 +19,13 @@ from bench.common.escaping import escape_terminal
 from bench.common.paths import named
 from bench.read.render.drawing import blank, finish, names_below, style
 from bench.read.render.escaping import escape_csv, escape_markdown
+from bench.read.render.finding import SummaryFinding
 from bench.read.render.labels import slug
 from bench.read.render.table import Table, comma_separated, markdown
 from bench.read.report.page import Page, Section, as_markdown
 from bench.read.report.page_html import as_html
-from bench.read.report.summary import Summary, SummaryFinding
-from bench.read.written_report import report_of
+from bench.read.report.summary import Summary
+from bench.read.report.written_report import report_of
 
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 each = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)

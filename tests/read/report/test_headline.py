@@ -13,7 +13,7 @@ from bench.read.compare.models import model_pairs
 from bench.read.report.headline import headline_of
 from bench.read.report.summary import summary_of
 from bench.record.record import Outcome, TrialRecord
-from bench.worlds.read.report.tables import world_tables
+from bench.worlds.read.tables import world_tables
 
 
 def headline(folder: Path, records: list[TrialRecord]) -> str:

@@ -13,8 +13,8 @@ from records import edit_manifest, experiment, trial, with_manifest, write_run
 import bench
 from bench.read.analysis.published import load_published
 from bench.read.report.history import history_facts, sandbox_text, sessions_text
+from bench.read.report.written_report import report_of
 from bench.read.tables.latency_tables import framework_time
-from bench.read.written_report import report_of
 from bench.record.history import History, LiveSeconds
 from bench.record.messages import Timing
 from bench.record.origin import Machine

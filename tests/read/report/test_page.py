@@ -9,11 +9,12 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as some
 
+from bench.read.render.finding import SummaryFinding
+from bench.read.render.html import render
 from bench.read.render.table import Table
-from bench.read.report.html import render
+from bench.read.render.table_part import OPEN_TABLES, SECTIONS
 from bench.read.report.page import Page, Section
-from bench.read.report.summary import Summary, SummaryFinding
-from bench.read.report.table_part import OPEN_TABLES, SECTIONS
+from bench.read.report.summary import Summary
 
 VERDICTS = ("Claim", "Verdict", "What is said", "Ours", "Reason")
 

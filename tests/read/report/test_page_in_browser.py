@@ -17,13 +17,13 @@ from chromium import IN_A_BROWSER, launched
 from records import called, experiment, recovered, trial, write_with_texts
 
 import bench
+from bench.read.analysis.results import Results
 from bench.read.render.cells import Number
 from bench.read.render.table import Table
 from bench.read.report.page import page_of
 from bench.read.report.page_html import as_html
-from bench.read.report.results import Results
 from bench.read.report.trace import trace_of
-from bench.read.written_report import report_of
+from bench.read.report.written_report import report_of
 from bench.record.events import Event
 from bench.record.record import TrialRecord
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from bench.read.report.html import source
-from bench.read.report.page_html import SCRIPTS
+from bench.read.report.page_html import script
 
 
 def test_no_name_is_declared_twice() -> None:
-    program = "".join(map(source, SCRIPTS))
-    names = Counter(re.findall(r"^(?:const|let|var|(?:async )?function\*?|class) +(\w+)", program, re.MULTILINE))
+    names = Counter(re.findall(r"^(?:const|let|var|(?:async )?function\*?|class) +(\w+)", script(), re.MULTILINE))
     assert len(names) > 20
     assert [name for name, times in names.items() if times > 1] == []

@@ -28,12 +28,12 @@ from records import (
 import bench
 from bench.common.errors import ResultsError
 from bench.read.analysis.frames import Run
+from bench.read.analysis.results import Results
 from bench.read.render.table import markdown
 from bench.read.report.page import page_of
-from bench.read.report.results import Results
 from bench.read.report.summary import Summary
 from bench.read.report.tables import all_tables
-from bench.read.written_report import Report, report_of
+from bench.read.report.written_report import Report, report_of
 from bench.record.events import Called, Event
 from bench.record.files import write_files
 from bench.record.record import Outcome, TrialRecord

@@ -10,8 +10,9 @@ from scorecards import CRASH, lived
 
 from bench.read.analysis.arms import arms_of
 from bench.read.analysis.frames import Run
-from bench.read.report.summary import Summary, SummaryFinding, summary_of
-from bench.read.written_report import report_of
+from bench.read.render.finding import SummaryFinding
+from bench.read.report.summary import Summary, summary_of
+from bench.read.report.written_report import report_of
 from bench.record.record import TrialRecord
 
 

@@ -21,13 +21,13 @@ from bench.common.digests import digest_of
 from bench.common.errors import ResultsError
 from bench.read.analysis.frames import Run
 from bench.read.analysis.merge import merge
+from bench.read.analysis.results import Results
 from bench.read.analysis.statistics import share_of
 from bench.read.render.cells import PublishedNumber, Rate
 from bench.read.render.table import Table
 from bench.read.report import trace as traces
 from bench.read.report.page import page_of
 from bench.read.report.page_html import as_html
-from bench.read.report.results import Results
 from bench.read.report.trace import PieceStore, Trace, load_traced, trace_of
 from bench.record.events import Called, Judged, Waited, of_kind
 from bench.record.world_events import ToolCalled
@@ -145,7 +145,7 @@ def test_many_pieces_hold_what_one_holds(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_text_that_is_not_in_the_page_stands_as_its_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(traces, "PIECE_BYTES", 1)
-    monkeypatch.setattr(traces, "MAX_PACKED_CHARACTERS", 1)
+    monkeypatch.setattr(traces, "MAX_PACKED_CHARS", 1)
     run = write_with_texts(tmp_path / "run", [trial()], {"d1": "kept", "d2": "one too many"})
     trace = traced(run)
     [shown] = items(trace.trials)
@@ -155,13 +155,13 @@ def test_a_text_that_is_not_in_the_page_stands_as_its_digest(tmp_path: Path, mon
 
 def test_a_page_that_is_full_lists_further_trials_without_their_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(traces, "PIECE_BYTES", 1)
-    monkeypatch.setattr(traces, "MAX_PACKED_CHARACTERS", 1)
+    monkeypatch.setattr(traces, "MAX_PACKED_CHARS", 1)
     failed = trial(repetition=2, outcome="error", reason="the first time")
     run = run_of(tmp_path / "run", [failed, trial(), trial(repetition=2), trial(repetition=3)])
     trace = traced(run)
     assert unpacked(trace.index)["trials"]["number"] == [None, None, None], "of what was run again the last record is left out"
     assert trace.trials_left_out == 3 and "Of 3 trials only the list is here" in page(run)
-    monkeypatch.setattr(traces, "MAX_PACKED_CHARACTERS", trace.trials.characters + 1)
+    monkeypatch.setattr(traces, "MAX_PACKED_CHARS", trace.trials.characters + 1)
     assert unpacked(traced(run).index)["trials"]["number"] == [1, None, None]
 
 
@@ -180,7 +180,7 @@ def test_a_trace_that_is_made_while_the_frames_are_read_is_that_of_a_second_read
 
 def test_a_page_that_is_full_is_the_same_in_one_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(traces, "PIECE_BYTES", 2000)
-    monkeypatch.setattr(traces, "MAX_PACKED_CHARACTERS", 4000)
+    monkeypatch.setattr(traces, "MAX_PACKED_CHARS", 4000)
     run, trace = load_traced(RESULTS / "untold-qwen2.5-coder-1.5b-instruct")
     assert trace is not None and trace == trace_of(run) and trace.trials_left_out > 0
 

@@ -10,7 +10,7 @@ import pytest
 from records import experiment, run_of
 from scorecards import CRASH, lived
 
-from bench.read.written_report import report_of
+from bench.read.report.written_report import report_of
 from bench.record.events import Called
 
 

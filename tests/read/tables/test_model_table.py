@@ -11,12 +11,12 @@ from records import called, edit_manifest, experiment, recovered, run_of, smooth
 
 import bench
 from bench.read.analysis.frames import Run
+from bench.read.analysis.results import Results
 from bench.read.render.labels import model_label
 from bench.read.render.table import comma_separated
 from bench.read.report.page import page_of
-from bench.read.report.results import Results
 from bench.read.report.tables import all_tables
-from bench.read.written_report import report_of
+from bench.read.report.written_report import report_of
 from bench.record.events import Event
 from bench.record.record import Outcome, TrialRecord
 

@@ -8,11 +8,11 @@ from records import experiment, run_of, trial
 
 from bench.read.analysis.arms import arms_of
 from bench.read.analysis.frames import Run
+from bench.read.analysis.results import Results
 from bench.read.analysis.statistics import mean_of, share_of
 from bench.read.render.limits import coverage_sentence, limit_notes
 from bench.read.render.table import Table
 from bench.read.report.page import page_of
-from bench.read.report.results import Results
 from bench.read.report.tables import all_tables
 from bench.read.tables.outcome_tables import ranking_warnings
 from bench.record.record import Outcome, TrialRecord

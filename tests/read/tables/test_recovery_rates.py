@@ -9,9 +9,9 @@ from records import recovered, run_of, smooth, trial
 
 from bench.read.analysis.arms import arms_of
 from bench.read.analysis.frames import Run
+from bench.read.analysis.results import Results
 from bench.read.render.drawing import MAX_WIDTH_INCHES, style
 from bench.read.render.table import Table, markdown
-from bench.read.report.results import Results
 from bench.read.report.summary import summary_of
 from bench.read.report.tables import all_tables
 from bench.read.tables.recovery_rates import recovery_figures, recovery_tables

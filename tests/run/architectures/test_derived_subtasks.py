@@ -10,7 +10,7 @@ from trials import ROOTS, calls, conducted, events, stages, verdicts
 
 from bench.record.events import Answered, Called, Judged
 from bench.record.ledger import book
-from bench.run.architectures.derived_subtasks import MOST_PARTS, derived_subtasks, split_of
+from bench.run.architectures.derived_subtasks import MAX_PARTS, derived_subtasks, split_of
 from bench.run.experiment.trial import TrialResult
 from bench.run.packs import load_pack
 from bench.scenario import Json
@@ -102,8 +102,8 @@ def test_the_split_and_the_parts_are_in_the_lineage_of_the_answer_and_not_in_the
         (split(part("a"), part("a")), "2 parts are named 'a'; give each a name of its own"),
         (split(part("Split")), "parts.0.name: String should match pattern"),
         (
-            split(*(part(f"p{number}") for number in range(MOST_PARTS + 1))),
-            f"there are {MOST_PARTS + 1} parts; make at most {MOST_PARTS}",
+            split(*(part(f"p{number}") for number in range(MAX_PARTS + 1))),
+            f"there are {MAX_PARTS + 1} parts; make at most {MAX_PARTS}",
         ),
     ],
 )

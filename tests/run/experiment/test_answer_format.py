@@ -15,9 +15,9 @@ from trials import ROOTS, events, matrix_of, run_all
 import bench
 from bench.common.errors import ConfigError
 from bench.read.analysis.merge import merge
+from bench.read.analysis.results import Results
 from bench.read.render.labels import model_label
 from bench.read.report.page import as_markdown, page_of
-from bench.read.report.results import Results
 from bench.record.events import Called
 from bench.record.reading import read_manifest
 from bench.run.experiment.config import Config

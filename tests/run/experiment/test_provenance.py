@@ -106,8 +106,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 SIMULATED = ("simulated", "mixed", "bird")
 EDITS: dict[str, Callable[..., bool]] = {
-    "run/effects/texts.py": lambda _, __, ___, plan: plan == "texts",
-    "run/effects/calls.py": lambda _, __, ___, plan: plan == "calls",
+    "run/trial/text_effects.py": lambda _, __, ___, plan: plan == "texts",
+    "run/trial/call_effects.py": lambda _, __, ___, plan: plan == "calls",
     "worlds/run/effects.py": lambda _, __, ___, plan: plan == "tools",
     "run/architectures/static.py": lambda _, architecture, __, ___: architecture == "static",
     "run/architectures/waves.py": lambda _, architecture, __, ___: architecture == "static",
@@ -128,7 +128,7 @@ EDITS: dict[str, Callable[..., bool]] = {
     "read/analysis/metrics.py": lambda *_: False,
     "read/report/page.py": lambda *_: False,
     "rerun/learning.py": lambda *_: False,
-    "worlds/read/report/tables.py": lambda *_: False,
+    "worlds/read/tables.py": lambda *_: False,
     "worlds/read/scorecard/card.py": lambda *_: False,
     "cli/main.py": lambda *_: False,
     "read/render/table.py": lambda *_: False,
@@ -223,7 +223,7 @@ def test_the_version_of_a_package_that_a_part_is_from_is_in_the_ids_of_its_trial
 
 def test_a_folder_of_trials_that_use_an_effect_of_other_code_is_refused_by_its_name(place: Place, tmp_path: Path) -> None:
     RunWriter(tmp_path / "run", manifest_of(place.matrix(EXPERIMENT), "run")).close()
-    edit(place.folder / "bench" / "run" / "effects" / "calls.py")
+    edit(place.folder / "bench" / "run" / "trial" / "call_effects.py")
     place.last = place.ids()
     with pytest.raises(ResultsError, match="another version of the code of 'effect timeout at call'"):
         RunWriter(tmp_path / "run", manifest_of(place.matrix(EXPERIMENT), "run"))

@@ -17,7 +17,7 @@ from records import config_in, edit_manifest
 from scripted_server import ScriptedServer, Step, completion, cut_after, hang, status
 from trials import ROOTS, TINY
 
-from bench.cli.setup import reply_source_lines
+from bench.cli.commands.setup import reply_source_lines
 from bench.common.errors import BenchError, ConfigError, GaveUp, ResultsError
 from bench.read.analysis.frames import load_run
 from bench.read.render.labels import model_label

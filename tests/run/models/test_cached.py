@@ -18,7 +18,7 @@ from scripted_model import ScriptedModel
 from scripted_server import ScriptedServer, Step, completion, hang, status
 from trials import ROOTS, TINY
 
-from bench.cli.setup import cache_from, reply_source_lines
+from bench.cli.commands.setup import cache_from, reply_source_lines
 from bench.common.errors import ServerFailed
 from bench.record.events import Called
 from bench.record.files import RESPONSES, TRIALS

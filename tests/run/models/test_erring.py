@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from bench.common.seeding import draw_for
 from bench.record.messages import Message
-from bench.run.answers.rejections import COMPLETED, NOT_ACCEPTED, REJECTED
 from bench.run.models.erring import Erring, ErringRepair, Learning, measure_rates, signal_in
+from bench.run.models.rejections import COMPLETED, NOT_ACCEPTED, REJECTED
 from bench.run.models.simulated import SimulatedModel, SimulatedSettings
 from bench.scenario import Output
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bench.common.errors import CallFailed
 from bench.run.openai.bodies import MAX_REPLY_BYTES, text_in
-from bench.run.openai.documents import MOST_VALUES, MOST_VALUES_WITH_LOCK, UnreadableDocument, document_of
+from bench.run.openai.documents import MAX_VALUES, MAX_VALUES_WITH_LOCK, UnreadableDocument, document_of
 from bench.run.openai.replies import reply_of
 
 Record = Callable[[str, object], None]
@@ -81,21 +81,21 @@ def test_more_numbers_than_any_reply_has_are_not_decoded(unit: str) -> None:
 
 
 def test_a_text_full_of_brackets_and_commas_is_a_text() -> None:
-    text = '{"[,,,\\' * MOST_VALUES
+    text = '{"[,,,\\' * MAX_VALUES
     assert document_of(json.dumps({"a": text, text[:9]: ["b"]})) == {"a": text, text[:9]: ["b"]}
 
 
 def test_a_document_has_so_many_values_and_not_one_more() -> None:
-    most = {"values": list(range(MOST_VALUES - 1))}
+    most = {"values": list(range(MAX_VALUES - 1))}
     assert document_of(json.dumps(most)) == most
     with pytest.raises(UnreadableDocument) as caught:
-        document_of(json.dumps({"values": list(range(MOST_VALUES + 1))}))
+        document_of(json.dumps({"values": list(range(MAX_VALUES + 1))}))
     assert caught.value.why == "too_many"
 
 
 @given(st.dictionaries(st.text(max_size=5), ANY_JSON, max_size=4), st.sampled_from(["", "\ufeff", "\n "]), st.text())
-@example({"many": [[], {"a": [1.5, None, True, "ü\n"]}] * MOST_VALUES_WITH_LOCK, "b": -1}, "", ",]}")
-@example({"many": [int("9" * 4000), *range(MOST_VALUES_WITH_LOCK)]}, "", "")
+@example({"many": [[], {"a": [1.5, None, True, "ü\n"]}] * MAX_VALUES_WITH_LOCK, "b": -1}, "", ",]}")
+@example({"many": [int("9" * 4000), *range(MAX_VALUES_WITH_LOCK)]}, "", "")
 def test_an_object_is_read_as_it_is_whatever_follows_it(document: dict[str, object], before: str, after: str) -> None:
     assert document_of(before + json.dumps(document) + " " + after) == document
 

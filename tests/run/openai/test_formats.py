@@ -16,7 +16,7 @@ from trials import ROOTS, run_all, scripted
 
 import bench
 from bench.common.errors import EndpointError
-from bench.read.report.results import Results
+from bench.read.analysis.results import Results
 from bench.read.report.tables import all_tables
 from bench.record.store import RunWriter
 from bench.run.experiment.config import Config

@@ -61,7 +61,7 @@ from bench.run.models.base import Model, Reply, Request, RequestContext, Usage
 from bench.run.openai.bodies import MAX_ERROR_BYTES, MAX_REPLY_BYTES
 from bench.run.openai.failures import failure_of, retry_after_seconds
 from bench.run.openai.model import OpenAIModel
-from bench.run.openai.replies import EXCERPT_CHARACTERS, MAX_TEXT_CHARS, MOST_CALLS, reply_of
+from bench.run.openai.replies import EXCERPT_CHARS, MAX_CALLS, MAX_TEXT_CHARS, reply_of
 from bench.run.openai.settings import OpenAISettings, is_loopback
 
 T = TypeVar("T")
@@ -351,7 +351,7 @@ def test_the_detail_is_one_short_line_of_what_the_server_said() -> None:
     detail = failed(status(400, body="one\n\n two\t" + "three " * 100)).detail
     assert detail.startswith("HTTP 400: one two three")
     assert "\n" not in detail
-    assert len(detail) <= len("HTTP 400: ") + EXCERPT_CHARACTERS
+    assert len(detail) <= len("HTTP 400: ") + EXCERPT_CHARS
     assert failed(status(422)).detail == "HTTP 422: scripted 422"
     assert "an HTML page" in failed(html()).detail
     assert failed(status(400, body='{"error": {"message": "half \\ud800 a pair"}}')).detail == "HTTP 400: half \ufffd a pair"
@@ -701,7 +701,7 @@ def test_the_key_is_sent_and_stands_nowhere_else(monkeypatch: pytest.MonkeyPatch
     assert KEY not in f"{model!r} {model.parameters} {model.settings!r} {model.endpoint}"
 
 
-@pytest.mark.parametrize("before", [0, EXCERPT_CHARACTERS - 10])
+@pytest.mark.parametrize("before", [0, EXCERPT_CHARS - 10])
 def test_a_key_that_the_server_repeats_is_blotted_out(monkeypatch: pytest.MonkeyPatch, before: int) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     step = status(401, body="x" * before + f"bad key {KEY}")
@@ -775,6 +775,12 @@ def packed(step: Step, packing: str = "gzip") -> Step:
     return replace(step, headers={**step.headers, "Content-Encoding": packing}, body=gzip.compress(step.body))
 
 
+def test_a_reply_in_several_members_of_gzip_is_read_whole() -> None:
+    step = completion("Hello, world")
+    halves = gzip.compress(step.body[:20]) + gzip.compress(step.body[20:])
+    assert answered(replace(packed(step), body=halves)).text == "Hello, world"
+
+
 def test_of_a_reply_without_end_no_more_is_held_than_a_reply_can_have() -> None:
     bomb = packed(completion("x" * 8 * MAX_REPLY_BYTES))
     for endless in (bomb, replace(bomb, piece=1000)):
@@ -811,11 +817,11 @@ def test_what_is_kept_of_a_reply_is_shared_by_its_texts_and_its_calls() -> None:
     assert reply.finish == "length" and {call.extra for call in reply.tool_calls} == {'{"signature": "z"}'}
 
 
-@pytest.mark.parametrize(("many", "finish"), [(MOST_CALLS, "tool_calls"), (MOST_CALLS + 1, "length")])
+@pytest.mark.parametrize(("many", "finish"), [(MAX_CALLS, "tool_calls"), (MAX_CALLS + 1, "length")])
 def test_of_more_tool_calls_than_any_model_makes_the_first_are_kept(many: int, finish: str) -> None:
     calls = [{"id": "1", "function": {"name": "f", "arguments": "{}"}}] * many
     reply = reply_of(json.dumps({"choices": [{"message": {"tool_calls": calls}, "finish_reason": "tool_calls"}]}))
-    assert (len(reply.tool_calls), reply.finish) == (MOST_CALLS, finish)
+    assert (len(reply.tool_calls), reply.finish) == (MAX_CALLS, finish)
 
 
 def test_what_only_goes_back_is_left_out_where_it_is_too_long() -> None:

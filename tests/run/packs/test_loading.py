@@ -12,7 +12,7 @@ from trials import ROOTS
 from bench.common.errors import PackError
 from bench.common.raised import place_of
 from bench.run.packs import PackFolder, find_packs, instances_of, load_instances, load_pack, variants_of
-from bench.scenario import MOST_PARTS, Context, Grade, NotRead
+from bench.scenario import MAX_PARTS, Context, Grade, NotRead
 
 TINY = PACKS / "tiny"
 SEASONS = ("spring", "summer", "autumn")
@@ -252,7 +252,7 @@ def test_a_score_outside_its_bounds_is_no_grade(score: float) -> None:
 
 
 def test_a_grade_has_no_more_parts_than_its_record_may_hold() -> None:
-    most = {f"part {number}": 1.0 for number in range(MOST_PARTS)}
+    most = {f"part {number}": 1.0 for number in range(MAX_PARTS)}
     assert TypeAdapter(Grade).validate_python({"correct": True, "score": 1.0, "parts": most}) == Grade(True, 1.0, most)
     with pytest.raises(ValueError, match="a grade has 1,001 parts; it may have 1,000"):
         Grade(True, 1.0, most | {"one more": 1.0})

@@ -11,10 +11,10 @@ from trials import TINY, Fault, calls, events, loaded, matrix_of, run_all, scrip
 from bench.common.errors import ConfigError
 from bench.read.analysis.faults import receipts
 from bench.record.events import Judged
-from bench.run.effects.texts import says_no
 from bench.run.experiment.config import Config
 from bench.run.experiment.resolved_plans import resolve_plan
 from bench.run.trial.effects import Target
+from bench.run.trial.text_effects import says_no
 
 ALARM: Fault = {"point": "output", "effect": "says_no", "attempts": [1], "subtask": "review"}
 NOTICED = {1: ["planned", "delivered", "detected", "recovered"]}

@@ -14,7 +14,7 @@ from trials import events, scripted
 from bench.common.errors import CutOff, GaveUp, ServerFailed
 from bench.common.seeding import seed_of
 from bench.record.events import Called, Judged, View, Waited
-from bench.run.trial.causes import MOST_CALLS_OF_AN_ATTEMPT, CallPurpose, Causes
+from bench.run.trial.causes import MAX_CALLS_OF_AN_ATTEMPT, CallPurpose, Causes
 from bench.run.trial.key import TrialKey
 from bench.run.trial.log import TrialLog
 
@@ -284,16 +284,16 @@ def test_attempts_are_bounded_unless_a_framework_bounds_them_itself() -> None:
 
 def test_the_calls_of_one_attempt_are_bounded() -> None:
     course = Course()
-    for number in range(MOST_CALLS_OF_AN_ATTEMPT):
+    for number in range(MAX_CALLS_OF_AN_ATTEMPT):
         course.ask("a", question=str(number), limit="calls")
-    with pytest.raises(GaveUp, match=f"a: no end after {MOST_CALLS_OF_AN_ATTEMPT} calls in one attempt"):
+    with pytest.raises(GaveUp, match=f"a: no end after {MAX_CALLS_OF_AN_ATTEMPT} calls in one attempt"):
         course.ask("a", question="more", limit="calls")
 
 
 def test_the_turns_of_one_proposer_are_bounded() -> None:
     course = Course()
     ask = course.ask("a")
-    for _ in range(MOST_CALLS_OF_AN_ATTEMPT - 1):
+    for _ in range(MAX_CALLS_OF_AN_ATTEMPT - 1):
         ask = course.causes.further_purpose(("a",), ask, False, None)
     with pytest.raises(GaveUp, match="a: no end"):
         course.causes.further_purpose(("a",), ask, False, None)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.common.bounds import MOST_LEVELS
+from bench.common.bounds import MAX_LEVELS
 from bench.run.trial import decoding
 from bench.run.trial.decoding import Extracted
 from bench.run.trial.verification import Unreadable, extract
@@ -60,7 +60,7 @@ def nested(levels: int, opening: str = '{"a":', closing: str = "}") -> str:
     return opening * levels + "1" + closing * levels
 
 
-@pytest.mark.parametrize("levels", [MOST_LEVELS + 1, 700, 3_000])
+@pytest.mark.parametrize("levels", [MAX_LEVELS + 1, 700, 3_000])
 def test_what_is_nested_too_deeply_is_malformed_for_every_reader(levels: int) -> None:
     for text in (
         nested(levels),
@@ -71,7 +71,7 @@ def test_what_is_nested_too_deeply_is_malformed_for_every_reader(levels: int) ->
 
 
 def test_as_deep_as_may_be_is_read() -> None:
-    assert isinstance(extract(nested(MOST_LEVELS)), Extracted)
+    assert isinstance(extract(nested(MAX_LEVELS)), Extracted)
     assert isinstance(extract(json.dumps({"a": [{"b": [1]}] * 500})), Extracted), "wide is not deep"
 
 

@@ -12,7 +12,7 @@ from bench.run.packs import load_pack
 from bench.run.trial import largeness
 from bench.run.trial.largeness import too_large
 from bench.run.trial.verification import Rejected, judge, validate
-from bench.scenario import LARGEST_OUTPUT, MOST_LINES, Json, Scenario
+from bench.scenario import LARGEST_OUTPUT, MAX_LINES, Json, Scenario
 
 values = st.recursive(st.text() | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
 
@@ -22,13 +22,13 @@ values = st.recursive(st.text() | st.integers() | st.none(), lambda inner: st.li
 def test_a_text_too_long_is_found_wherever_it_stands(rest: Json, put: object) -> None:
     assert callable(put)
     assert "characters" in too_large(put("x" * (LARGEST_OUTPUT + 1), rest))
-    assert "lines" in too_large(put("\n" * (MOST_LINES + 1), rest))
+    assert "lines" in too_large(put("\n" * (MAX_LINES + 1), rest))
     assert too_large(rest) == ""
 
 
 def test_keys_and_items_count_as_texts_do() -> None:
     assert too_large({"x" * (LARGEST_OUTPUT + 1): 1}) and too_large([0] * (LARGEST_OUTPUT + 1))
-    assert too_large("x" * LARGEST_OUTPUT) == too_large("\n" * MOST_LINES) == ""
+    assert too_large("x" * LARGEST_OUTPUT) == too_large("\n" * MAX_LINES) == ""
 
 
 MILLIONS = {"list": [0] * 5_000_000, "lists": {"a": [[0] * 2_500_000] * 2}, "objects": [{"": 1}] * 2_000_000}

@@ -50,7 +50,7 @@ class Mistaken(SimulatedModel):
         return exchange(right, scenario.task.subtask(name).output, draw) or right
 
 
-BOUNDARY, CALLING, GATE = "parts/boundary.py", "parts/calling.py", "parts/gate.py"
+BOUNDARY, CALLING, GATE = "boundary.py", "calling.py", "gate.py"
 RULES = Edit(
     "verifier",
     BOUNDARY,
@@ -113,7 +113,7 @@ def agent_with(plants: tuple[Plant, ...]) -> RerunAgent:
     sys.path.insert(0, str(folder))
     try:
         machine: Any = importlib.import_module(f"{name}.state_machine")
-        boundary: Any = importlib.import_module(f"{name}.parts.boundary")
+        boundary: Any = importlib.import_module(f"{name}.boundary")
     finally:
         sys.path.remove(str(folder))
     return RerunAgent(

@@ -20,7 +20,7 @@ from bench.run.experiment.matrix import Matrix, build_matrix
 from bench.run.experiment.new_manifest import manifest_of
 from bench.run.experiment.runner import run_matrix
 from bench.run.trial.loop import run
-from bench.worlds.read.analysis.beyond_control import PAIR_COLUMNS
+from bench.worlds.read.beyond_control import PAIR_COLUMNS
 
 ROOT = Path(__file__).parents[3]
 CONFIG = ROOT / "studies" / "exactly_once" / "config.toml"

@@ -20,8 +20,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-import bench
 from bench.common.errors import ConfigError, one_line
+from bench.common.paths import PACKAGE
 from bench.probe.run.box.frameworks import FileForm
 from bench.probe.run.box.inside import BoxPlan, NetworkName
 from bench.probe.run.box.loading import LOADERS, loader_of
@@ -306,7 +306,7 @@ def box_plan(
 
     caches = [path for words in programs for path in LOADERS.get(loader_of(words), ())]
     cache_folders = dict.fromkeys(homes[0] / path for path in caches if homes)
-    needed = [Path(sys.prefix), Path(sys.base_prefix), Path(bench.__path__[0])]
+    needed = [Path(sys.prefix), Path(sys.base_prefix), PACKAGE]
     for words in programs:  # a word of a command may be the path of a file that the program opens
         program = shutil.which(words[0], path=variables.get("PATH"))
         needed += [folder / word for word in (program or "", *words)]

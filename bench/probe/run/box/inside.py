@@ -159,6 +159,7 @@ class BoxProgram:
         kernel.enter(ours)
         os.close(ours)
         self._new = set(self._files_in_hidden())
+        self._made_folders = set(self._folders_made())
 
     def networks(self) -> Mapping[NetworkName, int]:
         """Return the numbers of the open files by which processes enter the networks."""
@@ -192,7 +193,8 @@ class BoxProgram:
             The descriptor of the namespace by which processes enter the box.
         """
         self._unfinished_calls.clear()
-        if any(self._changed_paths(frozenset())) or set(self._files_in_hidden()) != self._new:
+        has_new_folders = set(self._folders_made()) != self._made_folders
+        if has_new_folders or any(self._changed_paths(frozenset())) or set(self._files_in_hidden()) != self._new:
             self.build()
         return self._namespace
 
@@ -234,14 +236,38 @@ class BoxProgram:
         return file_form(path)
 
     def reset_memory(self) -> None:
-        """Reset the files in which frameworks keep the agent's memory."""
+        """Reset the files in which frameworks keep the agent's memory, also those that were removed."""
         for path, lower in list(self._changed_paths()):
             if memory_owner(path):
-                for end in STORE_FILE_ENDINGS:
-                    original, current = lower.with_name(f"{lower.name}{end}"), path.with_name(f"{path.name}{end}")
-                    current.unlink(missing_ok=True)
-                    if original.is_file():
-                        shutil.copy2(original, current)
+                _copy_with_journals(lower, path)
+        for path, lower in list(self._removed_files()):
+            missing_folders = [folder for folder in path.parents if not folder.exists()]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _copy_with_journals(lower, path)
+            if not memory_owner(path):  # SQLite reads a database by its path in the box, so that it is copied first
+                _remove_with_journals(path)
+                for folder in missing_folders:
+                    folder.rmdir()
+
+    def _removed_files(self) -> Iterator[tuple[Path, Path]]:
+        """Yield the owner's files that were removed, alone or with their folder: the path in the box, and the path of the
+        owner's file."""
+        removed = [(path, lower) for path, lower in self._changed_paths() if not os.path.lexists(path)]
+        for path, lower in (*removed, *self._folders_made()):
+            files = [Path(parent, name) for parent, _, names in os.walk(lower) for name in names] or [lower]
+            for file in files:
+                path_in_box = path / file.relative_to(lower)
+                if file.is_file() and not os.path.lexists(path_in_box):
+                    yield path_in_box, file
+
+    def _folders_made(self) -> Iterator[tuple[Path, Path]]:
+        """Yield the folders in the box, outside the stores, that were made, or removed and made again, each with the path of
+        the owner's folder."""
+        for number, root in enumerate(self._plan.roots):
+            for folder, layer_path in _folders(self._upper / f"upper{number}", root, self._plan.stores, frozenset()):
+                owners_path = Path(self._sources[root], folder.relative_to(root))
+                if not owners_path.is_dir() or _is_opaque(layer_path):
+                    yield folder, owners_path
 
     def _changed_paths(self, left_out: frozenset[str] = UNREPORTED_FOLDERS) -> Iterator[tuple[Path, Path]]:
         """Yield the paths in the box that were written or removed outside the stores, each with the path of the owner's file. A
@@ -349,14 +375,48 @@ def _items(
 ) -> Iterator[tuple[Path, Path, os.stat_result]]:
     """Yield the files in a layer, outside the stores and outside folders named `left_out`: the path in the box, the path in
     the layer, and its status."""
-    store_files = {Path(f"{store}{end}") for store in stores for end in STORE_FILE_ENDINGS}
-    for parent, folders, files in os.walk(layer):
+    store_files = _store_files(stores)
+    for folder_in_box, folder in _folders(layer, root, stores, left_out):
+        for path in folder.iterdir():
+            if (path.is_symlink() or not path.is_dir()) and folder_in_box / path.name not in store_files:
+                yield folder_in_box / path.name, path, path.lstat()
+
+
+def _folders(layer: Path, root: Path, stores: tuple[Path, ...], left_out: frozenset[str]) -> Iterator[tuple[Path, Path]]:
+    """Yield the folders in a layer, outside the stores and outside folders named `left_out`: the path in the box, and the path
+    in the layer."""
+    store_files = _store_files(stores)
+    for parent, folders, _ in os.walk(layer):
         folder_in_box = root / os.path.relpath(parent, layer)
         folders[:] = [name for name in folders if folder_in_box / name not in store_files and name not in left_out]
-        links = [name for name in folders if Path(parent, name).is_symlink()]
-        for name in (*links, *files):
-            if folder_in_box / name not in store_files:
-                yield folder_in_box / name, Path(parent, name), Path(parent, name).lstat()
+        yield folder_in_box, Path(parent)
+
+
+def _remove_with_journals(path: Path) -> None:
+    """Remove a file and the journals of a database."""
+    for end in STORE_FILE_ENDINGS:
+        Path(f"{path}{end}").unlink(missing_ok=True)
+
+
+def _copy_with_journals(source: Path, target: Path) -> None:
+    """Make a file equal to another, with the journals of a database. If there is no source, the target is removed."""
+    _remove_with_journals(target)
+    for end in STORE_FILE_ENDINGS:
+        original = Path(f"{source}{end}")
+        if original.is_file():
+            shutil.copy2(original, f"{target}{end}")
+
+
+def _store_files(stores: tuple[Path, ...]) -> set[Path]:
+    """Return the paths of the stores and of their journals."""
+    return {Path(f"{store}{end}") for store in stores for end in STORE_FILE_ENDINGS}
+
+
+def _is_opaque(folder: Path) -> bool:
+    """Return whether a folder of a layer hides the owner's folder, since it was removed and made again."""
+    with suppress(OSError):
+        return os.getxattr(folder, "user.overlay.opaque") == b"y"
+    return False
 
 
 def _database_of(path: Path) -> Path:

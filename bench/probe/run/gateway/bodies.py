@@ -6,12 +6,16 @@ import hashlib
 import zlib
 from collections.abc import Iterator
 from tempfile import SpooledTemporaryFile
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from pydantic import JsonValue
 from pydantic_core import from_json
 
 from bench.common.bounds import excess_in, is_too_deep
+
+if TYPE_CHECKING:
+    from bench.wire.inflater import Inflater
 
 MAX_MEMORY_BYTES = 2**18
 """A longer body is kept in a temporary file."""
@@ -20,8 +24,6 @@ MAX_BODY_BYTES = 2**30
 MAX_PARSED_BYTES = 2**20
 """The longest body that is parsed, before and after decompression, unless the caller sets another bound."""
 MAX_FIELDS = 1000
-_ZLIB_WINDOW_BITS = {"gzip": 31, "x-gzip": 31, "deflate": 47}
-"""Content-Encoding -> zlib's window bits for it."""
 
 
 class BodyTooLarge(Exception):
@@ -89,17 +91,17 @@ class ContentDecoder:
 
     def __init__(self, encoding: str, max_parsed: int = MAX_PARSED_BYTES):
         coding = encoding.strip().lower()
-        self.is_encoded, window_bits = coding not in ("", "identity"), _ZLIB_WINDOW_BITS.get(coding)
-        self._decompressor, self._max_parsed = zlib.decompressobj(window_bits) if window_bits else None, max_parsed
-        self.is_readable = not self.is_encoded or window_bits is not None
+        self.is_encoded, self._max_parsed = coding not in ("", "identity"), max_parsed
+        self._inflater = _inflater_of(coding)
+        self.is_readable = not self.is_encoded or self._inflater is not None
 
     def add(self, data: bytes) -> bytes:
         """Return the decoded content of these bytes; b"" if they cannot be decoded."""
-        if not self._decompressor or not self.is_readable:
+        if not self._inflater or not self.is_readable:
             return data if self.is_readable else b""
         try:
-            plain = self._decompressor.decompress(data, self._max_parsed + 1)
-            self.is_readable = len(plain) <= self._max_parsed and not self._decompressor.unconsumed_tail
+            plain = self._inflater.add(data, self._max_parsed + 1)
+            self.is_readable = len(plain) <= self._max_parsed
         except zlib.error:
             self.is_readable = False
         return plain if self.is_readable else b""
@@ -107,7 +109,16 @@ class ContentDecoder:
     @property
     def is_whole(self) -> bool:
         """Whether the body was decoded to its end."""
-        return self.is_readable and (self._decompressor is None or self._decompressor.eof)
+        return self.is_readable and (self._inflater is None or self._inflater.is_whole)
+
+
+def _inflater_of(coding: str) -> Inflater | None:
+    """Return what decompresses a body with this Content-Encoding; None if nothing does."""
+    if coding not in ("gzip", "x-gzip", "deflate"):
+        return None
+    from bench.wire.inflater import GZIP, Inflater  # noqa: PLC0415  most bodies have no Content-Encoding
+
+    return Inflater() if coding == "deflate" else Inflater(GZIP)
 
 
 def value_of(body: Body, content_type: str, encoding: str) -> JsonValue:

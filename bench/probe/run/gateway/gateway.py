@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
+from bench.common.addresses import WEB_PORTS, host_and_port
 from bench.common.errors import ConfigError
 from bench.common.files import new_file
-from bench.probe.run.addresses import WEB_PORTS, host_and_port
 from bench.probe.run.box.authority import Authority, ends_tls
 from bench.probe.run.box.box import Box
 from bench.probe.run.box.closed_network import NOT_FOR_REAL, ClosedNetwork, without_proxies

@@ -118,11 +118,14 @@ class OthersStatement:
 
     store, sql   the store's name, and the statement
     call         a pattern of `DOOR.TOOL`: the statement can be executed before calls that match
+    counting     the same statement, which also counts up what the call counts up in the same row: this is how a writer writes
+                 that heeds a version; "" if the call counts nothing up there
     """
 
     store: str
     sql: str
     call: str = "*"
+    counting: str = ""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from bench.common.bounds import is_too_deep
 from bench.common.digests import digest_of
+from bench.probe.run.witness.hiding import HiddenNames
 
 MAX_FILE_BYTES = 2**24
 """The longest file that is read as rows."""
@@ -23,7 +24,7 @@ Objects: TypeAlias = Mapping[str, Mapping[str, object]]
 written as JSON."""
 
 
-def objects_in(name: str, content: bytes) -> Objects | None:
+def objects_in(name: str, content: bytes, hidden: HiddenNames) -> Objects | None:
     """Return the objects in a file.
 
     An item of a list that contains no object is named by its content, not by its position: inserting another item before it
@@ -32,6 +33,7 @@ def objects_in(name: str, content: bytes) -> Objects | None:
     Args:
         name: The file's name, which tells its format.
         content: All of its bytes.
+        hidden: The hidden names: a digest stands in place of a value under them, also if the value is an object.
 
     Returns:
         The objects by their positions; None if the file is no JSON.
@@ -44,7 +46,7 @@ def objects_in(name: str, content: bytes) -> Objects | None:
         value = [json.loads(line) for line in text.splitlines() if line.strip()] if has_lines else json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return None if is_too_deep(value) else dict(_walk_objects(value))
+    return None if is_too_deep(value) else dict(_walk_objects(hidden.hide_in(value)))
 
 
 def unignored_objects(objects: Objects, ignores: Callable[[str], bool]) -> Objects:

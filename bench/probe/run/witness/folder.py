@@ -223,7 +223,7 @@ class FolderStore(PathStore):
         if not path.name.endswith(SUFFIXES) or size > MAX_FILE_BYTES:
             return None
         content = os.read(file, MAX_FILE_BYTES + 1)
-        objects = objects_in(path.name, content)
+        objects = objects_in(path.name, content, self._encoding.hidden)
         if objects is None:
             os.lseek(file, 0, os.SEEK_SET)
             return None

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from bench.common.addresses import host_of
 from bench.common.registry import Part, Registry
-from bench.probe.run.addresses import host_of
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import StoreCopy
 

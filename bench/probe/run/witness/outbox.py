@@ -20,9 +20,9 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from bench.common.addresses import host_and_port
 from bench.common.digests import digest_of
 from bench.common.errors import ConfigError
-from bench.probe.run.addresses import host_and_port
 from bench.probe.run.witness.kinds import StoreKind, StoreSettings
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import StoreWithoutOriginal

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from bench.common.errors import whole_text
+from bench.probe.run.witness.hiding import HIDDEN_MARK, HiddenNames
 from bench.record.probe_rows import Cell, RowDifference
 
 StoredRow = tuple[object, ...]
@@ -21,7 +22,7 @@ SCHEMA = "(schema)"
 """The table of what was created in a store: tables, indexes, views, triggers."""
 MAX_VALUE_CHARS = 4096
 """A longer value is shown as a digest."""
-_MARKS = ("(bytes)", "(digest)", "(number)", "(hidden)", "(text)")
+_MARKS = ("(bytes)", "(digest)", "(number)", HIDDEN_MARK, "(text)")
 _INTEGER_BOUND = 2**63
 
 
@@ -32,10 +33,12 @@ class Encoding:
         hide: Names of columns, and of members of JSON in a column, whose values are shown only as digests. Case is ignored.
         secret: The key of all digests: equal values have equal digests in one run, and a value cannot be guessed from its
             digest.
+
+    hidden  the names in `hide`
     """
 
     def __init__(self, hide: frozenset[str] = frozenset(), secret: bytes = b"") -> None:
-        self._hide = frozenset(map(str.casefold, hide))
+        self.hidden = HiddenNames(hide, secret)
         self._secret = hashlib.blake2b(secret, digest_size=32).digest()
 
     def digest(self, content: bytes) -> str:
@@ -56,17 +59,15 @@ class Encoding:
 
         A value that JSON cannot represent begins with its kind in brackets, and so does a text that looks like such a value.
         """
+        if self.hidden.has(column):
+            return self.hidden.digest(value)
         if value is None or isinstance(value, bool):
-            return value if not self._hides(column) else self._hide_value(value)
-        if self._hides(column):
-            return self._hide_value(value)
+            return value
         if isinstance(value, int | float | Decimal):
             return _number(value)
         if isinstance(value, bytes):
             return f"(bytes) {value.hex()}" if 2 * len(value) <= MAX_VALUE_CHARS else self._long(value, "bytes")
-        text = printable(str(value))
-        if self._hide and text.lstrip()[:1] in ("{", "["):
-            text = self._without_hidden_members(text)
+        text = self.hidden.hide_in_text(printable(str(value)))
         if len(text) > MAX_VALUE_CHARS:
             return self._long(text.encode(), "bytes of text")
         return f"(text) {text}" if text.startswith(_MARKS) else text
@@ -83,7 +84,8 @@ class Encoding:
     def difference(
         self, store: str, table: str, key: Sequence[str], columns: Sequence[str], pair: RowPair, difference_counts: Counter[str]
     ) -> RowDifference:
-        """Return a differing row, before and after, in the form in which it is shown.
+        """Return a differing row, before and after, in the form in which it is shown. The columns of the key come first, so
+        that a reader of the row tells them from other columns with equal values.
 
         Args:
             store: The store's name.
@@ -93,7 +95,9 @@ class Encoding:
             pair: The values before and after.
             difference_counts: Counts equal differences in a table whose rows have no key. The count is part of the row's name.
         """
-        before, after = (None if row is None else self.row(columns, row) for row in pair)
+        places = [*map(columns.index, key), *(place for place, column in enumerate(columns) if column not in key)]
+        shown_columns = [columns[place] for place in places]
+        before, after = (None if row is None else self.row(shown_columns, [row[place] for place in places]) for row in pair)
         if key:
             values = pair[1] if pair[1] is not None else pair[0] or ()
             name = self.key(key, [values[columns.index(column)] for column in key])
@@ -102,38 +106,9 @@ class Encoding:
             name, difference_counts[content] = f"{content} {difference_counts[content]}", difference_counts[content] + 1
         return RowDifference(store, printable(table), name, before, after)
 
-    def _hides(self, column: str) -> bool:
-        """Return whether the values of a column or a member are hidden."""
-        return column.casefold() in self._hide
-
-    def _hide_value(self, value: object) -> str:
-        """Return the digest that replaces a hidden value."""
-        return f"(hidden) {self.digest(repr(value).encode('utf-8', 'surrogatepass'))}"
-
     def _long(self, content: bytes, kind: str) -> str:
         """Return the size and digest that replace a value that is too long."""
         return f"(digest) {len(content)} {kind} {self.digest(content)}"
-
-    def _without_hidden_members(self, text: str) -> str:
-        """Return JSON, or lines of JSON, with digests in place of hidden members. JSON that is nested too deeply is one
-        digest."""
-        try:
-            value = json.loads(text)
-        except RecursionError:
-            return self._hide_value(text)
-        except ValueError:
-            lines = text.splitlines(keepends=True)
-            return "".join(map(self._without_hidden_members, lines)) if len(lines) > 1 else text
-        shown = self._mask(value)
-        return text if shown == value else json.dumps(shown, ensure_ascii=False) + text[len(text.rstrip()) :]
-
-    def _mask(self, value: object) -> object:
-        """Return a JSON value with digests in place of hidden members."""
-        if isinstance(value, dict):
-            return {
-                name: self._hide_value(member) if self._hides(name) else self._mask(member) for name, member in value.items()
-            }
-        return [self._mask(member) for member in value] if isinstance(value, list) else value
 
 
 def sql_name(name: str) -> str:

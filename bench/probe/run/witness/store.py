@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from bench.probe.run.addresses import is_this_machine
+from bench.common.addresses import is_this_machine
 from bench.record.probe_rows import StoreReading
 
 

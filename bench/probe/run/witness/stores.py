@@ -335,6 +335,29 @@ class Orphan:
         restores = f"restore {printable(self.note.store)} from the backup of {made} in {printable(self.note.place)}"
         return f"{restores}, since a probe or another program changed it; what it holds now is kept there"
 
+    def clean(self) -> str:
+        """Restore the owner's store if needed, remove what a killed probe left, and return a clause that says so.
+
+        Raises:
+            ConfigError: It cannot be restored or removed. A backup is kept then.
+        """
+        note = self.note
+        if self.address:
+            if leftovers := STORE_KINDS[note.kind].leftovers:
+                leftovers.drop(self.address, note.place)
+            return f"dropped the database {note.place}"
+        try:
+            if not self.restores:
+                remove_noted(note)
+                return f"removed {printable(note.place)}"
+            store, replaced_folder = Path(note.store), Path(note.place, "replaced")
+            copy_with_journals(store, replaced_folder)
+            _restore(note.kind, Path(note.place, "first"), store)
+            remove_note(note.place)
+        except (OSError, sqlite3.Error) as error:
+            raise ConfigError(f"{printable(note.place)} cannot be restored or removed: {one_line(str(error), 300)}") from error
+        return f"restored {printable(note.store)}; what it held before is {printable(str(replaced_folder / store.name))}"
+
 
 def orphans(settings: Iterable[StoreSettings]) -> Iterator[Orphan]:
     """Yield the copies and backups of these stores that killed probes of this user left.
@@ -366,30 +389,6 @@ def _has_other_content(note: CopyNote) -> bool:
         return content_of(note.kind, Path(note.store)) != note.content
     except (OSError, sqlite3.Error):
         return True
-
-
-def clean(orphan: Orphan) -> str:
-    """Restore the owner's store if needed, remove the folder or database of a killed probe, and return a clause that says so.
-
-    Raises:
-        ConfigError: It cannot be restored or removed. A backup is kept then.
-    """
-    note = orphan.note
-    if orphan.address:
-        if leftovers := STORE_KINDS[note.kind].leftovers:
-            leftovers.drop(orphan.address, note.place)
-        return f"dropped the database {note.place}"
-    try:
-        if not orphan.restores:
-            remove_noted(note)
-            return f"removed {printable(note.place)}"
-        store, replaced_folder = Path(note.store), Path(note.place, "replaced")
-        copy_with_journals(store, replaced_folder)
-        _restore(note.kind, Path(note.place, "first"), store)
-        remove_note(note.place)
-    except (OSError, sqlite3.Error) as error:
-        raise ConfigError(f"{printable(note.place)} cannot be restored or removed: {one_line(str(error), 300)}") from error
-    return f"restored {printable(note.store)}; what it held before is {printable(str(replaced_folder / store.name))}"
 
 
 def _restore(kind: str, first: Path, path: Path) -> None:

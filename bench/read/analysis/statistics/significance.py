@@ -89,12 +89,14 @@ def _one_sided(differences: tuple[float, ...]) -> float:
     else:
         steps = np.floor(sizes / sizes.sum() * GRID_STEPS).astype(np.int64)
         most = math.floor(minority / sizes.sum() * GRID_STEPS * (1 + RELATIVE_ROUNDING)) + 1
-    assignments = np.zeros(most + 1)  # by the steps of the minority
+    assignments, spare = np.zeros((2, most + 1))  # by the steps of the minority
     assignments[0], reached = 1.0, 0
     for number, step in enumerate(np.sort(steps), 1):  # the smallest first: fewer sums are reached before a large step
         if step <= most:
             reached = min(reached + int(step), most)
-            assignments[step : reached + 1] += assignments[: reached + 1 - step]
+            spare[:step] = assignments[:step]
+            np.add(assignments[step : reached + 1], assignments[: reached + 1 - step], out=spare[step : reached + 1])
+            assignments, spare = spare, assignments  # numpy copies an array that is added to itself, which takes twice as long
         if number % PAIRS_PER_HALVING == 0:
             assignments[: reached + 1] *= 0.5**PAIRS_PER_HALVING
     return float(assignments.sum()) * 0.5 ** (len(steps) % PAIRS_PER_HALVING)

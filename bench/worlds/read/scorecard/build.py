@@ -22,7 +22,7 @@ from bench.record.config import FAULT_FREE
 from bench.record.reading import read_texts, read_trials
 from bench.record.record import latest
 from bench.record.repeated_call import repeated_call
-from bench.worlds.read.analysis.beyond_control import beyond_control
+from bench.worlds.read.beyond_control import beyond_control
 from bench.worlds.read.scorecard.card import Receipts, ReplyOrigin, Scorecard, ScorecardRow, ScorecardWorld
 from bench.worlds.read.scorecard.cells import pass_hats, share_of, struck_cell
 from bench.worlds.read.scorecard.struck import MIXED, NOT_STRUCK, belongs, kinds_of_failure, with_strikes

@@ -19,7 +19,7 @@ from bench.read.analysis.statistics import (
     ratio_of_sums,
 )
 from bench.record.damage import DAMAGES
-from bench.worlds.read.analysis.beyond_control import COST_COLUMNS
+from bench.worlds.read.beyond_control import COST_COLUMNS
 from bench.worlds.read.scorecard.card import HarmRates, RatePerFailure, Struck
 
 PASS_HAT_KS = (1, 2, 4, 8)

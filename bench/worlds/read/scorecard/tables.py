@@ -8,7 +8,7 @@ from typing import NamedTuple
 from bench.read.analysis.statistics import PassHat, Share
 from bench.read.render.cells import BoundedNumber, Cell, Rate, text_of
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.table_part import TablePart
+from bench.read.render.table_part import TablePart
 from bench.record.damage import DAMAGES
 from bench.worlds.read.scorecard.build import scorecard_of, tells_recovery
 from bench.worlds.read.scorecard.card import ALL_CRASHES, Receipts, Scorecard, ScorecardRow, Struck

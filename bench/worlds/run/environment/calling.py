@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from bench.common.bounds import MOST_ITEMS
+from bench.common.bounds import MAX_ITEMS
 from bench.common.errors import ToolRefused
 from bench.common.wording import first_violation
 from bench.record.journal import CallOutcome, dump
@@ -159,8 +159,8 @@ def parse_arguments(tool: Tool, given: BaseModel | Mapping[str, Any]) -> BaseMod
 
 def parse_as(name: str, form: type[BaseModel], given: Mapping[str, Any]) -> BaseModel | str:
     """Return the arguments of the tool with this name as the type `form`, or one line that says what is wrong with them."""
-    if items_in(given) > MOST_ITEMS:
-        return f"the arguments of '{name}' do not fit: they hold more than {MOST_ITEMS:,} values"
+    if items_in(given) > MAX_ITEMS:
+        return f"the arguments of '{name}' do not fit: they hold more than {MAX_ITEMS:,} values"
     try:
         return form.model_validate(given)
     except ValidationError as error:

@@ -14,11 +14,11 @@ from bench.record.form import BARE, Form
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.run.environment import ProcedureStep
-from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
-from bench.worlds.run.patterns.parts.row import DurableRow
-from bench.worlds.run.patterns.parts.together import together
-from bench.worlds.run.patterns.parts.transition import advance
+from bench.worlds.run.patterns.procedure_runner import ProcedureRunner
+from bench.worlds.run.patterns.row import DurableRow
 from bench.worlds.run.patterns.supervisor_gate import supervise
+from bench.worlds.run.patterns.together import together
+from bench.worlds.run.patterns.transition import advance
 
 
 async def composition(task: Task, workbench: Workbench, form: Form = BARE) -> None:

@@ -23,9 +23,9 @@ from bench.run.trial.verification import Rejected
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Check, Context, Json, Output, Subtask, Task
 from bench.worlds.run.environment import ProcedureStep
-from bench.worlds.run.patterns.parts.compensation import leave_for_a_person
-from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
+from bench.worlds.run.patterns.compensation import leave_for_a_person
 from bench.worlds.run.patterns.plan_and_replan import ACCEPTED, EFFECTS, IN_TIME, missed_criterion
+from bench.worlds.run.patterns.procedure_runner import ProcedureRunner
 from bench.worlds.run.runtime.actions import WorldActions
 from bench.worlds.run.runtime.effects import StepReport
 

@@ -12,8 +12,8 @@ from bench.record.form import BARE, Form
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.run.environment import Arrival
-from bench.worlds.run.patterns.parts.accounts import IrregularityLog
-from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
+from bench.worlds.run.patterns.accounts import IrregularityLog
+from bench.worlds.run.patterns.procedure_runner import ProcedureRunner
 
 LOG_POSITION = "place in the log"
 

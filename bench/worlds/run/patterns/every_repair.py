@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from bench.common.errors import GaveUp
 from bench.record.world_events import REPAIRED
-from bench.run.answers.rejections import NOT_ACCEPTED
 from bench.run.models.erring import RepairSignal
+from bench.run.models.rejections import NOT_ACCEPTED
 from bench.run.trial.proposal import Proposal
 from bench.run.trial.verification import Rejected
 from bench.run.trial.workbench import Workbench

@@ -12,8 +12,8 @@ from bench.record.form import BARE, Form
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.run.environment import ProcedureStep
-from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
-from bench.worlds.run.patterns.parts.together import together
+from bench.worlds.run.patterns.procedure_runner import ProcedureRunner
+from bench.worlds.run.patterns.together import together
 
 MAX_ATTEMPTS = 2
 """The most times that one specialist is sent, without remedies."""

@@ -10,7 +10,7 @@ from bench.record.form import BARE, Form
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.run.environment import ProcedureStep
-from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
+from bench.worlds.run.patterns.procedure_runner import ProcedureRunner
 
 MAX_ATTEMPTS = 2
 """The most times that a step is executed."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from bench.record.form import BARE, Form
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
-from bench.worlds.run.patterns.parts.together import together
+from bench.worlds.run.patterns.procedure_runner import ProcedureRunner
+from bench.worlds.run.patterns.together import together
 
 
 async def scatter_gather_saga(task: Task, workbench: Workbench, form: Form = BARE) -> None:

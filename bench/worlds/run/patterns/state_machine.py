@@ -10,9 +10,9 @@ from __future__ import annotations
 from bench.record.form import BARE, Form
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
-from bench.worlds.run.patterns.parts.row import DurableRow
-from bench.worlds.run.patterns.parts.transition import advance
+from bench.worlds.run.patterns.procedure_runner import ProcedureRunner
+from bench.worlds.run.patterns.row import DurableRow
+from bench.worlds.run.patterns.transition import advance
 
 
 async def state_machine(task: Task, workbench: Workbench, form: Form = BARE) -> None:

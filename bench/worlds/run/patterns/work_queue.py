@@ -13,9 +13,9 @@ from bench.record.form import BARE, Form
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.run.environment import Moment, ProcedureStep
-from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
-from bench.worlds.run.patterns.parts.row import DurableRow
-from bench.worlds.run.patterns.parts.together import together
+from bench.worlds.run.patterns.procedure_runner import ProcedureRunner
+from bench.worlds.run.patterns.row import DurableRow
+from bench.worlds.run.patterns.together import together
 from bench.worlds.run.runtime.actions import WorldActions
 
 LEASE_MINUTES = 15

@@ -195,6 +195,46 @@ os._exit(0)
     assert boxed.run(asks)[1] == "False" and kept.read_bytes() == before
 
 
+def test_a_frameworks_memory_that_the_agent_removed_is_restored_alone(boxed: Boxed) -> None:
+    sessions = boxed.folder / "sessions"
+    sessions.mkdir(exist_ok=True)
+    for name in ("a.db", "b.db"):
+        with closing(sqlite3.connect(boxed.folder / name)) as database, closing(sqlite3.connect(sessions / name)) as inner:
+            for each in (database, inner):
+                each.execute("PRAGMA journal_mode = WAL")  # as LangGraph does
+                each.executescript(LANGGRAPH)
+    for name in ("notes.txt", "list.json"):
+        (boxed.folder / name).write_text('{"of": "the owner"}')
+    code = """
+import os, shutil
+for name in ("a.db", "notes.txt", "list.json"):
+    os.unlink(name)
+shutil.rmtree("sessions")
+if %s:
+    os.mkdir("sessions")
+"""
+    for again in (False, True):
+        boxed.box.reset_files()
+        assert boxed.run(code % again)[0] == ProcessExit(code=0)
+        boxed.box.reset_memory()
+        listings = boxed.run("import os; print(*os.listdir()); print(*sorted(os.listdir('sessions')))")[1].splitlines()
+        assert all({"a.db", "b.db"} <= {*line.split()} for line in listings)
+        assert not {"notes.txt", "list.json"} & {*listings[0].split()}
+        assert boxed.run("import sqlite3; print(*sqlite3.connect('a.db').execute('SELECT * FROM checkpoints'))")[1] == ""
+
+
+def test_a_folder_that_the_agent_made_or_emptied_is_as_before_in_the_next_run(boxed: Boxed) -> None:
+    (boxed.folder / "kept").mkdir(exist_ok=True)
+    (boxed.folder / "kept" / "note.txt").write_text("by its owner")
+    boxed.box.reset_files()
+    assert boxed.run("import os; os.mkdir('lock')")[0] == ProcessExit(code=0)
+    boxed.box.reset_files()
+    assert boxed.run("import os, shutil; os.mkdir('lock'); shutil.rmtree('kept'); os.mkdir('kept')")[0] == ProcessExit(code=0)
+    assert boxed.run("import os; print(os.listdir('kept'))")[1] == "[]"
+    boxed.box.reset_files()
+    assert boxed.run("import os; print(os.listdir('kept'), os.path.exists('lock'))")[1] == "['note.txt'] False"
+
+
 def test_bytecode_that_an_agent_writes_is_gone_after_a_renewal_and_is_told_nobody(boxed: Boxed) -> None:
     code = "import os; os.makedirs('__pycache__'); open('__pycache__/m.pyc', 'w').write('by the agent')"
     assert boxed.run(code)[0] == ProcessExit(code=0)

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.common.bounds import MOST_LEVELS
+from bench.common.bounds import MAX_LEVELS
 from bench.probe.run.witness.documents import MAX_FILE_BYTES, objects_in
 from bench.probe.run.witness.folder import FolderStore
+from bench.probe.run.witness.hiding import HiddenNames
 from bench.probe.run.witness.ignored import Ignored
 from bench.probe.run.witness.rows import Encoding
 
@@ -65,7 +66,7 @@ def test_a_file_that_is_no_json_any_more_is_one_row(folder: tuple[FolderStore, P
 
 def test_a_line_before_others_renames_none_and_a_second_equal_line_is_a_second_row() -> None:
     ada, lamp = '{"name": "Ada", "seen": ["Bern"]}', '{"name": "lamp"}'
-    before, after = (objects_in("m.jsonl", text.encode()) for text in (ada, f"{lamp}\n{ada}\n{ada}"))
+    before, after = (objects_in("m.jsonl", text.encode(), HiddenNames()) for text in (ada, f"{lamp}\n{ada}\n{ada}"))
     assert before and after and len(after) == 3
     assert before.items() < after.items()
 
@@ -78,11 +79,11 @@ def test_a_line_before_others_renames_none_and_a_second_equal_line_is_a_second_r
         ("a.json", b"\xff"),
         ("a.json", b'"' + b"a" * MAX_FILE_BYTES + b'"'),
         ("a.json", b"[" * 100_000),
-        ("a.json", (b"[" * (MOST_LEVELS + 1)) + (b"]" * (MOST_LEVELS + 1))),
+        ("a.json", (b"[" * (MAX_LEVELS + 1)) + (b"]" * (MAX_LEVELS + 1))),
     ],
 )
 def test_what_is_no_json_is_none(name: str, content: bytes) -> None:
-    assert objects_in(name, content) is None
+    assert objects_in(name, content, HiddenNames()) is None
 
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -94,6 +95,15 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 
 @given(VALUES, VALUES)
 def test_equal_values_have_equal_objects_whatever_their_bytes_are(value: Any, other: Any) -> None:
-    objects = objects_in("a.json", json.dumps(value).encode())
-    assert objects == objects_in("a.json", json.dumps(value, indent=2, sort_keys=True).encode())
-    assert objects_in("a.json", json.dumps([value, {"a": other}]).encode()) is not None
+    objects = objects_in("a.json", json.dumps(value).encode(), HiddenNames())
+    assert objects == objects_in("a.json", json.dumps(value, indent=2, sort_keys=True).encode(), HiddenNames())
+    assert objects_in("a.json", json.dumps([value, {"a": other}]).encode(), HiddenNames()) is not None
+
+
+def test_a_hidden_object_is_a_digest_in_its_row_and_in_the_name_of_an_item() -> None:
+    hidden = HiddenNames({"card"}, b"key")
+    content = json.dumps({"payment": {"card": {"number": "4kanary7"}, "cents": 5}, "known": [{"card": "4kanary7"}]}).encode()
+    objects = objects_in("a.json", content, hidden)
+    assert objects and "4kanary7" not in str(objects)
+    assert objects["/payment"] == {"card": hidden.digest({"number": "4kanary7"}), "cents": 5}
+    assert [*objects] != [*(objects_in("a.json", content, HiddenNames({"card"}, b"other")) or ())]  # no guess can be tested

@@ -15,7 +15,7 @@ import pytest
 from bench.common.paths import state_folder
 from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.place import CopyNote, PrivateFolder, new_name, notes, remove_note, save_note
-from bench.probe.run.witness.stores import clean, orphans
+from bench.probe.run.witness.stores import orphans
 
 WORKER = """
 import asyncio, os, resource, signal, sqlite3, sys
@@ -119,7 +119,7 @@ def test_a_kill_at_any_step_leaves_the_owners_data_and_what_the_next_command_rem
     assert len(left) >= killed / 2
     for orphan in left:
         assert Path(orphan.note.place).name.startswith("recovery-bench-probe-s-") and not orphan.restores
-        clean(orphan)
+        orphan.clean()
     assert content_of(kind, path) == expected and not any(copies.iterdir())
 
 

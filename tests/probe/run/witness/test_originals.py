@@ -16,7 +16,7 @@ from bench.common.errors import ConfigError, OriginalChanged
 from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.originals import OwnersStore, content_of
 from bench.probe.run.witness.sqlite import restore
-from bench.probe.run.witness.stores import Stores, clean, orphans
+from bench.probe.run.witness.stores import Stores, orphans
 
 
 @pytest.fixture(autouse=True)
@@ -177,7 +177,7 @@ def test_a_store_that_was_changed_is_told_once_and_restored_only_when_the_owner_
     assert content(kind, path) == damaged
     (orphan,) = orphans(settings)
     assert orphan.restores and "restore" in orphan.plan and not list(orphans([StoreSettings("s", kind, "elsewhere")]))
-    line = clean(orphan)
+    line = orphan.clean()
     assert content(kind, path) == before and not list(orphans(settings))
     aside = Path(line.partition("what it held before is ")[2])
     if kind == "sqlite":
@@ -205,7 +205,7 @@ def test_a_restored_memory_that_was_absent_is_absent(tmp_path: Path) -> None:
     with pytest.raises(OriginalChanged):
         asyncio.run(stores.remove())
     (orphan,) = orphans(settings)
-    clean(orphan)
+    orphan.clean()
     assert not path.exists()
 
 

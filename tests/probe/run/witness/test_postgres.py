@@ -14,7 +14,7 @@ from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.place import CopyNote, notes, save_note
 from bench.probe.run.witness.postgres import PostgresStore, drop_leftover, dsn_of, leftover_databases
 from bench.probe.run.witness.rows import SCHEMA, Encoding
-from bench.probe.run.witness.stores import clean, orphans
+from bench.probe.run.witness.stores import orphans
 from bench.record.probe_rows import SEQUENCES, Cell
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'recovery-bench[probe]'")
@@ -270,7 +270,7 @@ def test_only_databases_of_gone_probes_are_left_ones(shop: Fixture) -> None:
     left = [orphan for orphan in orphans(settings) if orphan.address]
     assert [orphan.plan for orphan in left] == [f"drop the database {gone}", f"drop the database {gone}-first"]
     for orphan in left:
-        clean(orphan)
+        orphan.clean()
     assert not leftover_databases(shop.dsn) and gone not in {note.place for note in notes()}
     shop.sql('DROP DATABASE "recovery-bench-probe-mine"', f"{shop.server} dbname=postgres")
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.probe.run.volatile import key_columns
 from bench.probe.run.witness.rows import Encoding
 
 VALUES = st.one_of(
@@ -75,3 +77,17 @@ def test_json_with_hidden_members_that_is_nested_too_deeply_is_a_digest() -> Non
 def test_a_long_value_is_its_size_and_digest() -> None:
     assert str(Encoding().cell("a", "x" * 10_000)).startswith("(digest) 10000 bytes of text ")
     assert Encoding().cell("a", "x" * 10_000) != Encoding().cell("a", "x" * 9_999 + "y")
+
+
+@given(st.data())
+def test_the_columns_of_a_key_are_told_from_columns_with_equal_values(data: st.DataObject) -> None:
+    columns = data.draw(st.permutations(["id", "line", "quantity", "cents"]))
+    key = data.draw(st.permutations(columns))[: data.draw(st.integers(1, 3))]
+    before, after = (data.draw(st.lists(st.sampled_from([1, 2, "1", None]), min_size=4, max_size=4)) for _ in range(2))
+    for name in key:  # a row's key is the same before and after
+        after[columns.index(name)] = before[columns.index(name)]
+    for pair in ((None, tuple(after)), (tuple(before), tuple(after)), (tuple(before), None)):
+        row = Encoding().difference("shop", "line", key, columns, pair, Counter())
+        assert key_columns(row) == {*key}
+        for shown, values in ((row.before, pair[0]), (row.after, pair[1])):
+            assert shown == (None if values is None else dict(zip(columns, values, strict=True)))

@@ -13,8 +13,8 @@ from hostile import TEXTS
 from records import run_of
 from scorecards import ACK, lived, shop
 
+from bench.read.analysis.results import Results
 from bench.read.render.table import Table, markdown
-from bench.read.report.results import Results
 from bench.read.report.tables import all_tables
 from bench.worlds.read.scorecard.build import scorecard_of
 from bench.worlds.read.scorecard.card import HarmRates, Scorecard, ScorecardRow

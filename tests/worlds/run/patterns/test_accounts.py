@@ -22,7 +22,7 @@ from bench.run.models.base import Reply, Request, Sleep
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.run.environment import Call, Environment, Moment, ProcedureStep, Scheduled
-from bench.worlds.run.patterns.parts.accounts import IRREGULAR
+from bench.worlds.run.patterns.accounts import IRREGULAR
 
 
 def irregular(result: TrialResult) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from bench.run.experiment.trial import TrialResult
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.run.environment import Db, Environment, Policy, PolicyVerdict
-from bench.worlds.run.patterns.parts.compensation import FOR_A_PERSON
+from bench.worlds.run.patterns.compensation import FOR_A_PERSON
 
 PRIVATE = Trip(1, 800, reason="private")
 """Its payment is denied: what was booked for it is taken back."""

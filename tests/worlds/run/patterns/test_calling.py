@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -9,11 +11,13 @@ from worlds.trips.scenario import Booking, Done, TripId
 
 from bench.record.form import Form
 from bench.run.trial.loop import run
-from bench.worlds.run.environment import Acted, Tool
-from bench.worlds.run.patterns.parts.boundary import EffectCommit
-from bench.worlds.run.patterns.parts.calling import LASTING_TRIES, ToolCaller
-from bench.worlds.run.patterns.parts.compensation import FOR_A_PERSON, undo_effects
-from bench.worlds.run.patterns.parts.memory import Memory
+from bench.worlds.run.environment import Acted, Call, ProcedureStep, Tool
+from bench.worlds.run.patterns.boundary import EffectCommit
+from bench.worlds.run.patterns.calling import LASTING_TRIES, ToolCaller
+from bench.worlds.run.patterns.compensation import FOR_A_PERSON, undo_effects
+from bench.worlds.run.patterns.judging import Judging
+from bench.worlds.run.patterns.memory import Memory
+from bench.worlds.run.patterns.procedure_runner import ProcedureRunner
 from bench.worlds.run.runtime.actions import WorldActions
 from bench.worlds.run.runtime.process import Process, Store
 
@@ -51,8 +55,18 @@ class TwoTools:
         self.called.append(tool)
         return self._answers[tool]
 
+    def effect_of(self, _: str, arguments: Mapping[str, Any]) -> str:
+        return f"trip {arguments['trip']}"
+
     async def wait(self, **_: Any) -> None:
         pass
+
+
+class DecidesOnSouth:
+    """A step's judgment that wants a booking with another carrier than before."""
+
+    def effects(self, _: ProcedureStep) -> list[Call]:
+        return [Call("book", {"trip": 1, "carrier": "south"})]
 
 
 def new_memory() -> Memory:
@@ -115,3 +129,33 @@ def test_an_effect_that_several_undos_leave_is_one_note_for_a_person() -> None:
     for _ in range(2):
         run(undo_effects(["trip"], calling, memory, actions))
     assert world.store.log(FOR_A_PERSON) == [{"step": "trip", "not taken back": "trip 1"}]
+
+
+@pytest.mark.parametrize(
+    ("cancelled", "called", "states", "notes"),
+    [
+        pytest.param(CANCELLED, ["cancel", "book"], ["undone", "done"], 0, id="done"),
+        pytest.param(REFUSED, ["cancel", "book"], ["undone", "done"], 0, id="refused: there is nothing to cancel"),
+        pytest.param(THROTTLED, ["cancel"] * LASTING_TRIES + ["book"], ["done", "done"], 1, id="throttled"),
+        pytest.param(FAILED, ["cancel"] * LASTING_TRIES + ["book"], ["done", "done"], 1, id="failed"),
+    ],
+)
+def test_an_effect_that_a_new_decision_does_not_want_is_undone_first_or_left_to_a_person(
+    cancelled: Acted, called: list[str], states: list[str], notes: int
+) -> None:
+    world, memory, form, step = TwoTools(DONE, cancelled), new_memory(), Form(remedies=True), ProcedureStep("trip")
+    earlier = memory.intend("trip", "book", {"trip": 1, "carrier": "north"}, "trip 1", {})
+    memory.note(replace(earlier, state="done", result={"number": 7}))
+    runner = ProcedureRunner.__new__(ProcedureRunner)
+    runner.memory, runner._world, runner._compensates, runner._gate = memory, cast(WorldActions, world), True, "open"
+    runner._calling = ToolCaller(runner._world, form, memory, EffectCommit(form))
+    runner._judging = cast(Judging, DecidesOnSouth())
+    assert run(runner._act_step(step)) == ""
+    assert world.called == called
+    assert [effect.state for effect in memory.effects()] == states
+    assert world.store.log(FOR_A_PERSON) == [{"step": "trip", "not taken back": "trip 1"}] * notes
+    world.called.clear()
+    assert (
+        run(runner._act_step(step)) == "" and "book" not in world.called
+    )  # the wanted effect is neither undone nor made again
+    assert len(world.store.log(FOR_A_PERSON)) == notes

@@ -9,8 +9,8 @@ from trials import Fault
 from trips import BARE, REMEDIED, Trip, effects, harm, stored, worked
 
 from bench.record.form import Form
+from bench.worlds.run.patterns.compensation import FOR_A_PERSON
 from bench.worlds.run.patterns.delegation_by_model import MAX_TRIES, TASKS, UNANSWERED, decision_by_rule
-from bench.worlds.run.patterns.parts.compensation import FOR_A_PERSON
 
 BOOKED = ["book_flight", "book_hotel", "book_car"]
 PATTERN = "delegation_by_model"

@@ -21,7 +21,7 @@ from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.run.entries import MODEL_LED
 from bench.worlds.run.environment import Environment
-from bench.worlds.run.patterns.parts.compensation import FOR_A_PERSON
+from bench.worlds.run.patterns.compensation import FOR_A_PERSON
 from bench.worlds.run.runtime.process import Process, When
 
 PLAIN, FULL, PRIVATE, DEAR = Trip(1, 300), Trip(1, 300, hotel="full"), Trip(1, 800, reason="private"), Trip(1, 900)

@@ -13,7 +13,7 @@ from trips import BARE, ONE, PATTERNS, REMEDIED, Trip, effects, environment, har
 
 from bench.record.world_events import ToolCalled
 from bench.worlds.run.environment import Person
-from bench.worlds.run.patterns.parts.calling import LASTING_TRIES
+from bench.worlds.run.patterns.calling import LASTING_TRIES
 from bench.worlds.run.runtime.lives import MAX_LIVES
 
 POINTS = ("before", "unacknowledged", "unrecorded", "recorded")

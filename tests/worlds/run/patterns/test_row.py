@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.worlds.run.patterns.parts.row import DurableRow
+from bench.worlds.run.patterns.row import DurableRow
 from bench.worlds.run.runtime.process import Process, Store
 
 

@@ -11,11 +11,11 @@ from bench.run.trial.verification import Rejected
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.run.environment import Call, ProcedureStep
-from bench.worlds.run.patterns.parts.boundary import Boundary
-from bench.worlds.run.patterns.parts.calling import ToolCaller
-from bench.worlds.run.patterns.parts.judging import Judging
-from bench.worlds.run.patterns.parts.memory import StepEffect
-from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
+from bench.worlds.run.patterns.boundary import Boundary
+from bench.worlds.run.patterns.calling import ToolCaller
+from bench.worlds.run.patterns.judging import Judging
+from bench.worlds.run.patterns.memory import StepEffect
+from bench.worlds.run.patterns.procedure_runner import ProcedureRunner
 
 FORM = Form(remedies=True)
 

@@ -27,7 +27,7 @@ async def careful(task, workbench, form=Form(remedies=True)):
     await state_machine(task, workbench, form=form)
 '''
 Base = Literal["copy", "clerk"]
-BOUNDARY, GATE, CALLING, RUNNER = "parts/boundary.py", "parts/gate.py", "parts/calling.py", "parts/procedure_runner.py"
+BOUNDARY, GATE, CALLING, RUNNER = "boundary.py", "gate.py", "calling.py", "procedure_runner.py"
 AGENT = "agent.py"
 
 
@@ -119,7 +119,7 @@ WEAKNESSES: Mapping[str, Edit] = {
     ),
     "a person's denial is overruled": copied("pattern", GATE, DENIED, DENIED.replace('return "denied"', 'return ""')),
     "a call that fails is not tried again": copied("pattern", CALLING, "LASTING_TRIES = 8", "LASTING_TRIES = 1"),
-    "a step is not read again where the world has moved": copied("pattern", RUNNER, "MOST_READS = 5", "MOST_READS = 1"),
+    "a step is not read again where the world has moved": copied("pattern", RUNNER, "MAX_READS = 5", "MAX_READS = 1"),
     "what a failed step did is not taken back": clerk("pattern", "await self.settle(step, why)", 'await self.settle(step, "")'),
     "nothing is waited for": clerk(
         "pattern",

@@ -1,1 +1,0 @@
-"""Analysis of the events of trials in worlds."""
