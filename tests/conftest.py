@@ -11,9 +11,7 @@ import signal
 import sys
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
 
-import fork_server
 import hypothesis
 import pytest
 from undrawn import leave_undrawn, leave_unmade
@@ -33,15 +31,6 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.markexpr = "not slow and not endurance"
     if _is_long(config):
         hypothesis.settings.load_profile("long")
-    if server := getattr(config, "workerinput", {}).get("fork_server"):
-        fork_server.join(server)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_configure_node(node: Any) -> None:
-    """Where all tests run, the workers have one fork server. The tests of a room may need none."""
-    if node.config.args_source is pytest.Config.ArgsSource.TESTPATHS:
-        node.workerinput["fork_server"] = fork_server.started()
 
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)

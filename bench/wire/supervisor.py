@@ -18,14 +18,10 @@ import ctypes
 import os
 import resource
 import select
+import signal
 import sys
 import time
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import signal
-else:
-    import _signal as signal  # `signal` makes enumerations of its numbers, for which it imports half as much as all of this
+from contextlib import suppress
 
 IS_LINUX = sys.platform == "linux"
 SET_SUBREAPER, SET_DEATH_SIGNAL, DROP_CAPABILITY = 36, 1, 24
@@ -96,12 +92,10 @@ def _enter_box(namespaces: list[int]) -> int:
         _prctl(SET_DEATH_SIGNAL, signal.SIGKILL)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries orphans then
         failed = libc.mount(b"proc", b"/proc", b"proc", ctypes.c_ulong(PROC_FLAGS), None)
-        try:  # ids go on after this process's: no two processes of an agent have the same id
+        with suppress(OSError):  # ids go on after this process's: no two processes of an agent have the same id
             file = os.open("/proc/sys/kernel/ns_last_pid", os.O_WRONLY)
             os.write(file, last_pid)
             os.close(file)
-        except OSError:
-            pass
         if not os.geteuid():  # through /proc root could change settings of the whole machine
             failed = failed or libc.mount(None, b"/proc", None, ctypes.c_ulong(PROC_FLAGS | MAKE_READ_ONLY), None)
         os.write(error_in, b"%d" % (ctypes.get_errno() if failed else 0))
@@ -184,25 +178,19 @@ def _words_of(pid: str) -> bytes:
 def _kill_box(init: int) -> None:
     """Kill the first process of a box, and wait until all processes in it have exited."""
     os.kill(init, signal.SIGKILL)
-    try:
+    with suppress(ChildProcessError):
         while True:
             os.wait()
-    except ChildProcessError:
-        pass
 
 
 def _kill_rest(group: int) -> None:
     """Kill the processes that the command left: its session, and on Linux every orphan."""
     while True:
-        try:
+        with suppress(OSError):
             os.killpg(group, signal.SIGKILL)
-        except OSError:
-            pass
         for pid in _children():
-            try:
+            with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-            except OSError:
-                pass
         try:
             if os.waitpid(-1, os.WNOHANG) == (0, 0):
                 time.sleep(0.001)  # orphans come one by one, as their parents die

@@ -21,13 +21,13 @@ from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any, Literal
 
-import fork_server  # noqa: F401  it says what is loaded
 from sabotage import Sabotage
 from undrawn import leave_unmade
 
 from bench.cli.authoring.new import new_scenario
 
 FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["tests.support.preloaded"])
 UNDRAWN = {"TESTS_UNDRAWN": "1"}
 """A variable for a forked command whose report's words matter: its figures are left empty."""
 Ended = tuple[int, str, str]
