@@ -104,7 +104,7 @@ def test_a_word_that_is_no_file_to_make_is_answered_in_a_line(tmp_path: Path) ->
     root = repository(tmp_path, FILES)
     for word, line in (
         ("none.py", "there is no file 'none.py' in"),
-        ("", "there is no file '' in"),
+        (".", "there is no file '.' in"),
         ("'", "is no file with arguments: No closing quotation"),
     ):
         with pytest.raises(CodeError, match=line):

@@ -237,7 +237,7 @@ def test_all_that_a_committed_page_shows_is_what_its_runs_give_now_and_its_figur
 
 
 def test_the_documents_show_the_tables_of_the_committed_report() -> None:
-    page = (ROOT / "docs" / "results.md").read_text()
+    page = (ROOT / "docs" / "results" / "paper.md").read_text()
     tables = [f"reports/{RECORDING}/tables/{name}" for name in SHOWN]
     assert all((ROOT / table).exists() for table in tables)
-    assert [table for table in tables if f"{{include}} ../{table}\n" not in page] == []
+    assert [table for table in tables if f"{{include}} ../../{table}\n" not in page] == []

@@ -158,7 +158,7 @@ def test_three_lines_are_a_whole_probe() -> None:
         ('agent = ""\n' + BASE[BASE.index("["):], "agent: is empty"),
         ('mcp = ".mcp.json"\n' + BASE, "mcp: .mcp.json is no file here"),
         ('environment = {KEY = "$NOT_SET"}\n' + BASE, "the variable NOT_SET is not set"),
-        ('environment = {"A=B" = "x"}\n' + BASE, "environment.A=B.[key]: does not fit ^[^=]*$"),
+        ('environment = {"A=B" = "x"}\n' + BASE, 'environment."A=B": does not fit ^[^=]*$'),
         (BASE + 'variable = "A=B"\n', "store.0.variable: does not fit"),
         ('folder = "~nobodyatall"\n' + BASE, "folder: ~nobodyatall is no folder here"),
         (BASE.replace("data/orders.db", "~nobodyatall/a.db"), "~nobodyatall/a.db is no file here"),
