@@ -30,7 +30,7 @@ NEW_MOUNTS, NEW_PROCESSES = 0x00020000, 0x20000000
 """Flags of unshare: a mount namespace of its own, and a process namespace for its children."""
 PROC_FLAGS, MAKE_READ_ONLY = 2 | 4 | 8, 1 | 32 | 4096
 """Flags of mount: no set-user-id, no devices, no programs; and an existing mount becomes read-only."""
-LEAVING_S, MAX_LEFT, MAX_LEFT_BYTES = 0.3, 5, 200
+LEAVING_S, MAX_LEFT, MAX_LEFT_BYTES = 0.3, 5, 500
 """Seconds in which the processes that the command started can end after it, and the most that are named, with their words."""
 CAPABILITY_COUNT, FILE_CAPABILITIES = 64, frozenset(range(8))
 """The number of capabilities that a kernel can have, and root's capabilities on files, users and groups."""
