@@ -177,7 +177,7 @@ def test_a_wrong_value_of_any_key_is_told_with_the_path_that_the_user_wrote(
     assert schema.model_validate(tomllib.loads(text))
     paths = set(islice(key_paths(tomllib.loads(text)), 100))
     paths |= {(*place, key) for place, table in {(): schema, **tables}.items() for key in table.model_fields}
-    told = 0
+    violations = 0
     for path in sorted(paths, key=str):
         for wrong in WRONG:
             document = tomllib.loads(text)
@@ -186,7 +186,7 @@ def test_a_wrong_value_of_any_key_is_told_with_the_path_that_the_user_wrote(
                 schema.model_validate(document)
             except ValidationError as error:
                 violation = first_violation(error, value=document)
-                told += 1
+                violations += 1
             else:
                 continue
             is_missing = violation.words == "is missing"
@@ -203,7 +203,7 @@ def test_a_wrong_value_of_any_key_is_told_with_the_path_that_the_user_wrote(
             )
             if violation.kind.endswith("_type"):  # of this key, or of a value in it
                 assert violation.path[: len(path)] == path, (path, wrong, violation)
-    assert told > 5 * len(paths)
+    assert violations > 5 * len(paths)
 
 
 @pytest.mark.parametrize(

@@ -177,12 +177,7 @@ class CellComparison:
             if row.before is None and row.after is not None:
                 yield (*_table_of(row), ""), 0.0
             row_before, row_after = row.before or {}, row.after or {}
-            compared = (
-                self._matcher.compared_columns(row)
-                if is_file(row)
-                else (n for n in row_after if not self._matcher.varies(row, n))
-            )
-            for name in compared:
+            for name in self._matcher.compared_columns(row):
                 before, after = parts_of_column(name, [row_before, row_after])
                 for part, value in after.items():
                     value_before = before.get(part, 0 if part.path or name not in row_before else None)

@@ -18,7 +18,7 @@ from bench.record.probe_rows import SEQUENCES, Cell, Row, RowDifference
 
 ADDED_AMOUNT, OTHER_ADDED_AMOUNT = 7, 11
 """The amounts that another writer adds to a number: the second if the call's own change is a multiple of the first."""
-COUNTED = 2
+VERSION_INCREASE = 2
 """What another writer adds to a version: as two changes do, so that the row never looks as if only the call had changed it."""
 
 
@@ -58,7 +58,9 @@ def _possible_statements(clean: Clean, row: RowDifference) -> Iterator[OthersSta
         where = " AND ".join(f"{sql_name(key)} = {_sql_literal(row.after[key])}" for key in sorted(keys))
         table, column = ".".join(map(sql_name, row.table.split("."))), sql_name(name)
         change = f"UPDATE {table} SET {column} = {column} + {amount}"
-        counts = "".join(f", {sql_name(counter)} = {sql_name(counter)} + {COUNTED}" for counter in _counters(row, keys))
+        counts = "".join(
+            f", {sql_name(counter)} = {sql_name(counter)} + {VERSION_INCREASE}" for counter in _counters(row, keys)
+        )
         counting = f"{change}{counts} WHERE {where}" if counts else ""
         yield OthersStatement(row.store, f"{change} WHERE {where}", counting=counting)
 

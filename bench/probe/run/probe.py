@@ -12,6 +12,7 @@ from functools import partial
 from time import monotonic
 
 from bench.common.errors import ConfigError, OriginalChanged
+from bench.common.minimal_sets import minimal_sets
 from bench.probe.points import point_of
 from bench.probe.read.blame import UNDAMAGED_VERDICTS, client_repeated, first_mends, last_mends, removes_damage
 from bench.probe.read.run import MIN_CLEAN_RUNS, MIN_REPEATED_CELLS
@@ -307,8 +308,6 @@ class Probe:
                     self._judged_cells.add(run)
                     since_control.append((plan, 0))
             return any(map(removes_damage, self._judged_cells.of(plan)))
-
-        from bench.common.minimal_sets import minimal_sets  # noqa: PLC0415  only damage has a part to blame
 
         if not await minimal_sets(first_mends(calls), suffices) or client_repeated(calls):
             await minimal_sets(last_mends(calls), suffices)

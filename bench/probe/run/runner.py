@@ -35,6 +35,7 @@ from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.stdio_servers import SHIM
 from bench.probe.run.gateway.subject import CommandWords, OwnersCheck, Subject
 from bench.probe.run.gateway.tape import PlayedTape
+from bench.probe.run.recorded_form import RecordedForm
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.services import services_of, until_ready, with_ports
 from bench.probe.run.volatile import Masks
@@ -87,8 +88,6 @@ class Worker:
         try:
             await self._stores.make()
             self._exits.push_async_callback(self._stores.remove)
-            from bench.probe.run.recorded_form import RecordedForm  # noqa: PLC0415  a dry run records nothing
-
             self._form = RecordedForm(self._subject, self._secrets, self._stores.replaces, self._key)
             gateway = Gateway(self._subject, self._stores.replaces, self._folder / "gateway", self._stores.databases)
             gateway.outboxes = self._stores.outboxes

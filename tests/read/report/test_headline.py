@@ -77,8 +77,8 @@ def test_damage_that_was_done_without_faults_too_stands_beside_damage_under_a_fa
         lived("crash", system="idle", by=(CRASH,)),
     ]
     text = headline(tmp_path / "run", records)
-    told = "idle did damage in 0 of 1 trials and busy in 1 of 1 (without faults in 1 of 1)"
-    assert text == f"Under crash on shop, {told} (SIMULATED)"
+    clause = "idle did damage in 0 of 1 trials and busy in 1 of 1 (without faults in 1 of 1)"
+    assert text == f"Under crash on shop, {clause} (SIMULATED)"
 
 
 def test_a_plan_under_which_the_architectures_did_different_damage_is_told_first(tmp_path: Path) -> None:

@@ -6,16 +6,13 @@ import hashlib
 import zlib
 from collections.abc import Iterator
 from tempfile import SpooledTemporaryFile
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from pydantic import JsonValue
 from pydantic_core import from_json
 
 from bench.common.bounds import excess_in, is_too_deep
-
-if TYPE_CHECKING:
-    from bench.wire.inflater import Inflater
+from bench.wire.inflater import GZIP, Inflater
 
 MAX_MEMORY_BYTES = 2**18
 """A longer body is kept in a temporary file."""
@@ -116,8 +113,6 @@ def _inflater_of(coding: str) -> Inflater | None:
     """Return what decompresses a body with this Content-Encoding; None if nothing does."""
     if coding not in ("gzip", "x-gzip", "deflate"):
         return None
-    from bench.wire.inflater import GZIP, Inflater  # noqa: PLC0415  most bodies have no Content-Encoding
-
     return Inflater() if coding == "deflate" else Inflater(GZIP)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from bench.common.errors import ConfigError
 from bench.probe.points import POINTS, AgentDeath, AnswerAction, CallAction, StrikePoint
 from bench.probe.run.gateway.damaged import DAMAGES, damage
-from bench.probe.run.gateway.flight import Flight
+from bench.probe.run.gateway.flight import MIN_HOLD_S, Flight
 from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered, WaitEnd
 from bench.probe.run.gateway.journal import Journal, JournaledCall
 from bench.probe.run.gateway.meeting import Meeting
@@ -20,8 +20,6 @@ from bench.probe.run.gateway.tape import PlayedTape
 
 SECOND_PROCESS_TIMEOUT_S = 2.0
 """How long a call of one of two processes waits until the other process makes the same call."""
-MIN_HOLD_S = 0.2
-"""A call that is held for a shorter time counts as not given up if it is repeated: equal calls can be made at the same time."""
 DISCONNECT_NOTICE_S = 0.02
 """The time in which the gateway notices that a connection was closed before the next call arrived."""
 _UNFORWARDED_ACTIONS = frozenset[CallAction](("hold", "error", "rate_limit", "malformed", "drop"))

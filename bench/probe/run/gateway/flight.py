@@ -8,8 +8,8 @@ from collections.abc import Callable
 from bench.probe.run.gateway.gate import LiveCall
 from bench.probe.run.gateway.journal import Journal
 
-LONGEST_WAIT_FOR_SETTLED_S = 0.2
-"""If stores need at most this time to settle, a response waits until a call's changes are read; else a task reads them."""
+MIN_HOLD_S = 0.2
+"""A call that is held for a shorter time counts as not given up if it is repeated: equal calls can be made at the same time."""
 
 
 class Flight:
@@ -67,7 +67,7 @@ class Flight:
             has_turn = self._calls.pop(call)
             self._has_last_call_read = bool(call.reads)
             if not self._calls and self._reads_after():
-                if is_struck or (self._one_by_one and self._journal.settle <= LONGEST_WAIT_FOR_SETTLED_S):
+                if is_struck or (self._one_by_one and self._journal.settle <= MIN_HOLD_S):
                     await self._journal.read()
                 else:
                     await self._journal.note_landed()
